@@ -1,0 +1,31 @@
+"""Word alignment from attention. This module is the one door; everything behind it is imported when asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Link": "nmtalign.alignment.links",
+    "Alignment": "nmtalign.alignment.links",
+    "GoldAlignment": "nmtalign.alignment.links",
+    "AlignmentMatrix": "nmtalign.alignment.links",
+    "AlignedPair": "nmtalign.alignment.links",
+    "NmtalignError": "nmtalign.errors",
+    "UsageError": "nmtalign.errors",
+    "DataError": "nmtalign.errors",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'nmtalign' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

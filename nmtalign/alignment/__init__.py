@@ -1,0 +1,1 @@
+"""Floor 1: results. Links, matrices, extraction, symmetrisation, link formats, evaluation."""

@@ -1,0 +1,1 @@
+"""Floor 4: whole corpora. Streams, shards, resume, workers."""

@@ -1,0 +1,50 @@
+"""The errors that nmtalign raises on purpose, and the exit codes they become.
+
+NmtalignError            1   the program failed
+├── UsageError           2   the call makes no sense, whatever the data
+├── DataError            3   the data is bad; the message says where, what was expected, what was found
+└── StoppedError         4   stopped part-way; what is done is kept and the run can be resumed
+
+Inner code raises a short sentence. The outermost function that knows the file and the line adds them
+with :meth:`DataError.at`.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class NmtalignError(Exception):
+    """Base class of every error raised on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(NmtalignError, ValueError):
+    """A call or a combination of options that makes no sense."""
+
+    exit_code = 2
+
+
+class DataError(NmtalignError, ValueError):
+    """Bad data. The message names the place, what was expected, what was found, and what to do.
+
+    Examples
+    --------
+    >>> raise DataError("expected a link like 0-1, found '0:1'").at("links.txt", line=3)
+    Traceback (most recent call last):
+    nmtalign.errors.DataError: links.txt, line 3: expected a link like 0-1, found '0:1'
+    """
+
+    exit_code = 3
+
+    def at(self, path: str | os.PathLike[str], *, line: int | None = None) -> DataError:
+        """Return the same error with the place in front (``line`` counts from 1)."""
+        place = os.fspath(path) if line is None else f"{os.fspath(path)}, line {line}"
+        return type(self)(f"{place}: {self}")
+
+
+class StoppedError(NmtalignError):
+    """Stopped part-way; the part that is done is kept and can be resumed."""
+
+    exit_code = 4

@@ -1,0 +1,1 @@
+"""Floor 4: what people look at. Heatmaps, tables, the HTML report."""

@@ -1,0 +1,1 @@
+"""Floor 1: sentences. Bitext readers, tokenisers, vocabularies."""
