@@ -1,0 +1,138 @@
+"""The options that choose where the weights come from; shared by `align`, `heatmap` and `report`.
+
+Nothing heavy is imported here: ``--help`` has to stay fast.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.models.aligner import Aligner
+
+SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
+POSITIONS = ("none", "diagonal")
+EXTRACTORS = ("argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport")
+SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
+UNKNOWN_POLICIES = ("zero", "subword", "backoff")
+TOKENIZERS = ("space", "simple", "moses")
+UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What the user chose; ``None`` means not said, so the model's own default holds."""
+
+    model: str | None = None
+    vectors: str | None = None
+    langs: str | None = None
+    source_vectors: str | None = None
+    target_vectors: str | None = None
+    limit: int | None = None
+    unsafe_pickle: bool | None = None
+    unknown: str | None = None
+    score: str | None = None
+    temperature: float | None = None
+    bahdanau: str | None = None
+    seed: int | None = None
+    positions: str | None = None
+    diagonal: float | None = None
+    extract: str | None = None
+    threshold: float | None = None
+    symmetrize: str | None = None
+    tokenizer: str | None = None
+    lowercase: bool | None = None
+    unicode: str | None = None
+
+    def chosen(self, *names: str) -> dict[str, Any]:
+        """Return those of the named options that the user gave."""
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+_OPTIONS = (
+    click.option("--model", metavar="DIR", help="A learned model."),
+    click.option(
+        "--vectors", metavar="DIR", help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz."
+    ),
+    click.option("--langs", metavar="XX,YY", help="Source and target language of --vectors when not plain."),
+    click.option("--source-vectors", metavar="FILE", help="Source word vectors: gensim, word2vec, fastText, GloVe."),
+    click.option("--target-vectors", metavar="FILE", help="Target word vectors in the same space."),
+    click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors of a file."),
+    click.option("--unsafe-pickle", is_flag=True, default=None, help="Let pickles run code. Only for files you made."),
+    click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
+    click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
+    click.option("--temperature", type=float, help="Scores are divided by it.  [cosine: 1/sqrt(D), others: 1]"),
+    click.option("--bahdanau", metavar="FILE", help="npz with W, U, v (and b) for --score bahdanau."),
+    click.option("--seed", type=int, help="Seed of untrained Bahdanau weights when no --bahdanau is given."),
+    click.option("--positions", type=click.Choice(POSITIONS), help="Prior on positions.  [cosine: diagonal]"),
+    click.option("--diagonal", type=click.FloatRange(min=0), help="Strength of the diagonal prior.  [4]"),
+    click.option("--extract", type=click.Choice(EXTRACTORS), help="How links are chosen.  [mutual]"),
+    click.option("--threshold", type=click.FloatRange(0, 1), help="Least probability of a link."),
+    click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join the argmax of both directions."),
+    click.option("--tokenizer", type=click.Choice(TOKENIZERS), help="How lines become words.  [space]"),
+    click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
+    click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),
+)
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a click command the options that choose a model; it receives them as ``options: ModelOptions``."""
+    names = [field.name for field in fields(ModelOptions)]
+
+    @functools.wraps(command)
+    def collect(**arguments: Any) -> Any:
+        chosen = {name: arguments.pop(name) for name in names}
+        return command(options=ModelOptions(**chosen), **arguments)
+
+    for option in reversed(_OPTIONS):
+        collect = option(collect)
+    return collect
+
+
+def load_aligner(options: ModelOptions) -> Aligner:
+    """Open what the options name; without any, the shipped English-French sample.
+
+    Raises
+    ------
+    UsageError
+        If the options contradict each other.
+    """
+    from nmtalign.models.loading import load, load_vector_files
+
+    _check_one_source(options)
+    settings = options.chosen(
+        "limit", "unsafe_pickle", "unknown", "score", "temperature", "bahdanau", "seed", "positions", "diagonal",
+        "extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode",
+    )  # fmt: skip
+    if options.source_vectors is not None and options.target_vectors is not None:
+        return load_vector_files(options.source_vectors, options.target_vectors, **settings)
+    if options.langs is not None:
+        settings["languages"] = _two_languages(options.langs)
+    return load(options.model or options.vectors, **settings)
+
+
+def _check_one_source(options: ModelOptions) -> None:
+    """Refuse two places for the weights, and half a place."""
+    if (options.source_vectors is None) != (options.target_vectors is None):
+        raise UsageError("--source-vectors and --target-vectors go together; give both")
+    places = options.chosen("model", "vectors", "source_vectors")
+    if len(places) > 1:
+        names = " and ".join("--" + name.replace("_", "-") for name in places)
+        raise UsageError(f"{names} contradict each other; give one place for the weights")
+    if options.langs is not None and options.vectors is None:
+        raise UsageError("--langs names the languages of --vectors DIR; give both")
+
+
+def _two_languages(text: str) -> tuple[str, str]:
+    """Parse ``en,fr``."""
+    parts = text.split(",")
+    if len(parts) != 2 or not all(parts) or parts[0] == parts[1]:
+        raise UsageError(f"--langs wants two different languages like en,fr; found {text!r}")
+    return parts[0], parts[1]
