@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
 POSITIONS = ("none", "diagonal")
-EXTRACTORS = ("argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport")
+EXTRACTORS = ("posterior", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport")
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
 TOKENIZERS = ("space", "simple", "moses")
@@ -56,26 +56,37 @@ class ModelOptions:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
+_NAMES = tuple(field.name for field in fields(ModelOptions))
+_PLACES = ("model", "vectors", "langs", "source_vectors", "target_vectors")
+
 _OPTIONS = (
     click.option("--model", metavar="DIR", help="A learned model."),
     click.option(
         "--vectors", metavar="DIR", help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz."
     ),
     click.option("--langs", metavar="XX,YY", help="Source and target language of --vectors when not plain."),
-    click.option("--source-vectors", metavar="FILE", help="Source word vectors: gensim, word2vec, fastText, GloVe."),
+    click.option(
+        "--source-vectors", metavar="FILE", help="Source word vectors: gensim, word2vec, fastText, GloVe."
+    ),
     click.option("--target-vectors", metavar="FILE", help="Target word vectors in the same space."),
     click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors of a file."),
-    click.option("--unsafe-pickle", is_flag=True, default=None, help="Let pickles run code. Only for files you made."),
+    click.option(
+        "--unsafe-pickle", is_flag=True, default=None, help="Let pickles run code. Only for files you made."
+    ),
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
     click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
-    click.option("--temperature", type=float, help="Scores are divided by it.  [cosine: 1/sqrt(D), others: 1]"),
+    click.option(
+        "--temperature", type=float, help="Scores are divided by it.  [cosine: 1/sqrt(D), others: 1]"
+    ),
     click.option("--bahdanau", metavar="FILE", help="npz with W, U, v (and b) for --score bahdanau."),
     click.option("--seed", type=int, help="Seed of untrained Bahdanau weights when no --bahdanau is given."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Prior on positions.  [cosine: diagonal]"),
     click.option("--diagonal", type=click.FloatRange(min=0), help="Strength of the diagonal prior.  [4]"),
     click.option("--extract", type=click.Choice(EXTRACTORS), help="How links are chosen.  [mutual]"),
     click.option("--threshold", type=click.FloatRange(0, 1), help="Least probability of a link."),
-    click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join the argmax of both directions."),
+    click.option(
+        "--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join the argmax of both directions."
+    ),
     click.option("--tokenizer", type=click.Choice(TOKENIZERS), help="How lines become words.  [space]"),
     click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),
@@ -84,11 +95,10 @@ _OPTIONS = (
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a click command the options that choose a model; it receives them as ``options: ModelOptions``."""
-    names = [field.name for field in fields(ModelOptions)]
 
     @functools.wraps(command)
     def collect(**arguments: Any) -> Any:
-        chosen = {name: arguments.pop(name) for name in names}
+        chosen = {name: arguments.pop(name) for name in _NAMES}
         return command(options=ModelOptions(**chosen), **arguments)
 
     for option in reversed(_OPTIONS):
@@ -107,10 +117,7 @@ def load_aligner(options: ModelOptions) -> Aligner:
     from nmtalign.models.loading import load, load_vector_files
 
     _check_one_source(options)
-    settings = options.chosen(
-        "limit", "unsafe_pickle", "unknown", "score", "temperature", "bahdanau", "seed", "positions", "diagonal",
-        "extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode",
-    )  # fmt: skip
+    settings = options.chosen(*(name for name in _NAMES if name not in _PLACES))
     if options.source_vectors is not None and options.target_vectors is not None:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)
     if options.langs is not None:
