@@ -1,0 +1,538 @@
+"""Word aligners side by side: error, seconds, CPU seconds and peak memory on the same files.
+
+    python scripts/benchmark_aligners.py corpora WORK --data DATA
+    python scripts/benchmark_aligners.py run WORK eflomal fast_align --python PEERS_PYTHON
+    python scripts/benchmark_aligners.py run WORK nmtalign-fast nmtalign-default nmtalign-best
+    python scripts/benchmark_aligners.py table WORK -o out
+
+DATA is a folder with ``bitext/`` and ``gold/``. WORK gets one folder for each corpus with the files ``src``,
+``tgt`` (tokenised, lower-cased, line-aligned) and ``gold`` (Pharaoh; ``i-j`` sure, ``ipj`` possible); the gold
+lines are the last lines of the text. PEERS_PYTHON is the Python of an environment that holds
+``eflomal`` and ``sil-machine[thot]``; those two programs are called as their own users would call them, this
+file is run by that Python for fast_align, and so needs nothing but the standard library.
+
+Every program reads two text files and writes a link file for *all* lines. Links are scored by code that
+belongs to no program: alignment error rate, Och and Ney (2003), equation 6.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import html
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+Pairs = list[tuple[str, str]]
+METHODS = ("forward", "reverse", "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
+
+# --- corpora -----------------------------------------------------------------------------------------------
+
+_ELISION = r"aujourd['’]hui|\w+['’](?=\w)"  # l' homme, qu' il
+_CONTRACTION = r"['’](?:s|t|ll|ve|re|d|m)\b"  # don 't, he 's
+_COMMON = r"\b[a-z]\.(?=\s)|\d+(?:[.,]\d+)*|\w+(?:-\w+)*|\.\.+|--+|[^\w\s]"
+_TOKENS = {
+    "fr": re.compile(f"{_ELISION}|{_COMMON}", re.IGNORECASE),
+    "en": re.compile(f"{_CONTRACTION}|{_COMMON}", re.IGNORECASE),
+}
+
+
+def tokenize(line: str, language: str) -> str:
+    """Split words as the ALIBI gold text does: ``l' homme``, ``don 't``, hyphens kept.
+
+    The gold text decides here, not a tokeniser of one of the programs that are compared.
+
+    >>> tokenize("Qu'il aille à 3,5 km!", "fr")
+    "qu' il aille à 3,5 km !"
+    """
+    return " ".join(_TOKENS[language].findall(line)).lower()
+
+
+def split_all(line: str) -> str:
+    """Set every apostrophe and hyphen apart, as the golden_enfr text does."""
+    return " ".join(re.sub(r"(['’-])", r" \1 ", line).split(" ")).strip()
+
+
+def strip_accents(line: str) -> str:
+    decomposed = unicodedata.normalize("NFD", line)
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
+
+
+def lines_of(path: Path) -> list[str]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+        return [line.rstrip("\n") for line in file]
+
+
+def read_pairs(folder: Path, stem: str, languages: tuple[str, str]) -> Pairs:
+    suffix = ".gz" if stem == "train" else ""
+    sides = [lines_of(folder / f"{stem}.{language}{suffix}") for language in languages]
+    return list(zip(*sides, strict=True))
+
+
+def normalised(pairs: Pairs, clean: Callable[[str], str] = str.lower) -> Pairs:
+    """Return the pairs lower-cased with single spaces; pairs with an empty side are left out."""
+    cleaned = ((" ".join(clean(s.lower()).split()), " ".join(clean(t.lower()).split())) for s, t in pairs)
+    return [(source, target) for source, target in cleaned if source and target]
+
+
+def interleaved(corpora: Sequence[Pairs]) -> Pairs:
+    """Merge corpora in proportion to their sizes: pair k of n stands at (k + 1/2) / n."""
+    keyed = ((2 * k + 1) / (2 * len(c)) for c in corpora for k in range(len(c)))
+    order = sorted(zip(keyed, itertools.count(), itertools.chain(*corpora), strict=False))
+    return [pair for _, _, pair in order]
+
+
+def sampled(pairs: Pairs, size: int) -> Pairs:
+    """Return `size` pairs at even distances."""
+    return [pairs[(2 * i + 1) * len(pairs) // (2 * size)] for i in range(size)]
+
+
+def mixed_english_french(data: Path, names: Sequence[str]) -> Pairs:
+    """Return tokenised laws, tatoeba and ted, interleaved; ted's lines of tags are left out."""
+    corpora = []
+    for name in names:
+        pairs = read_pairs(data / "bitext" / name, "train", ("en", "fr"))
+        spoken = [(s, t) for s, t in pairs if not (name == "ted" and s.startswith("<"))]
+        tokens = [(tokenize(s, "en"), tokenize(t, "fr")) for s, t in spoken]
+        corpora.append([(s, t) for s, t in tokens if s and t])
+    return interleaved(corpora)
+
+
+def write_corpus(work: Path, name: str, training: Pairs, gold_text: Pairs, gold: Path) -> None:
+    folder = work / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for side, filename in enumerate(("src", "tgt")):
+        text = "".join(pair[side] + "\n" for pair in [*training, *gold_text])
+        (folder / filename).write_text(text, encoding="utf-8", newline="\n")
+    (folder / "gold").write_bytes(gold.read_bytes())
+
+
+def gold_pairs(data: Path, name: str, clean: Callable[[str], str] = str.lower) -> tuple[Pairs, Path]:
+    folder = data / "gold" / name
+    code = name.split("_")[1]
+    pairs = normalised(read_pairs(folder, "text", (code[:2], code[2:])), clean)
+    gold = folder / "gold.pharaoh"
+    if len(pairs) != len(lines_of(gold)):
+        raise SystemExit(f"{gold}: one line of links is needed for each of {len(pairs)} pairs")
+    return pairs, gold
+
+
+def make_hansard(data: Path, work: Path) -> None:
+    training = normalised(read_pairs(data / "bitext" / "hansard", "train", ("en", "fr")), strip_accents)
+    text, gold = gold_pairs(data, "naacl2003_enfr_dev37", strip_accents)
+    for name, size in _sizes("h", len(training)):
+        write_corpus(work, name, training[:size], text, gold)
+
+
+def make_alibi(data: Path, work: Path) -> None:
+    training = mixed_english_french(data, ("laws", "tatoeba", "ted"))
+    text, gold = gold_pairs(data, "alibi_enfr_522")
+    for name, size in _sizes("a", len(training)):
+        write_corpus(work, name, sampled(training, size), text, gold)
+
+
+def _sizes(prefix: str, everything: int) -> Iterator[tuple[str, int]]:
+    for label, size in (("0", 0), ("1k", 1_000), ("10k", 10_000), ("30k", 30_000), ("100k", 100_000)):
+        yield prefix + label, size
+    yield f"{prefix}all", everything
+
+
+def make_europarl(data: Path, work: Path) -> None:
+    spanish = normalised(read_pairs(data / "bitext" / "europarl_enes", "train", ("en", "es")), html.unescape)
+    german = normalised(read_pairs(data / "bitext" / "europarl_deen", "train", ("de", "en")))
+    french = normalised(sampled(mixed_english_french(data, ("laws", "ted")), 10_000), split_all)
+    for name, training in (
+        ("golden_enfr_100", {"": [], "+10k": french}),
+        ("golden_enes_100", {"": [], "+5k": spanish}),
+        ("golden_enpt_100", {"": []}),
+        ("europarl_enes_200", {"": [], "+5k": spanish}),
+        ("bicici_deen_100", {"": [], "+10k": german}),
+    ):
+        text, gold = gold_pairs(data, name)
+        for label, pairs in training.items():
+            write_corpus(work, name + label, pairs, text, gold)
+
+
+def make_corpora(data: Path, work: Path) -> None:
+    for make in (make_hansard, make_alibi, make_europarl):
+        make(data, work)
+
+
+# --- the error ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Score:
+    """Precision, recall and alignment error rate in percent (Och and Ney, 2003)."""
+
+    aer: float
+    precision: float
+    recall: float
+
+
+def parse_links(line: str) -> tuple[set[str], set[str]]:
+    """Return the sure and the possible links of a Pharaoh line as strings ``i-j``."""
+    sure = {link for link in line.split() if "-" in link}
+    return sure, sure | {link.replace("p", "-") for link in line.split() if "p" in link}
+
+
+def score(links: Sequence[str], gold: Sequence[str]) -> Score:
+    """Score lines of links against lines of gold.
+
+    >>> score(["0-0 1-1"], ["0-0 1p1 2-2"])
+    Score(aer=25.0, precision=100.0, recall=50.0)
+    """
+    found = sure_total = found_sure = found_possible = 0
+    for line, gold_line in zip(links, gold, strict=True):
+        chosen, (sure, possible) = set(line.split()), parse_links(gold_line)
+        found, sure_total = found + len(chosen), sure_total + len(sure)
+        found_sure, found_possible = found_sure + len(chosen & sure), found_possible + len(chosen & possible)
+    aer = 1 - (found_sure + found_possible) / (found + sure_total)
+    precision = found_possible / found if found else 1.0
+    return Score(*(round(100 * x, 2) for x in (aer, precision, found_sure / sure_total)))
+
+
+# --- measuring a command -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command took, its child processes included; memory is the most that was resident at a time."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+
+
+def session_megabytes(session: int) -> float:
+    """Return the memory of all processes of a session, shared pages counted once (Linux)."""
+    total = 0
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and os.getsid(int(folder.name)) == session:
+                rollup = (folder / "smaps_rollup").read_text()
+                total += int(re.search(r"^Pss:\s+(\d+)", rollup, re.MULTILINE)[1])
+        except (OSError, TypeError):  # the process has ended meanwhile
+            continue
+    return total / 1024
+
+
+def measure(command: Sequence[str | Path], log: Path | None = None) -> Cost:
+    """Run a command to its end and return its cost; a failure ends the benchmark with the command's last words."""
+    log = log or Path(os.devnull)
+    with log.open("wb") as messages:
+        start = time.perf_counter()
+        child = subprocess.Popen([str(c) for c in command], stdout=messages, stderr=messages, start_new_session=True)
+    done, peak = threading.Event(), [0.0]
+    watcher = threading.Thread(target=_watch, args=(child.pid, done, peak))
+    watcher.start()
+    try:
+        _, status, usage = os.wait4(child.pid, 0)
+    except BaseException:
+        os.killpg(child.pid, signal.SIGTERM)
+        raise
+    finally:
+        seconds = time.perf_counter() - start
+        done.set()
+        watcher.join()
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        last = log.read_text(errors="replace")[-2000:]
+        raise SystemExit(f"{' '.join(map(str, command))}\nended with {child.returncode}:\n{last}")
+    peak_mb = max(peak[0], usage.ru_maxrss / 1024)
+    return Cost(round(seconds, 2), round(usage.ru_utime + usage.ru_stime, 2), round(peak_mb))
+
+
+def _watch(session: int, done: threading.Event, peak: list[float]) -> None:
+    while not done.wait(0.2):
+        peak[0] = max(peak[0], session_megabytes(session))
+
+
+# --- the programs ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """One program on one corpus: its cost, the scores by symmetrisation, and what else it told."""
+
+    cost: Cost
+    scores: dict[str, Score]
+    notes: dict[str, float]
+
+    def as_dict(self) -> dict[str, object]:
+        scores = {name: asdict(s) for name, s in self.scores.items()}
+        return {**asdict(self.cost), "scores": scores, "notes": self.notes}
+
+
+def tail_scores(folder: Path, links: dict[str, Path]) -> dict[str, Score]:
+    """Score the last lines of link files; a file must have as many lines as the text, or as the gold."""
+    gold, lines = lines_of(folder / "gold"), len(lines_of(folder / "src"))
+    scores = {}
+    for name, path in links.items():
+        written = lines_of(path)
+        if len(written) not in (lines, len(gold)):
+            raise SystemExit(f"{path}: expected {lines} or {len(gold)} lines of links, found {len(written)}")
+        scores[name] = score(written[-len(gold) :], gold)
+    return scores
+
+
+def symmetrised_scores(folder: Path, out: Path, python: str) -> dict[str, Score]:
+    """Combine ``out/forward`` and ``out/reverse`` in every way, and score all of it."""
+    subprocess.run([python, __file__, "peer-symmetrize", folder, out], check=True)
+    return tail_scores(folder, {method: out / method for method in METHODS})
+
+
+def run_eflomal(folder: Path, out: Path, python: str) -> Run:
+    """Both directions in one call, default model; symmetrisation is not counted."""
+    program = Path(python).with_name("eflomal-align")
+    files = ("-s", folder / "src", "-t", folder / "tgt", "-f", out / "forward", "-r", out / "reverse")
+    cost = measure([program, *files], out / "log")
+    return Run(cost, symmetrised_scores(folder, out, python), {})
+
+
+def run_fast_align(folder: Path, out: Path, python: str) -> Run:
+    """Both directions with the program's own threads, then grow-diag-final-and of all lines."""
+    cost = measure([python, __file__, "peer-fast-align", folder, out], out / "log")
+    notes = json.loads((out / "notes.json").read_text())
+    return Run(cost, symmetrised_scores(folder, out, python), notes)
+
+
+def run_nmtalign(preset: str, folder: Path, out: Path) -> Run:
+    """One command learns and writes all links; then the saved model aligns the same text as new text."""
+    program, text = Path(sys.executable).with_name("nmtalign"), (folder / "src", folder / "tgt")
+    learn = ("train", *text, "-o", out / "model", "--preset", preset, "--links", out / "links")
+    cost = measure([program, *learn], out / "log")
+    again = measure([program, "align", *text, "--model", out / "model", "-o", out / "again"], out / "log-align")
+    scores = tail_scores(folder, {"links": out / "links", "saved model": out / "again"})
+    return Run(cost, scores, {f"align_{name}": value for name, value in asdict(again).items()})
+
+
+def run_program(name: str, folder: Path, out: Path, python: str) -> Run:
+    if name.startswith("nmtalign-"):
+        return run_nmtalign(name.removeprefix("nmtalign-"), folder, out)
+    return {"eflomal": run_eflomal, "fast_align": run_fast_align}[name](folder, out, python)
+
+
+def run_all(work: Path, names: Sequence[str], corpora: Sequence[str], python: str, repeat: int) -> None:
+    """Run every program on every corpus, one at a time; of repeated runs the one with the least CPU stays."""
+    results_path = work / "results.json"
+    for corpus, name in itertools.product(corpora or corpora_of(work), names):
+        out = work / "runs" / f"{corpus}-{name}"
+        out.mkdir(parents=True, exist_ok=True)
+        runs = [run_program(name, work / corpus, out, python) for _ in range(repeat)]
+        best = min(runs, key=lambda run: run.cost.cpu_seconds)
+        results = json.loads(results_path.read_text()) if results_path.exists() else {}
+        results.setdefault(corpus, {})[name] = best.as_dict()
+        results_path.write_text(json.dumps(results, indent=1))
+        method, least = best_score(results[corpus][name])
+        print(f"{corpus:24} {name:17} AER {least:5.2f} ({method}) {best.cost}", flush=True)
+
+
+def corpora_of(work: Path) -> list[str]:
+    """Return the names of the corpora, smallest text first."""
+    folders = [path.parent for path in work.glob("*/gold")]
+    return [folder.name for folder in sorted(folders, key=lambda f: (f / "src").stat().st_size)]
+
+
+def best_score(result: dict) -> tuple[str, float]:
+    """Return the method of least error and its error."""
+    return min(((m, s["aer"]) for m, s in result["scores"].items()), key=lambda pair: pair[1])
+
+
+# --- run by the Python of the peers ------------------------------------------------------------------------
+
+
+def peer_fast_align(folder: Path, out: Path) -> None:
+    """Write ``links`` (grow-diag-final-and, all lines) and both directions of the gold lines."""
+    import thot.alignment
+
+    start, texts = time.perf_counter(), (str(folder / "src"), str(folder / "tgt"))
+    models = [_fast_align_model(*texts), _fast_align_model(*texts[::-1])]
+    trained = time.perf_counter()
+    both = thot.alignment.SymmetrizedAlignmentModel(*models)
+    both.heuristic = thot.alignment.SymmetrizationHeuristic.GROW_DIAG_FINAL_AND
+    with (out / "links").open("w") as file:
+        file.writelines(_links(both.get_training_alignment(n)[1]) for n in range(both.num_sentence_pairs))
+    notes = {"train_seconds": trained - start, "symmetrize_seconds": time.perf_counter() - trained}
+    (out / "notes.json").write_text(json.dumps(notes))
+    for name, model in zip(("forward", "reverse"), models, strict=True):
+        _write_direction(model, out / name, len(lines_of(folder / "gold")), transpose=name == "reverse")
+
+
+def _fast_align_model(source: str, target: str):
+    """Train as the C++ program does with ``-d -o -v``: four re-estimations, links from the fifth pass."""
+    import thot.alignment
+
+    model = thot.alignment.FastAlignModel()
+    model.variational_bayes = True
+    model.read_sentence_pairs(source, target)
+    model.emit_training_alignments = True
+    model.start_training()
+    for _ in range(4):
+        model.train()
+    model.end_training()
+    return model
+
+
+def _write_direction(model, path: Path, size: int, *, transpose: bool) -> None:
+    lines = []
+    for n in range(model.num_sentence_pairs - size, model.num_sentence_pairs):
+        matrix = model.get_training_alignment(n)[1]
+        if transpose:
+            matrix.transpose()
+        lines.append(_links(matrix))
+    path.write_text("".join(lines))
+
+
+def _links(matrix) -> str:
+    """Write a matrix (source, target) of the peers as a Pharaoh line."""
+    rows, columns = matrix.to_numpy().nonzero()
+    return " ".join(f"{s}-{t}" for s, t in zip(rows.tolist(), columns.tolist(), strict=True)) + "\n"
+
+
+def peer_symmetrize(folder: Path, out: Path) -> None:
+    """Combine the last lines of ``forward`` and ``reverse``; grow-diag and the like as Koehn et al. (2005)."""
+    size = len(lines_of(folder / "gold"))
+    text = [[len(line.split()) for line in lines_of(folder / side)[-size:]] for side in ("src", "tgt")]
+    directions = [lines_of(out / name)[-size:] for name in METHODS[:2]]
+    for method in METHODS[2:]:
+        with (out / method).open("w") as file:
+            for *shape, forward, reverse in zip(*text, *directions, strict=True):
+                file.write(_links(_combine(method, _matrix(shape, forward), _matrix(shape, reverse))))
+
+
+def _matrix(shape: Sequence[int], line: str):
+    import thot.common
+
+    matrix = thot.common.WordAlignmentMatrix(*shape)
+    for link in line.split():
+        matrix.set(*map(int, link.split("-")))
+    return matrix
+
+
+def _combine(method: str, forward, reverse):
+    name = {"intersection": "intersect"}.get(method, method.replace("-", "_"))
+    getattr(forward, name)(reverse)  # changes `forward`
+    return forward
+
+
+# --- tables and the plot -----------------------------------------------------------------------------------
+
+
+def error_table(results: dict) -> str:
+    """Return a markdown table: least error of each program on each corpus; every symmetrisation competes."""
+    names = programs_of(results)
+    rows = [["corpus", *names]]
+    for corpus, by_name in results.items():
+        rows.append([corpus, *(_error_cell(by_name[n]) if n in by_name else "" for n in names)])
+    return markdown(rows)
+
+
+def _error_cell(result: dict) -> str:
+    if "links" in result["scores"]:
+        return f"{result['scores']['links']['aer']:.2f}"
+    method, aer = best_score(result)
+    return f"{aer:.2f} ({method})"
+
+
+def cost_table(results: dict) -> str:
+    """Return a markdown table: wall seconds / CPU seconds / peak megabytes."""
+    names = programs_of(results)
+    rows = [["corpus", *names]]
+    for corpus, by_name in results.items():
+        rows.append([corpus, *(_cost_cell(by_name[n]) if n in by_name else "" for n in names)])
+    return markdown(rows)
+
+
+def _cost_cell(result: dict) -> str:
+    return f"{result['seconds']:.1f} / {result['cpu_seconds']:.1f} / {result['peak_mb']:.0f}"
+
+
+def programs_of(results: dict) -> list[str]:
+    return list(dict.fromkeys(name for by_name in results.values() for name in by_name))
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    head, *body = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
+
+
+def draw_curves(results: dict, path: Path) -> None:
+    """Draw the error against seconds; one line for each program, one point for each size of corpus."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for panel, (prefix, title) in zip(panels, (("h", "Hansard, dev37"), ("a", "ALIBI")), strict=True):
+        sizes = [prefix + size for size in ("1k", "10k", "30k", "100k", "all")]
+        for name in programs_of(results):
+            done = [results[size][name] for size in sizes if name in results.get(size, {})]
+            errors = [float(_error_cell(result).split()[0]) for result in done]
+            panel.plot([result["seconds"] for result in done], errors, "o-", label=name)
+        panel.set(title=title, xscale="log", xlabel="seconds, text files to links", ylabel="AER %", ylim=(0, None))
+    panels[0].legend()
+    figure.savefig(path, dpi=120)
+
+
+def write_report(work: Path, out: Path) -> None:
+    results = json.loads((work / "results.json").read_text())
+    ordered = {corpus: results[corpus] for corpus in corpora_of(work) if corpus in results}
+    out.mkdir(parents=True, exist_ok=True)
+    draw_curves(ordered, out / "benchmark.png")
+    report = "\n\n".join([
+        "Alignment error rate in percent (the peers' best symmetrisation, chosen on the gold itself):",
+        error_table(ordered),
+        "Seconds / CPU seconds / peak memory in MB:",
+        cost_table(ordered),
+    ])
+    (out / "benchmark.md").write_text(report + "\n")
+    print(report)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = top.add_subparsers(dest="command", required=True)
+    corpora, run, table, fast_align, symmetrize = (
+        commands.add_parser(name) for name in ("corpora", "run", "table", "peer-fast-align", "peer-symmetrize")
+    )
+    for command in (corpora, run, table, fast_align, symmetrize):
+        command.add_argument("work", type=Path)
+    corpora.add_argument("--data", type=Path, required=True)
+    run.add_argument("programs", nargs="+")
+    run.add_argument("--sets", nargs="*", default=[], help="default: all")
+    run.add_argument("--python", default=sys.executable, help="Python of the environment of the peers")
+    run.add_argument("--repeat", type=int, default=1)
+    table.add_argument("-o", "--out", type=Path, default=Path("out"))
+    for command in (fast_align, symmetrize):
+        command.add_argument("out", type=Path)
+    return top
+
+
+def main() -> None:
+    options = parser().parse_args()
+    work = options.work.absolute()
+    if options.command == "corpora":
+        make_corpora(options.data, work)
+    elif options.command == "run":
+        run_all(work, options.programs, options.sets, options.python, options.repeat)
+    elif options.command == "table":
+        write_report(work, options.out)
+    elif options.command == "peer-fast-align":
+        peer_fast_align(work, options.out)
+    else:
+        peer_symmetrize(work, options.out)
+
+
+if __name__ == "__main__":
+    main()
