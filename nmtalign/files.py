@@ -1,0 +1,137 @@
+"""Text in and out: compressed files, standard streams, and lines that end at ``\\n`` and nowhere else.
+
+Lone carriage returns, U+2028, U+0085 and other characters that ``str.splitlines`` cuts at stay inside
+their line, so that line n of one file never becomes line n + 1.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from nmtalign.errors import DataError, UsageError
+
+# What the decompressors raise on a damaged or cut-off file.
+_DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+
+
+class _Borrowed(io.TextIOWrapper):
+    """Text over a stream that belongs to someone else: closing only flushes and lets go."""
+
+    _released = False
+
+    def close(self) -> None:
+        if not self._released:
+            self._released = True
+            self.detach()
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise UsageError("a .zst file needs the package zstandard: pip install 'nmtalign[zst]'") from None
+    return zstandard
+
+
+def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
+    """Open `path` as bytes, unpacked according to its ending; ``-`` is standard input or output.
+
+    Parameters
+    ----------
+    path : str or Path
+        The ending decides: .gz, .bz2, .xz, .zst (extra ``[zst]``), anything else is taken as it is.
+    mode : {"r", "w"}
+    """
+    if mode not in ("r", "w"):
+        raise UsageError(f"expected mode 'r' or 'w', found {mode!r}")
+    if str(path) == "-":
+        return sys.stdin.buffer if mode == "r" else sys.stdout.buffer
+    ending, binary = Path(path).suffix.lower(), f"{mode}b"
+    if ending == ".gz":
+        return cast(BinaryIO, _DatelessGzip(path) if mode == "w" else gzip.open(path, binary))
+    if ending == ".bz2":
+        return cast(BinaryIO, bz2.open(path, binary))
+    if ending == ".xz":
+        return cast(BinaryIO, lzma.open(path, binary))
+    if ending == ".zst":
+        return cast(BinaryIO, _zstandard().open(path, binary))
+    return cast(BinaryIO, open(path, binary))
+
+
+class _DatelessGzip(gzip.GzipFile):
+    """A gzip writer without name and time in the header: the same text gives the same bytes."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._file = open(path, "wb")  # noqa: SIM115  (closed below)
+        super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._file.close()
+
+
+def open_text(path: str | Path, mode: str = "r", *, encoding: str = "utf-8") -> io.TextIOWrapper:
+    """Open `path` as text; compressed by its ending, ``-`` for standard input or output.
+
+    Line ends are neither translated on the way in nor on the way out.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "links.txt.gz"
+    ...     with open_text(path, "w") as file:
+    ...         _ = file.write("0-0 1-1\\n")
+    ...     list(read_lines(path))
+    ['0-0 1-1']
+    """
+    stream = open_binary(path, mode)
+    if str(path) == "-":
+        return _Borrowed(stream, encoding=encoding, newline="\n")
+    return io.TextIOWrapper(stream, encoding=encoding, newline="\n")
+
+
+def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:
+    """Yield the lines of `path` without their end: ``\\n``, or ``\\r\\n`` as Windows writes it.
+
+    A byte order mark at the start is dropped. Any other character stays where it is, so the n-th line
+    out is the n-th line in. The file is read as it is consumed.
+
+    Raises
+    ------
+    DataError
+        Bytes that are not `encoding`, or a damaged compressed file: with the line.
+    """
+    if encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32")):
+        raise UsageError(f"{encoding} is not supported; convert the file to UTF-8 first")
+    stream = open_binary(path)
+    number = 0
+    try:
+        for number, raw in enumerate(stream, 1):
+            line = raw.decode(encoding)
+            if number == 1:
+                line = line.removeprefix("\ufeff")
+            if line.endswith("\n"):
+                line = line[:-2] if line.endswith("\r\n") else line[:-1]
+            yield line
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"expected {encoding} text, found the byte 0x{error.object[error.start]:02x} at column"
+            f" {error.start + 1}; convert the file or name its encoding"
+        ).at(path, line=number) from None
+    except _DAMAGE as error:
+        damage = DataError(f"the compressed file is damaged or cut off ({error})")
+        raise damage.at(path, line=number + 1) from None
+    finally:
+        if str(path) != "-":
+            stream.close()

@@ -1,0 +1,322 @@
+"""Tokenisers that know where in the line each token stood.
+
+``space``   words between ASCII spaces: text that is already tokenised.
+``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
+            numbers, web addresses, Chinese and Japanese character by character.
+``moses``   the Moses tokeniser (package sacremoses, extra ``[moses]``).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol
+
+from nmtalign.errors import DataError, UsageError
+
+Span = tuple[int, int]
+
+
+class Token(NamedTuple):
+    """A token as it stands in the line: ``line[start:end] == text``."""
+
+    text: str
+    start: int
+    end: int
+
+
+class Tokenizer(Protocol):
+    """Cuts a line; both methods give the same tokens."""
+
+    def split(self, text: str) -> list[str]:
+        """Return the tokens."""
+        ...
+
+    def spans(self, text: str) -> list[Span]:
+        """Return where each token begins and ends, in characters."""
+        ...
+
+
+# --- space ---------------------------------------------------------------------------------------
+
+
+class _Pattern:
+    """A tokeniser that is one regular expression without groups."""
+
+    def __init__(self, pattern: str) -> None:
+        compiled = re.compile(pattern)
+        self.split: Callable[[str], list[str]] = compiled.findall
+        self._finditer = compiled.finditer
+
+    def spans(self, text: str) -> list[Span]:
+        return [match.span() for match in self._finditer(text)]
+
+
+# --- simple --------------------------------------------------------------------------------------
+
+# Han, kana and their marks; Hangul is written with spaces and stays in words.
+_CJK = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3041-\u3096\u3099-\u30fa\u30fc-\u30ff"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+# White space, controls and invisible marks separate words and belong to none.
+_GAP = r"\s\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2060\ufeff"
+_APOSTROPHE = "['\u2019\u02bc]"
+_HYPHEN = "[-\u2010\u2011]"
+_ELIDED = "[LlDdJjMmTtSsNnCcÇç]|[Qq][Uu]|(?i:jusqu|lorsqu|puisqu|quoiqu)"
+_PRONOUN = "t-on|ils?|elles?|je|tu|nous|vous|moi|toi|lui|leur|ce|ci|là"
+_PRONOUN_FRENCH = _PRONOUN + "|on|les?|la|en|y"  # not "add-on", "x-y" where the language is open
+_NEGATED = "do|does|did|is|was|are|were|have|has|had|wo|ca|could|should|would|must|need|might|sha|ai|ought"
+_CONTRACTED = "s|re|ve|ll|d|m"
+_ABBREVIATION = r"(?:[A-Za-z]\.){2,}|(?:Mrs?|Ms|Dr|Prof|St|MM?|Mgr)\.(?=\s)"
+_NUMBER = r"\d{1,3}(?:[\u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\w)|\d+(?:[.,:/]\d+)+(?!\w)"
+_ADDRESS = (
+    r"(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'\u2019\u00bb]|[\w.+-]+@\w[\w-]*(?:\.\w[\w-]*)+"
+)
+_WHOLE = "aujourd['\u2019\u02bc]hui|rendez-vous"
+_RUN = r"\.{2,}|[!?]{2,}|-{2,}"
+
+
+@lru_cache(maxsize=1)
+def _marks() -> str:
+    """Return the combining marks as the inside of a character class; ``\\w`` leaves them out."""
+    codes = (c for c in range(0x300, 0x1FA00) if unicodedata.category(chr(c)) in ("Mn", "Mc"))
+    runs = (list(group) for _, group in groupby(enumerate(codes), lambda pair: pair[1] - pair[0]))
+    return "".join(f"\\U{run[0][1]:08x}-\\U{run[-1][1]:08x}" for run in runs)
+
+
+def _plain_pattern() -> str:
+    """Return the pattern for lines without apostrophe, hyphen, ``@``, ``/`` and CJK: most lines, and fast."""
+    marks = _marks()
+    word = rf"\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
+    return f"{_ABBREVIATION}|{_NUMBER}|{word}|{_other(marks)}"
+
+
+def _other(marks: str) -> str:
+    return rf"{_RUN}|[^{_GAP}][{marks}\ufe0f]*"
+
+
+def _full_pattern(language: str | None) -> str:
+    """Return the pattern for every line; `language` decides what an apostrophe or a hyphen joins."""
+    marks = _marks()
+    letter = rf"[^\W{_CJK}]"
+    word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]+{letter}*)*"
+    elided = r"[^\W\d_]+" if language in ("it", "ca") else _ELIDED
+    pronoun = _PRONOUN_FRENCH if language == "fr" else _PRONOUN
+    clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?i:{pronoun}))?(?![\w-]))"
+    contracted = rf"(?i:{_CONTRACTED})(?!\w)"
+    french = [rf"(?<!\w)(?:{elided}){_APOSTROPHE}(?=\w)", rf"(?<=\w){_HYPHEN}{clitic}"]
+    english = [
+        rf"(?i:{_NEGATED})(?=[nN]{_APOSTROPHE}[tT](?!\w))",
+        rf"(?<=\w)[nN]{_APOSTROPHE}[tT](?!\w)",
+        rf"(?<=\w){_APOSTROPHE}{contracted}",
+    ]
+    inside = [rf"{_HYPHEN}(?!{clitic})" if language != "en" else _HYPHEN]
+    inside += [rf"{_APOSTROPHE}(?!{contracted})" if language != "fr" else _APOSTROPHE]
+    return "|".join(
+        [_ADDRESS, rf"[{_CJK}][{marks}]*", _ABBREVIATION, _NUMBER, rf"(?i:{_WHOLE})(?!\w)"]
+        + (english if language != "fr" else [])
+        + (french if language != "en" else [])
+        + [rf"{word}(?:(?:{'|'.join(inside)}){word})*", _other(marks)]
+    )
+
+
+class _Simple:
+    """The plain pattern where it suffices, the full one elsewhere; both cut a plain line alike."""
+
+    def __init__(self, language: str | None) -> None:
+        self._plain, self._full = re.compile(_plain_pattern()), re.compile(_full_pattern(language))
+        self._special = re.compile(f"['\u2019\u02bc\\-\u2010\u2011@/{_CJK}]|www").search
+
+    def split(self, text: str) -> list[str]:
+        return (self._full if self._special(text) else self._plain).findall(text)
+
+    def spans(self, text: str) -> list[Span]:
+        pattern = self._full if self._special(text) else self._plain
+        return [match.span() for match in pattern.finditer(text)]
+
+
+# --- moses ---------------------------------------------------------------------------------------
+
+
+class _Moses:
+    """sacremoses without escaping; the places are found again by reading along the line."""
+
+    def __init__(self, language: str | None) -> None:
+        try:
+            from sacremoses import MosesTokenizer
+        except ImportError:
+            raise UsageError(
+                "the tokenizer 'moses' needs the package sacremoses: pip install 'nmtalign[moses]'"
+            ) from None
+        self._tokenize = MosesTokenizer(lang=language or "en").tokenize
+        self._controls = dict.fromkeys(range(32), " ")
+
+    def split(self, text: str) -> list[str]:
+        return list(self._tokenize(text.translate(self._controls), escape=False))
+
+    def spans(self, text: str) -> list[Span]:
+        return locate(self.split(text), text)
+
+
+def locate(tokens: Iterable[str], text: str) -> list[Span]:
+    """Return where each of `tokens` stands in `text`, reading from left to right.
+
+    Raises
+    ------
+    DataError
+        If a token does not come up in the rest of the text.
+
+    Examples
+    --------
+    >>> locate(["l'", "eau"], "l'eau")
+    [(0, 2), (2, 5)]
+    """
+    spans: list[Span] = []
+    position = 0
+    for token in tokens:
+        start = text.find(token, position)
+        if start < 0:
+            raise DataError(f"the token {token!r} is not in the text after character {position}: {text!r}")
+        position = start + len(token)
+        spans.append((start, position))
+    return spans
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
+    "space": lambda language: _Pattern("[^ ]+"),
+    "simple": _Simple,
+    "moses": _Moses,
+}
+UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
+_PLAIN_APOSTROPHE = str.maketrans({"\u2019": "'", "\u02bc": "'"})
+
+
+def _choice(what: str, name: str, names: Iterable[str]) -> None:
+    if name not in names:
+        raise UsageError(f"there is no {what} {name!r}; choose one of {', '.join(names)}")
+
+
+@lru_cache(maxsize=64)
+def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
+    """Return the tokeniser called `name` for `language` (a code such as ``fr``; None for any)."""
+    _choice("tokenizer", name, TOKENIZERS)
+    return TOKENIZERS[name](language)
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How a line becomes tokens, and a token the word that is looked up.
+
+    Parameters
+    ----------
+    tokenizer : {"space", "simple", "moses"}
+    lowercase : bool
+        Look words up in lower case.
+    unicode : {"nfc", "nfkc", "strip-accents", "none"}
+        Form in which words are looked up. All but ``none`` also write the typographic apostrophe as ``'``.
+
+    Examples
+    --------
+    >>> settings = TextSettings("simple")
+    >>> settings.words("Aujourd’hui, l’eau n'est-elle pas froide ?", language="fr")
+    ["aujourd'hui", ',', "l'", 'eau', "n'", 'est', '-elle', 'pas', 'froide', '?']
+    >>> settings.tokens("L’eau")
+    [Token(text='L’', start=0, end=2), Token(text='eau', start=2, end=5)]
+    """
+
+    tokenizer: str = "space"
+    lowercase: bool = True
+    unicode: str = "nfc"
+
+    def __post_init__(self) -> None:
+        _choice("tokenizer", self.tokenizer, TOKENIZERS)
+        _choice("unicode form", self.unicode, UNICODE_FORMS)
+
+    def __str__(self) -> str:
+        return f"{self.tokenizer}+{'lower' if self.lowercase else 'cased'}+{self.unicode}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TextSettings:
+        """Return the settings that :meth:`as_dict` gave."""
+        try:
+            return cls(**values)
+        except TypeError:
+            raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}") from None
+
+    def tokens(self, text: str, *, language: str | None = None) -> list[Token]:
+        """Return the tokens of one line as they stand in it, with their places."""
+        return [Token(text[a:b], a, b) for a, b in load_tokenizer(self.tokenizer, language).spans(text)]
+
+    def words(self, text: str, *, language: str | None = None) -> list[str]:
+        """Return the words to look up, one for each of :meth:`tokens`."""
+        return self.normalized(load_tokenizer(self.tokenizer, language).split(text))
+
+    def normalized(self, tokens: Sequence[str]) -> list[str]:
+        """Return `tokens` in the case and Unicode form of these settings, one for one.
+
+        Examples
+        --------
+        >>> TextSettings(unicode="strip-accents").normalized(["Été", "2"])
+        ['ete', '2']
+        """
+        words = self._fold("\n".join(tokens)).split("\n")
+        if len(words) == len(tokens) and all(words):
+            return words
+        return [self._fold(token) or token for token in tokens]  # a token with a line end, or only accents
+
+    def _fold(self, text: str) -> str:
+        if not text.isascii() and self.unicode != "none":
+            text = text.translate(_PLAIN_APOSTROPHE)
+            if self.unicode == "strip-accents":
+                letters = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+                text = unicodedata.normalize("NFC", "".join(letters))
+            else:
+                text = unicodedata.normalize(self.unicode.upper(), text)  # type: ignore[arg-type]
+        return text.lower() if self.lowercase else text
+
+
+# --- whitespace tokens ---------------------------------------------------------------------------
+
+
+def remap(tokens: Iterable[Token], text: str) -> list[int]:
+    """Return for each token the number of the whitespace token of `text` that it begins in.
+
+    Whitespace tokens are what stands between ASCII spaces, counted from 0; double spaces count once.
+
+    Parameters
+    ----------
+    tokens : iterable of Token
+        Tokens of `text`, of any tokeniser, in order.
+    text : str
+        The line they were cut from.
+
+    Returns
+    -------
+    list of int
+        Never decreasing. A link (i, j) becomes (source[i], target[j]).
+
+    Examples
+    --------
+    >>> line = "l'eau  froide."
+    >>> remap(TextSettings("simple").tokens(line), line)
+    [0, 0, 1, 1]
+    """
+    ends = [match.end() for match in re.finditer("[^ ]+", text)]
+    numbers: list[int] = []
+    word = 0
+    for token in tokens:
+        while word < len(ends) and ends[word] <= token.start:
+            word += 1
+        numbers.append(word)
+    return numbers

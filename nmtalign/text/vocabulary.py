@@ -1,0 +1,102 @@
+"""Which row of a matrix belongs to which word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError
+
+
+class Vocabulary:
+    """The words of one language and their rows.
+
+    Parameters
+    ----------
+    word2int : mapping of str to int
+        Row of each word: unique and not negative. Old files may leave rows out.
+
+    Attributes
+    ----------
+    words : list of str
+        The words in the order of their rows.
+    size : int
+        Rows that a matrix must have to hold them all: the highest row plus one.
+
+    Raises
+    ------
+    DataError
+        If two words share a row, or a row is negative or not a whole number.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary.from_words(["the", "cat"])
+    >>> vocabulary.rows(["cat", "dog"]).tolist()
+    [1, -1]
+    """
+
+    __slots__ = ("_rows", "size", "words")
+
+    def __init__(self, word2int: Mapping[str, int]) -> None:
+        self._rows = {word: _checked_row(word, row) for word, row in word2int.items()}
+        self.words = sorted(self._rows, key=self._rows.__getitem__)
+        self.size = self._rows[self.words[-1]] + 1 if self.words else 0
+        for first, second in zip(self.words, self.words[1:], strict=False):
+            if self._rows[first] == self._rows[second]:
+                raise DataError(f"the words {first!r} and {second!r} share row {self._rows[first]}")
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Vocabulary:
+        """Return the vocabulary that gives the n-th word row n; a word that comes twice is an error."""
+        rows: dict[str, int] = {}
+        for row, word in enumerate(words):
+            if rows.setdefault(word, row) != row:
+                raise DataError(f"the word {word!r} stands in row {rows[word]} and again in row {row}")
+        return cls(rows)
+
+    @classmethod
+    def from_word2int(cls, word2int: Mapping[str, int]) -> Vocabulary:
+        """Return the vocabulary of a ``word2int`` dictionary."""
+        return cls(word2int)
+
+    def rows(self, words: Iterable[str]) -> NDArray[np.int32]:
+        """Return the row of each word, -1 for an unknown one, shape (N,)."""
+        return np.fromiter(map(self._rows.get, words, repeat(-1)), dtype=np.int32)
+
+    def row(self, word: str) -> int:
+        """Return the row of one word, -1 when it is unknown."""
+        return self._rows.get(word, -1)
+
+    def as_word2int(self) -> dict[str, int]:
+        """Return a copy as a plain dictionary."""
+        return dict(self._rows)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.words)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self._rows == other._rows
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({len(self)} words)"
+
+
+def _checked_row(word: object, row: object) -> int:
+    if not isinstance(word, str):
+        raise DataError(f"expected words as text, found {type(word).__name__} {word!r}")
+    if isinstance(row, bool) or not isinstance(row, (int, np.integer)):
+        raise DataError(f"expected a whole number as the row of {word!r}, found {row!r}")
+    if not 0 <= row < 2**31:
+        raise DataError(f"the row of {word!r} is {row}; rows count from 0 to 2^31 - 1")
+    return int(row)

@@ -1,0 +1,22 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of real bitexts and gold links: $NMTALIGN_SHARED_DATA or ../shared/data beside the checkout."""
+    path = Path(os.environ.get("NMTALIGN_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+    if path.is_dir():
+        return path
+    reason = f"no measuring data at {path}; name its folder in NMTALIGN_SHARED_DATA"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
