@@ -6,10 +6,10 @@
     python scripts/benchmark_aligners.py table WORK -o out
 
 DATA is a folder with ``bitext/`` and ``gold/``. WORK gets one folder for each corpus with the files ``src``,
-``tgt`` (tokenised, lower-cased, line-aligned) and ``gold`` (Pharaoh; ``i-j`` sure, ``ipj`` possible); the gold
-lines are the last lines of the text. PEERS_PYTHON is the Python of an environment that holds
-``eflomal`` and ``sil-machine[thot]``; those two programs are called as their own users would call them, this
-file is run by that Python for fast_align, and so needs nothing but the standard library.
+``tgt`` (tokenised, lower-cased, line-aligned) and ``gold`` (Pharaoh; ``i-j`` sure, ``ipj`` possible); the
+last lines of the text are the gold lines. PEERS_PYTHON is the Python of an environment that holds ``eflomal`` and
+``sil-machine[thot]``; for fast_align this file is run by that Python, and so needs nothing but the standard
+library.
 
 Every program reads two text files and writes a link file for *all* lines. Links are scored by code that
 belongs to no program: alignment error rate, Och and Ney (2003), equation 6.
@@ -24,6 +24,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,7 +36,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 Pairs = list[tuple[str, str]]
-METHODS = ("forward", "reverse", "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
+DIRECTIONS = ("forward", "reverse")
+SYMMETRIZED = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 
 # --- corpora -----------------------------------------------------------------------------------------------
 
@@ -229,12 +231,13 @@ def session_megabytes(session: int) -> float:
     return total / 1024
 
 
-def measure(command: Sequence[str | Path], log: Path | None = None) -> Cost:
-    """Run a command to its end and return its cost; a failure ends the benchmark with the command's last words."""
-    log = log or Path(os.devnull)
+def measure(command: Sequence[str | Path], log: Path) -> Cost:
+    """Run a command to its end and return its cost; a failure ends the benchmark with the end of the log."""
     with log.open("wb") as messages:
         start = time.perf_counter()
-        child = subprocess.Popen([str(c) for c in command], stdout=messages, stderr=messages, start_new_session=True)
+        child = subprocess.Popen(
+            [str(c) for c in command], stdout=messages, stderr=messages, start_new_session=True
+        )
     done, peak = threading.Event(), [0.0]
     watcher = threading.Thread(target=_watch, args=(child.pid, done, peak))
     watcher.start()
@@ -291,7 +294,7 @@ def tail_scores(folder: Path, links: dict[str, Path]) -> dict[str, Score]:
 def symmetrised_scores(folder: Path, out: Path, python: str) -> dict[str, Score]:
     """Combine ``out/forward`` and ``out/reverse`` in every way, and score all of it."""
     subprocess.run([python, __file__, "peer-symmetrize", folder, out], check=True)
-    return tail_scores(folder, {method: out / method for method in METHODS})
+    return tail_scores(folder, {method: out / method for method in (*DIRECTIONS, *SYMMETRIZED)})
 
 
 def run_eflomal(folder: Path, out: Path, python: str) -> Run:
@@ -311,15 +314,24 @@ def run_fast_align(folder: Path, out: Path, python: str) -> Run:
 
 def run_nmtalign(preset: str, folder: Path, out: Path) -> Run:
     """One command learns and writes all links; then the saved model aligns the same text as new text."""
-    program, text = Path(sys.executable).with_name("nmtalign"), (folder / "src", folder / "tgt")
-    learn = ("train", *text, "-o", out / "model", "--preset", preset, "--links", out / "links")
-    cost = measure([program, *learn], out / "log")
-    again = measure([program, "align", *text, "--model", out / "model", "-o", out / "again"], out / "log-align")
+    program, text = nmtalign_program(), (folder / "src", folder / "tgt")
+    learn = (program, "train", *text, "-o", out / "model", "--preset", preset, "--links", out / "links")
+    cost = measure(learn, out / "log")
+    align = (program, "align", *text, "--model", out / "model", "-o", out / "again")
+    again = measure(align, out / "log-align")
     scores = tail_scores(folder, {"links": out / "links", "saved model": out / "again"})
     return Run(cost, scores, {f"align_{name}": value for name, value in asdict(again).items()})
 
 
+def nmtalign_program() -> Path:
+    """Return the command of the environment that runs this script."""
+    return Path(sys.executable).with_name("nmtalign")
+
+
 def run_program(name: str, folder: Path, out: Path, python: str) -> Run:
+    """Run a program by its name in an empty folder."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
     if name.startswith("nmtalign-"):
         return run_nmtalign(name.removeprefix("nmtalign-"), folder, out)
     return {"eflomal": run_eflomal, "fast_align": run_fast_align}[name](folder, out, python)
@@ -330,7 +342,6 @@ def run_all(work: Path, names: Sequence[str], corpora: Sequence[str], python: st
     results_path = work / "results.json"
     for corpus, name in itertools.product(corpora or corpora_of(work), names):
         out = work / "runs" / f"{corpus}-{name}"
-        out.mkdir(parents=True, exist_ok=True)
         runs = [run_program(name, work / corpus, out, python) for _ in range(repeat)]
         best = min(runs, key=lambda run: run.cost.cpu_seconds)
         results = json.loads(results_path.read_text()) if results_path.exists() else {}
@@ -367,7 +378,7 @@ def peer_fast_align(folder: Path, out: Path) -> None:
         file.writelines(_links(both.get_training_alignment(n)[1]) for n in range(both.num_sentence_pairs))
     notes = {"train_seconds": trained - start, "symmetrize_seconds": time.perf_counter() - trained}
     (out / "notes.json").write_text(json.dumps(notes))
-    for name, model in zip(("forward", "reverse"), models, strict=True):
+    for name, model in zip(DIRECTIONS, models, strict=True):
         _write_direction(model, out / name, len(lines_of(folder / "gold")), transpose=name == "reverse")
 
 
@@ -403,11 +414,11 @@ def _links(matrix) -> str:
 
 
 def peer_symmetrize(folder: Path, out: Path) -> None:
-    """Combine the last lines of ``forward`` and ``reverse``; grow-diag and the like as Koehn et al. (2005)."""
+    """Combine the last lines of ``forward`` and ``reverse``; grow-diag and others: Koehn et al. (2005)."""
     size = len(lines_of(folder / "gold"))
     text = [[len(line.split()) for line in lines_of(folder / side)[-size:]] for side in ("src", "tgt")]
-    directions = [lines_of(out / name)[-size:] for name in METHODS[:2]]
-    for method in METHODS[2:]:
+    directions = [lines_of(out / name)[-size:] for name in DIRECTIONS]
+    for method in SYMMETRIZED:
         with (out / method).open("w") as file:
             for *shape, forward, reverse in zip(*text, *directions, strict=True):
                 file.write(_links(_combine(method, _matrix(shape, forward), _matrix(shape, reverse))))
@@ -480,7 +491,8 @@ def draw_curves(results: dict, path: Path) -> None:
             done = [results[size][name] for size in sizes if name in results.get(size, {})]
             errors = [float(_error_cell(result).split()[0]) for result in done]
             panel.plot([result["seconds"] for result in done], errors, "o-", label=name)
-        panel.set(title=title, xscale="log", xlabel="seconds, text files to links", ylabel="AER %", ylim=(0, None))
+        panel.set(title=title, xscale="log", xlabel="seconds, text files to links", ylabel="AER %")
+        panel.set_ylim(bottom=0)
     panels[0].legend()
     figure.savefig(path, dpi=120)
 
@@ -490,12 +502,9 @@ def write_report(work: Path, out: Path) -> None:
     ordered = {corpus: results[corpus] for corpus in corpora_of(work) if corpus in results}
     out.mkdir(parents=True, exist_ok=True)
     draw_curves(ordered, out / "benchmark.png")
-    report = "\n\n".join([
-        "Alignment error rate in percent (the peers' best symmetrisation, chosen on the gold itself):",
-        error_table(ordered),
-        "Seconds / CPU seconds / peak memory in MB:",
-        cost_table(ordered),
-    ])
+    errors = "Alignment error rate in percent (the peers' best symmetrisation, chosen on the gold itself):"
+    costs = "Seconds / CPU seconds / peak memory in MB:"
+    report = "\n\n".join((errors, error_table(ordered), costs, cost_table(ordered)))
     (out / "benchmark.md").write_text(report + "\n")
     print(report)
 
@@ -503,9 +512,8 @@ def write_report(work: Path, out: Path) -> None:
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = top.add_subparsers(dest="command", required=True)
-    corpora, run, table, fast_align, symmetrize = (
-        commands.add_parser(name) for name in ("corpora", "run", "table", "peer-fast-align", "peer-symmetrize")
-    )
+    names = ("corpora", "run", "table", "peer-fast-align", "peer-symmetrize")
+    corpora, run, table, fast_align, symmetrize = map(commands.add_parser, names)
     for command in (corpora, run, table, fast_align, symmetrize):
         command.add_argument("work", type=Path)
     corpora.add_argument("--data", type=Path, required=True)
