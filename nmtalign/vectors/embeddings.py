@@ -6,12 +6,12 @@ Axes: V rows of the matrix, D dimensions, N words asked for.
 from __future__ import annotations
 
 import hashlib
-import os
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -113,8 +113,8 @@ class Embeddings:
 
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
-            shape, dtype = self.matrix.shape, self.matrix.dtype
-            raise DataError(f"expected a floating-point matrix of shape (V, D), found {dtype} of shape {shape}")
+            found = f"{self.matrix.dtype} of shape {self.matrix.shape}"
+            raise DataError(f"expected a floating-point matrix of shape (V, D), found {found}")
         if self.vocabulary.size > len(self.matrix):
             raise DataError(
                 f"the vocabulary needs {self.vocabulary.size} rows, the matrix has {len(self.matrix)}"
@@ -150,12 +150,13 @@ class Embeddings:
             float32 or wider; the rows of equal words are exactly equal.
         """
         rows = self.vocabulary.rows(words)
-        result = np.zeros((len(rows), self.dimension), np.result_type(self.matrix.dtype, np.float32))  # (N, D)
+        dtype = np.result_type(self.matrix.dtype, np.float32)
+        result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)
         known = rows >= 0
         result[known] = self.matrix[rows[known]]
         missing = np.flatnonzero(~known)
         if len(missing) and self.unknown != "zero":
-            result[missing] = self._compose([words[n] for n in missing])
+            result[missing] = self._compose([words[int(n)] for n in missing])
         return result
 
     def coverage(self, words: Sequence[str]) -> Coverage:
@@ -167,7 +168,7 @@ class Embeddings:
         return Coverage(len(words), len(words) - len(missing), composed)
 
     def normalized(self) -> Embeddings:
-        """Return the vectors at unit length (zero rows stay zero), in float32 or wider; sub-words are dropped."""
+        """Return the vectors at unit length, in float32 or wider; zero rows stay zero, sub-words are dropped."""
         policy = "zero" if self.unknown == "subword" else self.unknown
         return Embeddings(self.vocabulary, unit_rows(self.matrix), unknown=policy, settings=self.settings)
 
@@ -181,17 +182,18 @@ class Embeddings:
         rows = self._relatives(fold(word))
         if len(rows):
             return np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0)
-        return self._typical_length * spelling_direction(word, self.dimension)
+        direction: NDArray[np.floating] = self._typical_length * spelling_direction(word, self.dimension)
+        return direction
 
     def _relatives(self, folded: str) -> list[int]:
-        """Rows of the known words spelled alike; else of those that share the longest prefix, if long enough."""
+        """Rows of the known words spelled alike, else of those that share the longest prefix of enough letters."""
         spellings, rows = self._sorted_spellings
         place = bisect_left(spellings, folded)
         stop = bisect_right(spellings, folded)
         if place < stop:
             return rows[place:stop]
         neighbours = spellings[max(place - 1, 0) : place + 1]
-        prefix = max((os.path.commonprefix([folded, word]) for word in neighbours), key=len, default="")
+        prefix = max((common_prefix(folded, word) for word in neighbours), key=len, default="")
         if len(prefix) < SHORTEST_PREFIX or any(map(str.isdigit, folded)):
             return []
         return rows[bisect_left(spellings, prefix) : bisect_left(spellings, prefix + chr(0x10FFFF))]
@@ -216,6 +218,16 @@ def fold(word: str) -> str:
     """
     decomposed = unicodedata.normalize("NFD", word.casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+
+
+def common_prefix(first: str, second: str) -> str:
+    """Return the longest beginning that two words share.
+
+    >>> common_prefix("running", "runner")
+    'runn'
+    """
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+    return first[:alike]
 
 
 def spelling_direction(word: str, dimension: int) -> NDArray[np.float32]:

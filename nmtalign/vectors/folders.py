@@ -1,7 +1,7 @@
 """Vectors in folders: the own format, and the seeds' ``word2int`` pickle beside a matrix.
 
-The own format is a folder with ``vectors.npy`` (V, D; memory-mapped when read), ``vocab.txt`` (one word a line, line
-n + 1 is row n), ``meta.json``, and ``subwords.npy`` (K, D) where there are sub-words.
+The own format is a folder with ``vectors.npy`` (V, D; memory-mapped when read), ``vocab.txt`` (one word a line,
+line n + 1 is row n), ``meta.json``, and ``subwords.npy`` (K, D) where there are sub-words.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def write_folder(embeddings: Embeddings, folder: Path) -> None:
     words, matrix = compact(embeddings)
     _write_words(words, folder / "vocab.txt")
     np.save(folder / "vectors.npy", matrix, allow_pickle=False)
-    meta: dict[str, Any] = {"format": _FORMAT, "version": 1, "words": len(words), "dimension": matrix.shape[1]}
+    meta: dict[str, Any] = {"format": _FORMAT, "version": 1}
+    meta |= {"words": len(words), "dimension": matrix.shape[1]}
     if isinstance(embeddings.subwords, CharacterNgrams):
         pieces = embeddings.subwords
         np.save(folder / "subwords.npy", pieces.matrix, allow_pickle=False)
@@ -57,7 +58,7 @@ def write_folder(embeddings: Embeddings, folder: Path) -> None:
 
 
 def read_word2int(pickle_path: Path, matrix_path: Path, *, unsafe_pickle: bool = False) -> Embeddings:
-    """Read the seeds' form: a pickled dictionary word -> row, and ``embeddings`` in an .npz file (or an .npy file)."""
+    """Read the seeds' form: a pickled dictionary word -> row, and a matrix in an .npz or .npy file."""
     vocabulary = read_word2int_pickle(pickle_path, unsafe_pickle=unsafe_pickle)
     matrix = load_array(matrix_path, unsafe_pickle=unsafe_pickle)
     try:
@@ -100,12 +101,11 @@ def compact(embeddings: Embeddings) -> tuple[list[str], NDArray[Any]]:
 
 
 def load_array(path: Path, *, mapped: bool = False, unsafe_pickle: bool = False) -> NDArray[Any]:
-    """Read an .npy file, or ``embeddings`` (or the only array) of an .npz file; pickled objects are refused."""
+    """Read an .npy file, or ``embeddings`` (or the only array) of an .npz file; no pickled objects."""
     try:
         if zipfile.is_zipfile(path):
             return _load_member(path, unsafe_pickle)
-        mode = "r" if mapped else None
-        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=unsafe_pickle)
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=unsafe_pickle)
         return array
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, DataError):
@@ -121,7 +121,8 @@ def _load_member(path: Path, unsafe_pickle: bool) -> NDArray[Any]:
             raise DataError(f"expected an array named 'embeddings', found {names}").at(path)
         info = archive.infolist()[names.index(name)]
         if info.file_size > _HIGHEST_DEFLATE_RATIO * max(info.compress_size, 1):
-            raise DataError(f"{name} claims {info.file_size} bytes from {info.compress_size}; refused").at(path)
+            found = f"{info.file_size} bytes from {info.compress_size}"
+            raise DataError(f"the array {name!r} claims to unpack to {found}; refused").at(path)
         with archive.open(info) as file:
             _check_header(file, info.file_size)
     with np.load(path, allow_pickle=unsafe_pickle) as arrays:

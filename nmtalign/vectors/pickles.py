@@ -118,7 +118,7 @@ def _array_of(raw: Any, dtype: Any, shape: Any, order: Any) -> NDArray[Any] | No
         raise DataError("the pickle has a NumPy array whose shape or content is not what NumPy writes")
     expected = kind.itemsize * math.prod(shape)
     if expected != len(raw):
-        raise DataError(f"the pickle has an array of shape {shape}: expected {expected} bytes, found {len(raw)}")
+        raise DataError(f"the pickle has an array {shape}: expected {expected} bytes, found {len(raw)}")
     return np.frombuffer(raw, kind).reshape(shape, order="F" if order == "F" else "C")
 
 
@@ -218,8 +218,8 @@ def _lookup(module: Any, name: Any) -> _Global:
     if (module, name) in _INERT:
         return _Global(f"{module}.{name}")
     raise DataError(
-        f"the pickle asks for {module}.{name}, which is not on the list of allowed names and could run any code;"
-        " if you trust the file completely, read it with unsafe_pickle (--unsafe-pickle)"
+        f"the pickle asks for {module}.{name}, which is not on the list of allowed names and could run"
+        " any code; if you trust the file completely, read it with unsafe_pickle (--unsafe-pickle)"
     )
 
 
@@ -365,7 +365,7 @@ def _string_line(machine: _Machine) -> None:
     quoted = machine.line().strip()
     if len(quoted) < 2 or quoted[:1] not in (b"'", b'"') or quoted[-1:] != quoted[:1]:
         raise ValueError("a text without quotes")
-    raw = codecs.escape_decode(quoted[1:-1])[0]  # type: ignore[attr-defined]
+    raw = codecs.escape_decode(quoted[1:-1])[0]
     machine.stack.append(raw.decode(machine.encoding))
 
 

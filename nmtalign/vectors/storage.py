@@ -55,9 +55,10 @@ def load_pair(
     Parameters
     ----------
     folder : path
-        Holds ``word2int_XX.pkl`` and ``embeddings_XX.npz``, or a sub-folder ``XX`` of the own format, for two languages.
+        Holds, for each of two languages XX, ``word2int_XX.pkl`` and ``embeddings_XX.npz``, or a sub-folder
+        ``XX`` of the own format.
     languages : (str, str), optional
-        Source and target; by default as ``pair.json`` says, else the only two there are, in alphabetical order.
+        Source and target; by default as ``pair.json`` says, else the only two there are, alphabetically.
 
     Returns
     -------
@@ -70,16 +71,21 @@ def load_pair(
     for language in (source, target):
         if language not in places:
             raise DataError(f"no vectors for language {language!r}; found {sorted(places)}").at(folder)
-    pair = tuple(load_embeddings(places[language], unsafe_pickle=unsafe_pickle) for language in (source, target))
-    if pair[0].dimension != pair[1].dimension:
-        raise DataError(
-            f"{source} has {pair[0].dimension} dimensions, {target} {pair[1].dimension}; they share no space"
-        ).at(folder)
-    return pair[0], pair[1]
+    first = load_embeddings(places[source], unsafe_pickle=unsafe_pickle)
+    second = load_embeddings(places[target], unsafe_pickle=unsafe_pickle)
+    if first.dimension != second.dimension:
+        found = f"{source} has {first.dimension} dimensions, {target} {second.dimension}"
+        raise DataError(f"{found}; they share no space").at(folder)
+    return first, second
 
 
 def save_pair(
-    source: Embeddings, target: Embeddings, folder: str | Path, *, languages: tuple[str, str], format: str = "folder"
+    source: Embeddings,
+    target: Embeddings,
+    folder: str | Path,
+    *,
+    languages: tuple[str, str],
+    format: str = "folder",
 ) -> None:
     """Save source and target vectors side by side, so that :func:`load_pair` finds them again."""
     folder = Path(folder)
@@ -105,5 +111,5 @@ def _default_pair(folder: Path, found: list[str]) -> tuple[str, str]:
         languages = json.loads((folder / "pair.json").read_text(encoding="utf-8"))["languages"]
         return languages[0], languages[1]
     if len(found) != 2:
-        raise UsageError(f"{folder}: expected vectors of two languages, found {found}; name two (--langs en,fr)")
+        raise UsageError(f"{folder}: expected vectors of two languages, found {found}; name them (--langs)")
     return found[0], found[1]
