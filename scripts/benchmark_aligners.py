@@ -7,9 +7,9 @@
 
 DATA is a folder with ``bitext/`` and ``gold/``. WORK gets one folder for each corpus with the files ``src``,
 ``tgt`` (tokenised, lower-cased, line-aligned) and ``gold`` (Pharaoh; ``i-j`` sure, ``ipj`` possible); the
-last lines of the text are the gold lines. PEERS_PYTHON is the Python of an environment that holds ``eflomal`` and
-``sil-machine[thot]``; for fast_align this file is run by that Python, and so needs nothing but the standard
-library.
+last lines of the text are the gold lines. PEERS_PYTHON is the Python of an environment that holds
+``eflomal`` and ``sil-machine[thot]``; for fast_align this file is run by that Python, and so needs nothing but
+the standard library.
 
 Every program reads two text files and writes a link file for *all* lines. Links are scored by code that
 belongs to no program: alignment error rate, Och and Ney (2003), equation 6.

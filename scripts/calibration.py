@@ -3,8 +3,8 @@
     python scripts/calibration.py WORK [--preset default] [--sets a10k h100k ...] [--threshold 0.05]
 
 WORK is the folder of ``benchmark_aligners.py`` after ``run WORK nmtalign-PRESET``. The gold lines of each
-corpus are aligned by its saved model, once with the default threshold (the links that users get) and once with
-a low one (nearly all that the model believes at all), by ``nmtalign align --scores``.
+corpus are aligned by its saved model, once with the default threshold (the links that users get), once with a
+low one (nearly all that the model believes at all), by ``nmtalign align --scores``.
 
 Expected calibration error: the mean over links of |mean probability - share of right links| of its bin
 (Naeini et al. 2015, equation 1), in ten bins of equal width.
