@@ -8,8 +8,8 @@
 DATA is a folder with ``bitext/`` and ``gold/``. WORK gets one folder for each corpus with the files ``src``,
 ``tgt`` (tokenised, lower-cased, line-aligned) and ``gold`` (Pharaoh; ``i-j`` sure, ``ipj`` possible); the
 last lines of the text are the gold lines. PEERS_PYTHON is the Python of an environment that holds
-``eflomal`` and ``sil-machine[thot]``; for fast_align this file is run by that Python, and so needs nothing but
-the standard library.
+``eflomal`` and ``sil-machine[thot]``; for fast_align this file is run by that Python, and so needs nothing
+but the standard library.
 
 Every program reads two text files and writes a link file for *all* lines. Links are scored by code that
 belongs to no program: alignment error rate, Och and Ney (2003), equation 6.
@@ -317,10 +317,21 @@ def run_nmtalign(preset: str, folder: Path, out: Path) -> Run:
     program, text = nmtalign_program(), (folder / "src", folder / "tgt")
     learn = (program, "train", *text, "-o", out / "model", "--preset", preset, "--links", out / "links")
     cost = measure(learn, out / "log")
-    align = (program, "align", *text, "--model", out / "model", "-o", out / "again")
-    again = measure(align, out / "log-align")
+    new_text = measure_new_text(text, out)
     scores = tail_scores(folder, {"links": out / "links", "saved model": out / "again"})
-    return Run(cost, scores, {f"align_{name}": value for name, value in asdict(again).items()})
+    return Run(cost, scores, new_text)
+
+
+def measure_new_text(text: tuple[Path, Path], out: Path) -> dict[str, float]:
+    """Align a text, and its first line alone (the start-up), with the saved model."""
+    first = tuple(out / f"first.{path.name}" for path in text)
+    for path, long in zip(first, text, strict=True):
+        path.write_text(lines_of(long)[0] + "\n", encoding="utf-8", newline="\n")
+    align = (nmtalign_program(), "align", "--model", out / "model")
+    start = measure((*align, *first, "-o", out / "first.links"), out / "log-first")
+    whole = measure((*align, *text, "-o", out / "again"), out / "log-align")
+    pairs = len(lines_of(text[0]))
+    return {"start_seconds": start.seconds, "pairs": pairs, **asdict(whole)}
 
 
 def nmtalign_program() -> Path:
@@ -471,6 +482,18 @@ def _cost_cell(result: dict) -> str:
     return f"{result['seconds']:.1f} / {result['cpu_seconds']:.1f} / {result['peak_mb']:.0f}"
 
 
+def new_text_table(results: dict) -> str:
+    """Return a markdown table: how the saved models align text once they are learned."""
+    rows = [["corpus", "program", "start-up s", "pairs", "pairs per s", "peak MB"]]
+    for corpus, by_name in results.items():
+        for name, result in by_name.items():
+            if "start_seconds" in (notes := result["notes"]):
+                speed = notes["pairs"] / notes["seconds"]
+                numbers = f"{notes['start_seconds']:.2f} {notes['pairs']} {speed:.0f} {notes['peak_mb']:.0f}"
+                rows.append([corpus, name, *numbers.split()])
+    return markdown(rows)
+
+
 def programs_of(results: dict) -> list[str]:
     return list(dict.fromkeys(name for by_name in results.values() for name in by_name))
 
@@ -504,7 +527,9 @@ def write_report(work: Path, out: Path) -> None:
     draw_curves(ordered, out / "benchmark.png")
     errors = "Alignment error rate in percent (the peers' best symmetrisation, chosen on the gold itself):"
     costs = "Seconds / CPU seconds / peak memory in MB:"
-    report = "\n\n".join((errors, error_table(ordered), costs, cost_table(ordered)))
+    new_text = "New text with the saved model, start-up and writing included:"
+    parts = (errors, error_table(ordered), costs, cost_table(ordered), new_text, new_text_table(ordered))
+    report = "\n\n".join(parts)
     (out / "benchmark.md").write_text(report + "\n")
     print(report)
 
