@@ -34,6 +34,11 @@ class Scorer(Protocol):
         """What made the scores, for signatures."""
         ...
 
+    @property
+    def scale(self) -> float:
+        """What the plain scores are multiplied by: 1 / temperature."""
+        ...
+
     def queries(self, vectors: Floats) -> Floats:
         """Prepare the vectors of target words, (N, D) to (N, K)."""
         ...
