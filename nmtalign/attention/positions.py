@@ -228,7 +228,7 @@ def diagonal_prior(
         One of the table. ``centred`` compares the middles of the words, so it does not change when both
         sentences are read backwards.
     strength : float
-        :math:`\lambda` or :math:`\kappa`. fast_align starts from 4; SimAlign uses 0.5.
+        :math:`\lambda` or :math:`\kappa`. fast_align starts from 4; SimAlign suggests 0.5.
     like : array, optional
         The library, type and device of the result; NumPy float64 if left out.
 
@@ -260,8 +260,11 @@ def diagonal_prior(
         raise UsageError(f"unknown form {form!r} of the diagonal prior; expected one of {', '.join(_PLACES)}")
     place = _PLACES[form]
     offset = place(T)[:, None] - place(S)  # (T, S)
-    prior = 1 - strength * offset**2 if form == "simalign" else -strength * np.abs(offset)
-    return moved(prior, like)
+    if form != "simalign":
+        return moved(-strength * np.abs(offset), like)
+    if min(T, S) < 2:  # SimAlign leaves a sentence of one word alone
+        strength = 0.0
+    return moved(1 - strength * offset**2, like)
 
 
 # Where the words of a sentence of N words stand, on a line from 0 to 1.

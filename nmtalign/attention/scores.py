@@ -291,7 +291,7 @@ def location_additive(
     r"""Location-aware additive score :math:`v^\top \tanh(W^\top q_t + U^\top k_s + L^\top f_{ts} + b)`.
 
     :math:`f_{ts}` looks at the weights :math:`p` of the step before around source word s, so the model knows
-    where it was: :math:`f_{tsc} = \sum_k F_{ck}\, p_{t,\, s + k - (K-1)/2}`, with p zero outside the sentence.
+    where it was: :math:`f_{tsc} = \sum_k F_{ck}\, p_{t,\, s + k - (K-1)/2}`, p zero outside the sentence.
 
     Parameters
     ----------
