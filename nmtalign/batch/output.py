@@ -1,0 +1,48 @@
+"""Files that appear under their name only when they are whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nmtalign.errors import UsageError
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[str | Path]:
+    """Yield a temporary name beside `path`; the file gets its own name when the block ends well.
+
+    If the block fails, the temporary file is removed and an older file under `path` stays as it was.
+    ``-`` (standard output) and things that are not plain files, such as ``/dev/null``, are given as they are.
+
+    Raises
+    ------
+    UsageError
+        If the folder of `path` does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "links.txt"
+    ...     with whole_file(path) as partial:
+    ...         _ = Path(partial).write_text("0-0", encoding="utf-8")
+    ...         path.exists()
+    ...     path.read_text(encoding="utf-8")
+    False
+    '0-0'
+    """
+    final = Path(path)
+    if str(path) == "-" or (final.exists() and not final.is_file()):
+        yield path
+        return
+    if not final.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {final.parent} to write into; make it first")
+    partial = final.with_name(f".partial-{os.getpid()}-{final.name}")  # keeps the ending: it names the format
+    try:
+        yield partial
+        os.replace(partial, final)
+    finally:
+        partial.unlink(missing_ok=True)
