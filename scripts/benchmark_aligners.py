@@ -24,6 +24,7 @@ import itertools
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -254,12 +255,15 @@ def measure(command: Sequence[str | Path], log: Path) -> Cost:
     if child.returncode:
         last = log.read_text(errors="replace")[-2000:]
         raise SystemExit(f"{' '.join(map(str, command))}\nended with {child.returncode}:\n{last}")
-    peak_mb = max(peak[0], usage.ru_maxrss / 1024)
+    # A child starts with its parent's mark, so that only a higher one is its own.
+    own_mark = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    mark = usage.ru_maxrss if usage.ru_maxrss > own_mark else 0
+    peak_mb = max(peak[0], mark / 1024)
     return Cost(round(seconds, 2), round(usage.ru_utime + usage.ru_stime, 2), round(peak_mb))
 
 
 def _watch(session: int, done: threading.Event, peak: list[float]) -> None:
-    while not done.wait(0.2):
+    while not done.wait(0.1):
         peak[0] = max(peak[0], session_megabytes(session))
 
 
