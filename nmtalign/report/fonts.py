@@ -1,0 +1,89 @@
+"""Which installed fonts have the letters of a sentence, and the names of the scripts that none has."""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections.abc import Iterable
+
+DEFAULT_FONT = "DejaVu Sans"  # comes with matplotlib: Latin, Greek, Cyrillic, Arabic, Hebrew and more
+
+# Families worth trying first, by the first word of the Unicode character name.
+_KNOWN = {
+    "CJK": ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "Microsoft YaHei"),
+    "HIRAGANA": ("Noto Sans CJK JP", "IPAexGothic", "Yu Gothic", "Hiragino Sans"),
+    "KATAKANA": ("Noto Sans CJK JP", "IPAexGothic", "Yu Gothic", "Hiragino Sans"),
+    "HANGUL": ("Noto Sans CJK KR", "NanumGothic", "Malgun Gothic", "Apple SD Gothic Neo"),
+    "ARABIC": ("Noto Sans Arabic", "Amiri", "Arial"),
+    "DEVANAGARI": ("Noto Sans Devanagari", "Lohit Devanagari", "Mangal"),
+}
+
+
+def script_of(character: str) -> str:
+    """Return the script of a character, read from its Unicode name.
+
+    Examples
+    --------
+    >>> script_of("न"), script_of("中"), script_of("a")
+    ('Devanagari', 'CJK', 'Latin')
+    """
+    word = unicodedata.name(character, "unnamed").split(" ")[0].split("-")[0]
+    return word if word == "CJK" else word.capitalize()
+
+
+def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return font families that together have the letters of `texts`, and the scripts that none has.
+
+    Parameters
+    ----------
+    texts : iterable of str
+
+    Returns
+    -------
+    families : list of str
+        For matplotlib's font fall-back; the first is always DejaVu Sans.
+    missing : list of str
+        Names of scripts, sorted; empty when every letter can be drawn.
+    """
+    families = [DEFAULT_FONT]
+    letters = {c for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
+    left = {ord(c) for c in letters} - _letters(_font_paths()[DEFAULT_FONT])
+    for family in _candidates(left):
+        found = left & _letters(_font_paths()[family])
+        if found:
+            families.append(family)
+            left -= found
+        if not left:
+            break
+    return families, sorted({script_of(chr(c)) for c in left})
+
+
+def _candidates(codes: set[int]) -> list[str]:
+    """Return installed families: those known for the scripts of `codes` first, then all in order of name."""
+    if not codes:
+        return []
+    scripts = sorted({script_of(chr(c)).upper() for c in codes})
+    first = [family for script in scripts for family in _KNOWN.get(script, ()) if family in _font_paths()]
+    return list(dict.fromkeys([*first, *sorted(_font_paths())]))
+
+
+@functools.cache
+def _font_paths() -> dict[str, str]:
+    """Return an upright regular font file for each installed family."""
+    from matplotlib.font_manager import fontManager
+
+    regular = (400, "normal", "regular")
+    entries = [e for e in fontManager.ttflist if e.style == "normal" and e.weight in regular]
+    return {
+        entry.name: entry.fname
+        for entry in sorted(entries, key=lambda e: e.fname, reverse=True)
+        if not entry.name.startswith("Last Resort")  # has a box for every character, and no letter
+    }
+
+
+@functools.cache
+def _letters(path: str) -> frozenset[int]:
+    """Return the code points that a font file has glyphs for."""
+    from matplotlib.ft2font import FT2Font
+
+    return frozenset(FT2Font(path).get_charmap())

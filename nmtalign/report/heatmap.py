@@ -1,0 +1,321 @@
+"""Attention weights as a picture: target words are rows, source words are columns with their labels on top.
+
+The layout is computed in inches from the words, so that labels stay readable from 3 to 80 words.
+Only matplotlib's object interface is used: no pyplot, no global figure.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.alignment.links import Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.errors import DataError, UsageError
+from nmtalign.report.fonts import choose_fonts
+from nmtalign.report.labels import shorten, visible
+from nmtalign.report.page import LEGEND_CELL, Page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg", ".pdf")
+LONGEST_TITLE = 100
+_SMALLEST_NUMBER = 0.005  # weights below it are left out when numbers are written into the cells
+_NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
+
+
+def draw_heatmap(
+    matrix: AlignmentMatrix,
+    *,
+    links: Alignment | Iterable[tuple[int, int]] | None = None,
+    gold: GoldAlignment | None = None,
+    title: str = "",
+    numbers: bool | None = None,
+    limits: tuple[float, float] | None = None,
+    colours: str = "inferno",
+) -> Figure:
+    """Draw the attention weights of one sentence pair.
+
+    Parameters
+    ----------
+    matrix : AlignmentMatrix
+        Weights of shape (T, S); row t is target word t.
+    links : Alignment or iterable of (source, target), optional
+        Chosen links, drawn as dots.
+    gold : GoldAlignment, optional
+        Hand-made links, drawn as boxes: a solid line for sure, a dashed line for possible.
+    title : str
+    numbers : bool, optional
+        Write the weights into the cells. The default writes them when they fit.
+    limits : (float, float), optional
+        Weights at the two ends of the colour scale. The default is the smallest and the largest weight.
+    colours : str
+        A matplotlib colour map. The default ``inferno`` can be read without colour vision and in grey.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Belongs to no global state; save it with :func:`save_heatmaps`.
+
+    Raises
+    ------
+    DataError
+        If a link lies outside the matrix.
+
+    Warns
+    -----
+    UserWarning
+        If no installed font has the letters of a script; the message names the script.
+
+    Examples
+    --------
+    >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
+    >>> figure = draw_heatmap(matrix, links=[(0, 0), (1, 1)])
+    >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    ['good', 'morning']
+
+    References
+    ----------
+    Bahdanau, Cho and Bengio (2015), Neural machine translation by jointly learning to align and translate,
+    Figure 3.
+    """
+    return draw_heatmaps(
+        {"": matrix}, links=links, gold=gold, title=title, numbers=numbers, limits=limits, colours=colours
+    )
+
+
+def draw_heatmaps(
+    matrices: Mapping[str, AlignmentMatrix],
+    *,
+    links: Alignment | Iterable[tuple[int, int]] | None = None,
+    gold: GoldAlignment | None = None,
+    title: str = "",
+    numbers: bool | None = None,
+    limits: tuple[float, float] | None = None,
+    colours: str = "inferno",
+    columns: int | None = None,
+) -> Figure:
+    """Draw several matrices of one sentence pair side by side: directions, methods, heads, iterations.
+
+    All panels share one colour scale. `matrices` maps the title of each panel to its matrix; `columns` is
+    the number of panels in a row (by default as square as it gets). The other arguments, the errors and the
+    warning are those of :func:`draw_heatmap`.
+
+    Examples
+    --------
+    >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
+    >>> figure = draw_heatmaps({"first head": matrix, "second head": matrix})
+    >>> len(figure.axes)  # two panels and the colour bar
+    3
+    """
+    first = _same_words(list(matrices.values()))
+    chosen = _inside(() if links is None else links, first)
+    sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
+    marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
+    lowest, highest = limits or _limits(list(matrices.values()))
+    with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
+        names = [visible(name) for name in matrices]
+        page = Page(first, names, shorten(visible(title), LONGEST_TITLE), columns)
+        show_numbers = page.cell >= _NUMBERS_FIT if numbers is None else numbers
+        for axes, matrix in zip(page.panels, matrices.values(), strict=True):
+            image = _draw_cells(axes, matrix.weights, colours, lowest, highest)
+            _draw_boxes(axes, possible - sure, page.cell, dashed=True)
+            _draw_boxes(axes, sure, page.cell, dashed=False)
+            _draw_dots(axes, chosen, page.cell, corner=show_numbers)
+            if show_numbers:
+                _write_numbers(axes, image, matrix.weights, page.cell)
+        if image:
+            page.add_colour_bar(image)
+        _draw_legend(page, [name for name, used in marks.items() if used], colours)
+    return page.figure
+
+
+def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
+    """Save pictures: one into a .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
+
+    The same figures give the same bytes. `figures` is read one at a time, so memory does not grow with
+    the number of pages. `dpi` is dots per inch, for .png.
+
+    Raises
+    ------
+    UsageError
+        For another ending, no figure, or several figures and a format without pages.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"{path}: expected a file name ending in {', '.join(FORMATS)}")
+    import matplotlib
+
+    fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", "pdf.fonttype": 3}
+    with matplotlib.rc_context(fixed), _script_was_named():
+        if path.suffix.lower() == ".pdf":
+            _save_pages(figures, path)
+        else:
+            _save_one(figures, path, dpi)
+
+
+def _save_pages(figures: Iterable[Figure], path: Path) -> None:
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    count = 0
+    with PdfPages(path, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
+        for figure in figures:
+            pages.savefig(figure)
+            count += 1
+    if not count:
+        path.unlink(missing_ok=True)
+        raise UsageError(f"{path}: expected at least one picture to save, found none")
+
+
+def _save_one(figures: Iterable[Figure], path: Path, dpi: int) -> None:
+    listed = list(figures)
+    if len(listed) != 1:
+        raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(listed)}; save to .pdf")
+    metadata = {"Date": None, "Creator": "nmtalign"} if path.suffix.lower() == ".svg" else {"Software": None}
+    listed[0].savefig(path, dpi=dpi, metadata=metadata)
+
+
+def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
+    """Return the first matrix, after checking that all show the same sentence pair."""
+    if not matrices:
+        raise UsageError("expected at least one matrix to draw, found none")
+    first = matrices[0]
+    for other in matrices[1:]:
+        if (other.source_tokens, other.target_tokens) != (first.source_tokens, first.target_tokens):
+            raise UsageError("the panels of one picture show one sentence pair; found different words")
+    return first
+
+
+def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Link]:
+    """Return `links` as a set, refusing positions that the matrix does not have."""
+    T, S = matrix.weights.shape
+    if isinstance(links, Alignment) and (links.target_length, links.source_length) != (T, S):
+        raise DataError(
+            f"expected links of {S} source and {T} target words,"
+            f" found links of {links.source_length} and {links.target_length}"
+        )
+    return set(Alignment(frozenset(Link(*link) for link in links), S, T).links)
+
+
+def _limits(matrices: Sequence[AlignmentMatrix]) -> tuple[float, float]:
+    """Return the ends of the colour scale: smallest and largest weight, or 0 and 1 when all are equal."""
+    values = np.concatenate([matrix.weights.ravel() for matrix in matrices])
+    if values.size == 0 or values.min() == values.max():
+        return min([0.0, *values[:1]]), max([1.0, *values[:1]])
+    return float(values.min()), float(values.max())
+
+
+@contextmanager
+def _style(texts: list[str]) -> Iterator[None]:
+    """Draw with fonts that have the letters of `texts`; warn about scripts that no installed font has."""
+    import matplotlib
+
+    families, missing = choose_fonts([visible(text) for text in texts])
+    for script in missing:
+        warnings.warn(
+            f"no installed font has the {script} letters of this sentence pair, they are drawn as boxes;"
+            f" install one, for example Noto Sans {script}",
+            stacklevel=4,
+        )
+    with matplotlib.rc_context({"font.family": families}), _script_was_named():
+        yield
+
+
+@contextmanager
+def _script_was_named() -> Iterator[None]:
+    """Keep matplotlib from warning about each letter again."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def _draw_cells(
+    axes: Axes, weights: NDArray[np.floating], colours: str, lowest: float, highest: float
+) -> Any:
+    """Draw one (T, S) matrix; return matplotlib's image, or None for an empty one."""
+    if weights.size == 0:
+        centre: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+        axes.text(0.5, 0.5, "no words", size=8, color="0.4", **centre)
+        return None
+    image = axes.imshow(weights, cmap=colours, clim=(lowest, highest), aspect="auto", interpolation="nearest")
+    T, S = weights.shape
+    faint: dict[str, Any] = {
+        "colors": "white",
+        "linewidths": 0.4,
+        "alpha": 0.13,
+    }  # leads the eye from a label to its cells
+    axes.vlines(np.arange(1, S) - 0.5, -0.5, T - 0.5, **faint)
+    axes.hlines(np.arange(1, T) - 0.5, -0.5, S - 0.5, **faint)
+    axes.set(xlim=(-0.5, S - 0.5), ylim=(T - 0.5, -0.5))  # limits stay when marks are added
+    return image
+
+
+def _draw_boxes(axes: Axes, links: set[Link], cell: float, *, dashed: bool) -> None:
+    """Outline the cells of `links` in white on black, to be seen on every colour."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    boxes = [Rectangle((s - 0.42, t - 0.42), 0.84, 0.84) for s, t in sorted(links)]
+    thin = float(np.clip(cell * 3.6, 0.7, 1.8))  # points
+    for width, colour in ((2.2 * thin, "black"), (thin, "white")):
+        scale = thin / width  # matplotlib multiplies dashes by the width of the line
+        dash = (0, (3 * scale, 2.2 * scale)) if dashed else "solid"
+        line: dict[str, Any] = {
+            "edgecolor": colour,
+            "linewidth": width,
+            "linestyle": [dash],
+            "capstyle": "butt",
+        }
+        outline = PatchCollection(boxes, facecolor="none", **line)
+        axes.add_collection(outline, autolim=False)
+
+
+def _draw_dots(axes: Axes, links: set[Link], cell: float, *, corner: bool) -> None:
+    """Mark the cells of `links` with a white dot in a black ring; in the corner when numbers are written."""
+    if not links:
+        return
+    source, target = np.array(sorted(links)).T
+    shift, share = (0.27, 0.2) if corner else (0.0, 0.38)
+    size = (cell * 72.0 * share) ** 2  # square points
+    ring: dict[str, Any] = {"c": "white", "edgecolors": "black", "linewidths": 0.8}
+    axes.scatter(source + shift, target - shift, s=size, zorder=3, **ring)
+
+
+def _write_numbers(axes: Axes, image: Any, weights: NDArray[np.floating], cell: float) -> None:
+    """Write each weight into its cell, dark on light and light on dark."""
+    if image is None:
+        return
+    red, green, blue = np.moveaxis(image.cmap(image.norm(weights))[..., :3], -1, 0)
+    light = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.45  # relative luminance, Rec. 709
+    for (t, s), weight in np.ndenumerate(weights):
+        if abs(weight) >= _SMALLEST_NUMBER:
+            colour = "black" if light[t, s] else "white"
+            axes.text(s, t + 0.08, _number(weight), ha="center", va="center", size=cell * 20, color=colour)
+
+
+def _number(weight: float) -> str:
+    """Return a weight in at most four characters where that is possible: 0.07 as ``.07``.
+
+    >>> [_number(x) for x in (0.07, 0.999, -0.5, 12.34)]
+    ['.07', '1.0', '-.50', '12.3']
+    """
+    if abs(weight) >= 0.995:
+        return f"{weight:.1f}" if abs(weight) < 100 else f"{weight:.0f}"
+    return f"{weight:.2f}".replace("0.", ".", 1)
+
+
+def _draw_legend(page: Page, names: Sequence[str], colours: str) -> None:
+    """Draw one cell for each kind of mark that the picture holds, with its name beside it."""
+    for axes, name in zip(page.add_legend(names), names, strict=True):
+        _draw_cells(axes, np.full((1, 1), 0.35), colours, 0.0, 1.0)
+        if name == "chosen link":
+            _draw_dots(axes, {Link(0, 0)}, LEGEND_CELL, corner=False)
+        else:
+            _draw_boxes(axes, {Link(0, 0)}, LEGEND_CELL, dashed=name == "possible")

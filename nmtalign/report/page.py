@@ -1,0 +1,155 @@
+"""The layout of a heatmap picture, computed in inches from the words it shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from nmtalign.alignment.links import AlignmentMatrix
+from nmtalign.report.labels import shorten, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+POINTS = 72.0  # points in an inch
+MARGIN = 0.15
+PAD = 0.08  # between a label and its cell
+GAP = 0.3  # between panels
+BAR = 0.14  # width of the colour bar
+LEGEND_CELL = 0.2
+LONGEST_LABEL = 24  # characters; longer words are shortened and spelt out below the picture
+LARGEST_SIDE = 40.0  # a panel is never larger
+SMALLEST_FONT = 5.0  # points
+NOTE_SIZE = 8.0  # points: legend, colour bar, spelt-out words
+
+
+class Page:
+    """A figure with one labelled panel for each matrix, and room for a colour bar and a legend.
+
+    Parameters
+    ----------
+    matrix : AlignmentMatrix
+        Gives the words; all panels show the same ones.
+    names : sequence of str
+        Title of each panel.
+    title : str
+    columns : int, optional
+        Panels in a row.
+    """
+
+    def __init__(
+        self, matrix: AlignmentMatrix, names: Sequence[str], title: str, columns: int | None = None
+    ) -> None:
+        from matplotlib.figure import Figure
+
+        self.figure = Figure(figsize=(1, 1))
+        T, S = matrix.weights.shape
+        self.columns = min(columns or math.ceil(math.sqrt(len(names))), len(names))
+        self.rows = math.ceil(len(names) / self.columns)
+        self.cell = _cell_size(S, T, self.columns)
+        self.font_size = max(SMALLEST_FONT, min(16.0, 0.7 * self.cell * POINTS))
+        self._every = math.ceil(1.1 * SMALLEST_FONT / POINTS / self.cell)  # fewer labels than overlap
+        self._width, self._height = max(S, 1) * self.cell, max(T, 1) * self.cell
+        self._measure(matrix, names, title)
+        self._place(names, title)
+
+    def _measure(self, matrix: AlignmentMatrix, names: Sequence[str], title: str) -> None:
+        """Compute the size of the figure from the sizes of its texts."""
+        self._full = [visible(w) for w in (*matrix.source_tokens, *matrix.target_tokens)]
+        short = [shorten(word, LONGEST_LABEL) for word in self._full]
+        S = len(matrix.source_tokens)
+        self._labels = short[:S], short[S:]
+        self._long = [f"{a} = {b}" for a, b in dict(zip(short, self._full, strict=True)).items() if a != b]
+        widest = [max((self._size(w, self.font_size)[0] for w in side), default=0.0) for side in self._labels]
+        self._top, self._left = (width + PAD for width in widest)
+        heading = self._size(title, 11)[0] if title else 0.0
+        names_height = 0.25 if any(names) else 0.0
+        self._head = MARGIN + (0.3 if title else 0.0)
+        self._row = names_height + self._top + self._height
+        self._bar_room = 0.75
+        notes = max((self._size(text, NOTE_SIZE)[0] for text in self._long), default=0.0)
+        panels = self._left + self.columns * self._width + (self.columns - 1) * GAP + self._bar_room
+        self._below = self._head + self.rows * self._row + (self.rows - 1) * GAP
+        width = 2 * MARGIN + max(panels, heading, notes, 2.6)
+        height = self._below + 0.35 + 0.16 * len(self._long) + MARGIN
+        self.figure.set_size_inches(width, height)
+
+    def _size(self, text: str, points: float) -> tuple[float, float]:
+        """Return width and height of a text in inches."""
+        label = self.figure.text(0, 0, text, size=points, parse_math=False)
+        box = label.get_window_extent()
+        label.remove()
+        return box.width / self.figure.dpi, box.height / self.figure.dpi
+
+    def _axes(self, left: float, top: float, width: float, height: float) -> Axes:
+        """Add axes at a place given in inches from the upper left corner."""
+        total_width, total_height = self.figure.get_size_inches()
+        bottom = total_height - top - height
+        return self.figure.add_axes(
+            (left / total_width, bottom / total_height, width / total_width, height / total_height)
+        )
+
+    def _write(self, text: str, left: float, top: float, points: float, **how: Any) -> None:
+        """Write a line of text at a place given in inches from the upper left corner."""
+        width, height = self.figure.get_size_inches()
+        how = {"ha": "left", "va": "center"} | how
+        self.figure.text(left / width, 1 - top / height, text, size=points, parse_math=False, **how)
+
+    def _place(self, names: Sequence[str], title: str) -> None:
+        """Add the title, the panels with their labels, and the spelt-out words."""
+        if title:
+            self._write(title, MARGIN, MARGIN + 0.08, 11)
+        self.panels = []
+        for number, name in enumerate(names):
+            row, column = divmod(number, self.columns)
+            left = MARGIN + self._left + column * (self._width + GAP)
+            top = self._head + row * (self._row + GAP) + self._row - self._height
+            self.panels.append(self._axes(left, top, self._width, self._height))
+            self._label(self.panels[-1], with_rows=column == 0)
+            if name:
+                self._write(name, left, self._head + row * (self._row + GAP) + 0.08, 9.5, weight="bold")
+        for number, text in enumerate(self._long):
+            self._write(text, MARGIN, self._below + 0.4 + 0.16 * number, NOTE_SIZE, color="0.25")
+
+    def _label(self, axes: Axes, *, with_rows: bool) -> None:
+        """Write source words on top, rotated by 90 degrees, and target words on the left."""
+        source, target = self._labels
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0, pad=PAD * POINTS / 2, labelsize=self.font_size)
+        every = slice(None, None, self._every)
+        axes.set_xticks(range(len(source))[every], source[every], rotation=90, parse_math=False)
+        axes.set_yticks(range(len(target))[every], target[every] if with_rows else [], parse_math=False)
+        axes.spines[:].set_visible(False)
+
+    def add_colour_bar(self, image: Any) -> None:
+        """Add the colour scale at the right of the first row."""
+        from matplotlib.ticker import MaxNLocator
+
+        left = MARGIN + self._left + self.columns * self._width + (self.columns - 1) * GAP + 0.15
+        height = min(self._height, 4.0)
+        place = self._axes(left, self._head + self._row - self._height, BAR, height)
+        bar = self.figure.colorbar(image, cax=place, ticks=MaxNLocator(max(2, min(6, int(height / 0.3)))))
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=NOTE_SIZE, length=2)
+        self._write("weight", left, self._head + self._row - self._height - 0.1, NOTE_SIZE)
+
+    def add_legend(self, names: Sequence[str]) -> list[Axes]:
+        """Write a line of names below the panels; return an empty cell before each."""
+        left, cells = MARGIN, []
+        for name in names:
+            cells.append(self._axes(left, self._below + 0.1, LEGEND_CELL, LEGEND_CELL))
+            cells[-1].set_axis_off()
+            self._write(name, left + LEGEND_CELL + 0.06, self._below + 0.1 + LEGEND_CELL / 2, NOTE_SIZE)
+            left += LEGEND_CELL + 0.2 + self._size(name, NOTE_SIZE)[0]
+        return cells
+
+
+def _cell_size(S: int, T: int, columns: int) -> float:
+    """Return the side of a cell in inches: large for few words, never so small that labels cannot be read."""
+    longest = max(S, T, 1)
+    if columns == 1:
+        wanted = min(max(6.3 / longest, 0.16), 0.5)
+    else:
+        wanted = min(max(13.0 / (columns * longest), 0.12), 0.3)
+    return min(wanted, LARGEST_SIDE / longest)

@@ -1,0 +1,220 @@
+"""Links as a table: one row for each link, in Python as a DataFrame, on disk as .csv, .tsv, .jsonl, .parquet.
+
+Pairs count from 1, like the lines of the files they came from; positions count from 0, like Pharaoh links.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nmtalign.alignment.links import AlignedBatch, AlignedPair
+from nmtalign.errors import UsageError
+from nmtalign.files import open_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+class LinkRow(NamedTuple):
+    """One link of one sentence pair."""
+
+    pair: int
+    source_position: int
+    source_word: str
+    target_position: int
+    target_word: str
+    probability: float
+
+
+def link_rows(pairs: Iterable[AlignedPair], *, first: int = 1) -> Iterator[LinkRow]:
+    """Yield one row for each link, by pair, then source, then target position.
+
+    `first` is the number of the first pair. A link without a probability of its own gets the weight of its
+    cell in the matrix.
+    """
+    for number, pair in enumerate(pairs, first):
+        for link in pair.alignment:
+            s, t = link
+            probability = float(pair.probabilities.get(link, pair.matrix.weights[t, s]))
+            yield LinkRow(
+                number, s, pair.matrix.source_tokens[s], t, pair.matrix.target_tokens[t], probability
+            )
+
+
+def batch_rows(
+    batch: AlignedBatch,
+    source_words: Sequence[Sequence[str]],
+    target_words: Sequence[Sequence[str]],
+    *,
+    first: int = 1,
+) -> Iterator[LinkRow]:
+    """Yield the rows of a batch; `source_words[n]` and `target_words[n]` are the words of its pair n."""
+    positions = batch.source.tolist(), batch.target.tolist(), batch.probability.tolist()
+    links = zip(*positions, strict=True)
+    for n, size in enumerate((batch.offsets[1:] - batch.offsets[:-1]).tolist()):
+        source, target = source_words[n], target_words[n]
+        for _ in range(size):
+            s, t, probability = next(links)
+            yield LinkRow(first + n, s, source[s], t, target[t], probability)
+
+
+def link_table(pairs: Iterable[AlignedPair] | AlignedPair, *, first: int = 1) -> pd.DataFrame:
+    """Return one row for each link: pair, positions, words, probability.
+
+    Parameters
+    ----------
+    pairs : AlignedPair or iterable of AlignedPair
+    first : int
+        Number of the first pair.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As many rows as there are links, in the order of :func:`link_rows`.
+
+    Examples
+    --------
+    >>> from nmtalign import AlignedPair, Alignment, AlignmentMatrix
+    >>> import numpy as np
+    >>> matrix = AlignmentMatrix(np.array([[0.9, 0.1]]), ("red", "wine"), ("rouge",))
+    >>> print(link_table(AlignedPair(Alignment({(0, 0)}, 2, 1), matrix)).to_string(index=False))
+     pair  source_position source_word  target_position target_word  probability
+        1                0         red                0       rouge          0.9
+    """
+    import pandas as pd
+
+    listed = [pairs] if isinstance(pairs, AlignedPair) else pairs
+    return pd.DataFrame(list(link_rows(listed, first=first)), columns=list(LinkRow._fields))
+
+
+def write_table(rows: Iterable[LinkRow], path: str | Path) -> None:
+    """Write rows to a table as they come; the ending of `path` names the format. See :class:`TableWriter`."""
+    with TableWriter(path) as table:
+        table.write(rows)
+
+
+class TableWriter:
+    """Write rows of links to a file in one pass; memory does not grow with the number of rows.
+
+    Probabilities are written fixed-point with six digits. In .tsv nothing is quoted; a tab, a line end or a
+    backslash inside a word is written ``\\t``, ``\\n``, ``\\r``, ``\\\\``. Text formats may be compressed
+    (.csv.gz, .bz2, .xz, .zst). The same rows give the same bytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        The ending names the format: .csv, .tsv, .jsonl, or .parquet (needs the extra ``[parquet]``).
+
+    Raises
+    ------
+    UsageError
+        For another ending, or .parquet without pyarrow.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "links.tsv"
+    ...     with TableWriter(path) as table:
+    ...         table.write([LinkRow(1, 0, "red", 1, "rouge", 0.9)])
+    ...     print(path.read_text().splitlines()[1].split("\\t"))
+    ['1', '0', 'red', '1', 'rouge', '0.900000']
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        kind = table_format(path)
+        self.write: Callable[[Iterable[LinkRow]], None]
+        self.close: Callable[[], None]
+        if kind == ".parquet":
+            parquet = _ParquetTable(Path(path))
+            self.write, self.close = parquet.write, parquet.close
+        else:
+            file = open_text(path, "w")
+            file.write(_HEADERS[kind])
+            self.write = lambda rows: _LINES[kind](file, rows)
+            self.close = file.close
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def table_format(path: str | Path) -> str:
+    """Return the ending that names the format of a table, looking behind a compression ending."""
+    path = Path(path)
+    compressed = path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst")
+    kind = Path(path.stem).suffix.lower() if compressed else path.suffix.lower()
+    if kind not in FORMATS or (compressed and kind == ".parquet"):
+        raise UsageError(f"{path}: expected a table file ending in {', '.join(FORMATS)}")
+    return kind
+
+
+def _write_csv(file: io.TextIOWrapper, rows: Iterable[LinkRow]) -> None:
+    for pair, s, source, t, target, probability in rows:
+        file.write(f"{pair},{s},{_quoted(source)},{t},{_quoted(target)},{probability:.6f}\n")
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a CSV field. The standard library's writer leaves a lone carriage return unquoted."""
+    if any(character in word for character in ',"\n\r'):
+        return '"' + word.replace('"', '""') + '"'
+    return word
+
+
+def _write_tsv(file: io.TextIOWrapper, rows: Iterable[LinkRow]) -> None:
+    escape = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
+    for pair, s, source, t, target, probability in rows:
+        words = source.translate(escape), target.translate(escape)
+        file.write(f"{pair}\t{s}\t{words[0]}\t{t}\t{words[1]}\t{probability:.6f}\n")
+
+
+def _write_jsonl(file: io.TextIOWrapper, rows: Iterable[LinkRow]) -> None:
+    for pair, s, source, t, target, probability in rows:
+        words = json.dumps(source, ensure_ascii=False), json.dumps(target, ensure_ascii=False)
+        file.write(
+            f'{{"pair": {pair}, "source_position": {s}, "source_word": {words[0]},'
+            f' "target_position": {t}, "target_word": {words[1]}, "probability": {probability:.6f}}}\n'
+        )
+
+
+_LINES = {".csv": _write_csv, ".tsv": _write_tsv, ".jsonl": _write_jsonl}
+_HEADERS = {".csv": ",".join(LinkRow._fields) + "\n", ".tsv": "\t".join(LinkRow._fields) + "\n", ".jsonl": ""}
+
+
+class _ParquetTable:
+    """Row groups of a Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import pyarrow as arrow
+            import pyarrow.parquet
+        except ImportError:
+            raise UsageError(
+                f"{path}: writing Parquet needs pyarrow: pip install 'nmtalign[parquet]'"
+            ) from None
+        kinds = (arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32())
+        self._schema: Any = arrow.schema(list(zip(LinkRow._fields, kinds, strict=True)))
+        self._arrow: Any = arrow
+        self._file: Any = pyarrow.parquet.ParquetWriter(path, self._schema)
+
+    def write(self, rows: Iterable[LinkRow]) -> None:
+        from itertools import islice
+
+        rows = iter(rows)
+        while chunk := list(islice(rows, 100_000)):
+            columns = [list(column) for column in zip(*chunk, strict=True)]
+            self._file.write_table(self._arrow.table(columns, schema=self._schema))
+
+    def close(self) -> None:
+        self._file.close()

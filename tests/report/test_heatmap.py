@@ -1,0 +1,211 @@
+"""The picture: where things stand, that labels can be read, and that the bytes repeat."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.collections import PatchCollection, PathCollection
+from matplotlib.figure import Figure
+
+from nmtalign import Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
+from nmtalign.report import fonts
+from nmtalign.report.heatmap import draw_heatmap, draw_heatmaps, save_heatmaps
+
+SOURCE = ("the", "white", "house", "is", "small")
+TARGET = ("la", "maison", "blanche", "est", "petite", ".")
+
+
+def matrix(T: int = 6, S: int = 5, seed: int = 0) -> AlignmentMatrix:
+    weights = np.random.default_rng(seed).dirichlet(np.ones(S) * 0.3, size=T)  # (T, S)
+    source = SOURCE if S == 5 else [f"source{s}" for s in range(S)]
+    target = TARGET if T == 6 else [f"target{t}" for t in range(T)]
+    return AlignmentMatrix(weights, tuple(source), tuple(target))
+
+
+def texts(labels: list) -> list[str]:
+    return [label.get_text() for label in labels]
+
+
+def test_target_words_are_rows_and_source_words_stand_on_top_turned_by_90_degrees() -> None:
+    axes = draw_heatmap(matrix()).axes[0]
+    assert texts(axes.get_xticklabels()) == list(SOURCE)
+    assert texts(axes.get_yticklabels()) == list(TARGET)
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {90.0}
+    assert axes.xaxis.get_ticks_position() == "top"
+    assert axes.yaxis_inverted()  # the first target word is the highest row
+    image = axes.get_images()[0]
+    assert image.get_cmap().name == "inferno"
+    np.testing.assert_array_equal(image.get_array(), matrix().weights)
+
+
+def test_the_colour_scale_spans_the_weights_unless_told_otherwise() -> None:
+    weights = matrix().weights
+    image = draw_heatmap(matrix()).axes[0].get_images()[0]
+    assert image.get_clim() == (weights.min(), weights.max())
+    assert draw_heatmap(matrix(), limits=(0, 1)).axes[0].get_images()[0].get_clim() == (0, 1)
+    same = AlignmentMatrix(np.full((6, 5), 0.2), SOURCE, TARGET)
+    assert draw_heatmap(same).axes[0].get_images()[0].get_clim() == (0, 1)
+
+
+def test_links_are_dots_and_gold_links_are_boxes_on_their_cells() -> None:
+    gold = GoldAlignment(frozenset({(2, 1)}), frozenset({(2, 1), (1, 2), (4, 5)}))
+    axes = draw_heatmap(matrix(), links=[(0, 0), (2, 1)], gold=gold, numbers=False).axes[0]
+    (dots,) = [c for c in axes.collections if isinstance(c, PathCollection)]
+    np.testing.assert_allclose(dots.get_offsets(), [[0, 0], [2, 1]])
+    centres = {}
+    for boxes in axes.collections:
+        if isinstance(boxes, PatchCollection):
+            kind = "solid" if boxes.get_linestyle()[0][1] is None else "dashed"
+            centres[kind] = [tuple(path.vertices[:4].mean(axis=0).round(6)) for path in boxes.get_paths()]
+    assert centres == {"solid": [(2, 1)], "dashed": [(1, 2), (4, 5)]}
+
+
+def test_the_legend_names_the_marks_that_are_there() -> None:
+    figure = draw_heatmap(matrix(), links=[(0, 0)])
+    assert [text.get_text() for text in figure.texts] == ["weight", "chosen link"]
+
+
+def test_links_outside_the_matrix_are_refused() -> None:
+    with pytest.raises(DataError, match=r"link 5-0 is outside a pair of 5 source and 6 target words"):
+        draw_heatmap(matrix(), links=[(5, 0)])
+    with pytest.raises(DataError, match="expected links of 5 source and 6 target words"):
+        draw_heatmap(matrix(), links=Alignment(frozenset(), 6, 5))
+    with pytest.raises(DataError, match="link 0-6"):
+        draw_heatmap(matrix(), gold=GoldAlignment(frozenset(), frozenset({(0, 6)})))
+
+
+@pytest.mark.parametrize("size", [3, 5, 14, 25, 60, 80])
+def test_labels_can_be_read_and_neither_overlap_nor_leave_the_picture(size: int) -> None:
+    figure = draw_heatmap(matrix(size, size))
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    for labels, side in ((axes.get_xticklabels(), "x"), (axes.get_yticklabels(), "y")):
+        boxes = [label.get_window_extent() for label in labels]
+        assert len(boxes) == size
+        assert all(label.get_size() >= 7.5 for label in labels)
+        starts = sorted((getattr(box, side + "0"), getattr(box, side + "1")) for box in boxes)
+        assert all(end <= start + 1 for (_, end), (start, _) in itertools.pairwise(starts))
+        inside = figure.bbox
+        assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= inside.x1 and b.y1 <= inside.y1 for b in boxes)
+
+
+def test_weights_are_written_when_they_fit() -> None:
+    written = [text.get_text() for text in draw_heatmap(matrix()).axes[0].texts]
+    assert len(written) == (matrix().weights >= 0.005).sum()
+    assert not draw_heatmap(matrix(40, 40)).axes[0].texts
+    assert not draw_heatmap(matrix(), numbers=False).axes[0].texts
+
+
+def test_long_words_are_shortened_in_the_middle_and_spelt_out_below() -> None:
+    word = "Donaudampfschifffahrtsgesellschaft"
+    figure = draw_heatmap(AlignmentMatrix(np.ones((1, 1)), ("boat",), (word,)))
+    assert texts(figure.axes[0].get_yticklabels()) == ["Donaudampfsc…gesellschaft"]
+    assert f"Donaudampfsc…gesellschaft = {word}" in [text.get_text() for text in figure.texts]
+
+
+def test_words_are_text_and_never_formulas_or_markup(tmp_path: Path) -> None:
+    words = ("$x^2$", "<script>", "a&b", "nul\0", "\u202eright", "")
+    figure = draw_heatmap(AlignmentMatrix(np.eye(6), words, words), title="$\\frac$")
+    save_heatmaps([figure], tmp_path / "words.svg")
+    from xml.etree import ElementTree
+
+    drawn = [
+        e.text for e in ElementTree.parse(tmp_path / "words.svg").iter("{http://www.w3.org/2000/svg}text")
+    ]
+    for word in ("$x^2$", "<script>", "a&b", "nul␀", "⟨U+202E⟩right", "$\\frac$"):
+        assert word in drawn
+
+
+def test_an_empty_sentence_and_a_single_word_have_pictures(tmp_path: Path) -> None:
+    for T, S in ((0, 5), (6, 0), (0, 0), (1, 1)):
+        save_heatmaps([draw_heatmap(matrix(T, S) if T and S else AlignmentMatrix(
+            np.zeros((T, S)), SOURCE[:S], TARGET[:T]))], tmp_path / "small.png")  # fmt: skip
+
+
+def test_panels_share_words_and_colours() -> None:
+    panels = {name: matrix(seed=seed) for seed, name in enumerate(["forward", "reverse", "combined"])}
+    figure = draw_heatmaps(panels, title="three")
+    images = [axes.get_images()[0] for axes in figure.axes[:3]]
+    assert len({image.get_clim() for image in images}) == 1
+    for image, panel in zip(images, panels.values(), strict=True):
+        np.testing.assert_array_equal(image.get_array(), panel.weights)
+    with pytest.raises(UsageError, match="different words"):
+        draw_heatmaps({"a": matrix(), "b": matrix(5, 5)})
+    with pytest.raises(UsageError, match="found none"):
+        draw_heatmaps({})
+
+
+def test_several_pictures_become_the_pages_of_a_pdf(tmp_path: Path) -> None:
+    path = tmp_path / "pages.pdf"
+    save_heatmaps((draw_heatmap(matrix(seed=n)) for n in range(3)), path)
+    assert path.read_bytes().count(b"/Type /Page ") == 3
+    with pytest.raises(UsageError, match=r"holds one picture, found 2"):
+        save_heatmaps([draw_heatmap(matrix())] * 2, tmp_path / "two.png")
+    with pytest.raises(UsageError, match="found none"):
+        save_heatmaps([], path)
+    with pytest.raises(UsageError, match=r"\.png, \.svg, \.pdf"):
+        save_heatmaps([draw_heatmap(matrix())], tmp_path / "picture.jpg")
+
+
+def test_svg_keeps_text_as_text(tmp_path: Path) -> None:
+    save_heatmaps([draw_heatmap(matrix())], tmp_path / "picture.svg")
+    svg = (tmp_path / "picture.svg").read_text(encoding="utf-8")
+    assert all(f">{word}</text>" in svg for word in (*SOURCE, *TARGET))
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_same_picture_gives_the_same_bytes_in_another_process(tmp_path: Path, ending: str) -> None:
+    program = (
+        "import sys, numpy as np\n"
+        "from nmtalign import AlignmentMatrix\n"
+        "from nmtalign.report.heatmap import draw_heatmap, save_heatmaps\n"
+        "m = AlignmentMatrix(np.eye(3), ('a', 'b', 'c'), ('d', 'e', 'f'))\n"
+        "save_heatmaps([draw_heatmap(m, links=[(0, 0)])], sys.argv[1])\n"
+    )
+    files = [tmp_path / f"{n}.{ending}" for n in range(2)]
+    for file in files:
+        subprocess.run([sys.executable, "-c", program, str(file)], check=True)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_no_global_figure_is_made() -> None:
+    program = (
+        "import sys, numpy as np\n"
+        "from nmtalign import AlignmentMatrix\n"
+        "from nmtalign.report.heatmap import draw_heatmap\n"
+        "draw_heatmap(AlignmentMatrix(np.eye(1), ('a',), ('b',)))\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_script_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    only = {fonts.DEFAULT_FONT: fonts._font_paths()[fonts.DEFAULT_FONT]}
+    monkeypatch.setattr(fonts, "_font_paths", lambda: only)
+    with pytest.warns(UserWarning, match="no installed font has the Devanagari letters"):
+        figure = draw_heatmap(AlignmentMatrix(np.eye(1), ("नमस्ते",), ("bonjour",)))
+    save_heatmaps([figure], tmp_path / "boxes.png")  # no further warning for each letter
+    assert fonts.choose_fonts(["été Привет καλημέρα"]) == ([fonts.DEFAULT_FONT], [])
+
+
+@pytest.mark.parametrize(("word", "script"), [("中文", "CJK"), ("नमस्ते", "Devanagari"), ("ภาษา", "Thai")])
+def test_an_installed_font_is_found_or_the_script_is_named(word: str, script: str) -> None:
+    families, missing = fonts.choose_fonts([word])
+    assert (missing == [script]) == (len(families) == 1)
+    if not missing:
+        letters = frozenset().union(*(fonts._letters(fonts._font_paths()[family]) for family in families))
+        assert {ord(c) for c in word} <= letters
+
+
+def test_a_large_matrix_stays_a_picture_of_bounded_size() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = draw_heatmap(matrix(300, 400))
+    assert isinstance(figure, Figure)
+    assert max(figure.get_size_inches()) < 45

@@ -1,0 +1,131 @@
+"""Tables of links: every row there, the same in all formats, read back by another program."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link, UsageError
+from nmtalign.alignment.links import AlignedBatch
+from nmtalign.report.tables import LinkRow, TableWriter, batch_rows, link_rows, link_table, write_table
+
+AWKWARD = ['"', "a,b", "\\t", "tab\tin", "\u2028", "line\nend", "cr\r", "'", "=1+1", "中", "NA", "🙂"]
+
+
+def pair(words: list[str], links: set[tuple[int, int]]) -> AlignedPair:
+    n = len(words)
+    weights = np.arange(n * n).reshape(n, n) / (n * n)  # (T, S)
+    return AlignedPair(
+        Alignment(frozenset(links), n, n), AlignmentMatrix(weights, tuple(words), tuple(words))
+    )
+
+
+PAIRS = [pair(["x", "y"], {(1, 0), (0, 1)}), pair([], set()), pair(AWKWARD, {(i, i) for i in range(12)})]
+
+
+def read_back(path: Path) -> list[tuple]:
+    if path.suffix == ".jsonl":
+        with open(path, encoding="utf-8", newline="\n") as file:
+            return [tuple(json.loads(line).values()) for line in file]
+    table = pd.read_csv(path, keep_default_na=False) if path.suffix == ".csv" else pd.read_parquet(path)
+    return list(table.itertuples(index=False, name=None))
+
+
+def test_rows_come_by_pair_then_source_then_target_and_empty_pairs_keep_their_number() -> None:
+    rows = list(link_rows(PAIRS))
+    assert [(row.pair, row.source_position, row.target_position) for row in rows[:3]] == [
+        (1, 0, 1),
+        (1, 1, 0),
+        (3, 0, 0),
+    ]
+    assert rows[0] == LinkRow(1, 0, "x", 1, "y", 0.5)  # the weight of row t = 1, column s = 0
+    assert len(rows) == 14
+
+
+def test_the_probability_of_the_link_goes_before_the_weight_of_the_cell() -> None:
+    one = pair(["x", "y"], {(1, 0)})
+    chosen = AlignedPair(one.alignment, one.matrix, probabilities={Link(1, 0): 0.125})
+    assert [row.probability for row in link_rows([chosen])] == [0.125]
+
+
+def test_a_batch_gives_the_rows_of_its_pairs() -> None:
+    rows = list(link_rows(PAIRS))
+    batch = AlignedBatch(
+        offsets=np.array([0, 2, 2, 14]),
+        source=np.array([row.source_position for row in rows], np.int32),
+        target=np.array([row.target_position for row in rows], np.int32),
+        probability=np.array([row.probability for row in rows], np.float32),
+        scores=np.zeros(3),
+    )
+    words = [p.matrix.source_tokens for p in PAIRS]
+    found = list(batch_rows(batch, words, words))
+    assert [row[:5] for row in found] == [row[:5] for row in rows]
+    np.testing.assert_allclose([row[5] for row in found], [row[5] for row in rows], rtol=1e-6)
+    assert [row.pair for row in batch_rows(batch, words, words, first=11)][-1] == 13
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_another_program_reads_back_every_word(tmp_path: Path, ending: str) -> None:
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
+    path = tmp_path / f"links{ending}"
+    write_table(link_rows(PAIRS), path)
+    found, rows = read_back(path), list(link_rows(PAIRS))
+    assert [row[:5] for row in found] == [row[:5] for row in rows]
+    np.testing.assert_allclose([row[5] for row in found], [row[5] for row in rows], atol=5e-7)
+
+
+def test_tsv_has_one_line_for_each_link_and_says_what_would_break_it(tmp_path: Path) -> None:
+    write_table(link_rows(PAIRS), tmp_path / "links.tsv")
+    lines = (tmp_path / "links.tsv").read_bytes().decode().split("\n")
+    assert lines[0] == "\t".join(LinkRow._fields)
+    assert lines[-1] == ""
+    assert len(lines) == 1 + 14 + 1
+    words = [line.split("\t")[2] for line in lines[3:-1]]
+    undo = {"\\t": "\t", "\\n": "\n", "\\r": "\r", "\\\\": "\\"}
+    import re
+
+    assert [re.sub(r"\\.", lambda m: undo[m[0]], word) for word in words] == AWKWARD
+
+
+def test_probabilities_are_fixed_point(tmp_path: Path) -> None:
+    row = LinkRow(1, 0, "a", 0, "b", 1e-5)
+    for ending in (".csv", ".tsv", ".jsonl"):
+        write_table([row], tmp_path / f"small{ending}")
+        assert "0.000010" in (tmp_path / f"small{ending}").read_text()
+
+
+def test_writing_in_parts_equals_writing_at_once_also_compressed(tmp_path: Path) -> None:
+    rows = list(link_rows(PAIRS))
+    write_table(rows, tmp_path / "once.csv")
+    with TableWriter(tmp_path / "parts.csv.gz") as table:
+        table.write(rows[:3])
+        table.write(iter(rows[3:]))
+    assert gzip.decompress((tmp_path / "parts.csv.gz").read_bytes()) == (tmp_path / "once.csv").read_bytes()
+
+
+def test_csv_is_read_by_the_standard_library(tmp_path: Path) -> None:
+    write_table(link_rows(PAIRS), tmp_path / "links.csv")
+    with open(tmp_path / "links.csv", encoding="utf-8", newline="") as file:
+        assert [row["source_word"] for row in csv.DictReader(file)][2:] == AWKWARD
+
+
+def test_a_table_in_python_is_a_data_frame() -> None:
+    table = link_table(PAIRS)
+    assert list(table.columns) == list(LinkRow._fields)
+    assert len(table) == 14
+    assert len(link_table(PAIRS[1])) == 0
+    assert list(link_table([]).columns) == list(LinkRow._fields)
+
+
+def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
+    for name in ("links.xlsx", "links", "links.parquet.gz", "links.gz"):
+        with pytest.raises(UsageError, match=r"\.csv, \.tsv, \.jsonl, \.parquet"):
+            TableWriter(tmp_path / name)
+        assert not (tmp_path / name).exists()
