@@ -1,0 +1,124 @@
+"""Open an aligner by path: what lies in the folder decides what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.models.aligner import Aligner, VectorAligner
+from nmtalign.models.decoding import Extraction, Positions
+from nmtalign.models.scoring import make_scorer
+from nmtalign.shipped import shipped
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import load_embeddings, load_pair
+
+DEFAULT = "en_fr_vectors"
+
+
+def load(path: str | Path | None = None, **settings: Any) -> Aligner:
+    """Open an aligner.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        A folder with word vectors of two languages (``word2int_XX.pkl`` and ``embeddings_XX.npz``, or
+        sub-folders of the own format). The shipped English-French vectors if left out.
+    **settings
+        As of :func:`vector_aligner`, and ``languages``, ``limit``, ``unsafe_pickle`` for the vectors.
+
+    Raises
+    ------
+    DataError
+        If the folder is not there or holds nothing of the kind.
+    UsageError
+        If a setting makes no sense for what is in the folder.
+
+    Examples
+    --------
+    >>> aligner = load()
+    >>> list(aligner.align("the black cat", "le chat noir").alignment)
+    [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
+    """
+    folder = shipped(DEFAULT) if path is None else Path(path)
+    if not folder.is_dir():
+        raise DataError("expected a folder with word vectors of two languages").at(folder)
+    languages = settings.pop("languages", None)
+    reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
+    source, target = load_pair(folder, languages=languages, **reading)
+    return vector_aligner(source, target, **settings)
+
+
+def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> VectorAligner:
+    """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
+    reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
+    sides = load_embeddings(source, **reading), load_embeddings(target, **reading)
+    if sides[0].dimension != sides[1].dimension:
+        found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
+        raise DataError(f"{found}; vectors of one space have equal lengths")
+    return vector_aligner(*sides, **settings)
+
+
+def vector_aligner(
+    source: Embeddings,
+    target: Embeddings,
+    *,
+    score: str = "cosine",
+    temperature: float | None = None,
+    bahdanau: str | Path | None = None,
+    seed: int | None = None,
+    positions: str | None = None,
+    diagonal: float | None = None,
+    extract: str | None = None,
+    threshold: float | None = None,
+    symmetrize: str | None = None,
+    unknown: str | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
+    languages: tuple[str, str] | None = None,
+) -> VectorAligner:
+    """Build an aligner over given vectors from settings by name.
+
+    Parameters
+    ----------
+    source, target : Embeddings
+        Of one space.
+    score, temperature, bahdanau, seed
+        As of :func:`nmtalign.models.scoring.make_scorer`; `bahdanau` is its `weights`.
+    positions, diagonal
+        Name and strength of :class:`~nmtalign.models.decoding.Positions`. Left out: ``diagonal`` for
+        ``cosine``, whose temperature it is made for, else ``none``.
+    extract, threshold, symmetrize
+        As of :class:`~nmtalign.models.decoding.Extraction`.
+    unknown : str, optional
+        Policy for unknown words; that of the embeddings if left out.
+    tokenizer, lowercase, unicode
+        As of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: as the vectors were learned, where
+        they say so, else words between spaces in lower case.
+    languages : (str, str), optional
+        Source and target language, for tokenisers.
+    """
+    if positions is None:
+        positions = "diagonal" if score == "cosine" else "none"
+    if positions == "simalign" and score != "cosine":
+        raise UsageError(f"positions simalign weigh cosines; choose them with score cosine, not {score}")
+    scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau, seed=seed)
+    if unknown is not None:
+        source, target = source.with_unknown(unknown), target.with_unknown(unknown)
+    return VectorAligner(
+        source,
+        target,
+        scorer,
+        Positions(positions, diagonal),
+        Extraction(extract, threshold, symmetrize),
+        _text_settings(source, tokenizer=tokenizer, lowercase=lowercase, unicode=unicode),
+        languages or (None, None),
+    )
+
+
+def _text_settings(embeddings: Embeddings, **chosen: str | bool | None) -> TextSettings:
+    """Return what was chosen, over what the vectors were learned with, over the defaults."""
+    learned = TextSettings.from_dict(embeddings.settings.get("text", {}))
+    return TextSettings.from_dict(learned.as_dict() | {k: v for k, v in chosen.items() if v is not None})
