@@ -9,7 +9,7 @@ H heads. Masks are True where a query may look.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,7 +140,7 @@ class EncoderBlock:
     feed_forward: FeedForward
     norm_1: LayerNorm
     norm_2: LayerNorm
-    pre_norm: bool = False
+    pre_norm: bool = field(default=False, kw_only=True)
 
     @classmethod
     def start(
@@ -149,7 +149,7 @@ class EncoderBlock:
         """Return Glorot-drawn matrices, biases of 0 and gains of 1."""
         random = np.random.default_rng(seed)
         attention, inner = MultiHead.start(D, heads, seed=random), FeedForward.start(D, F, seed=random)
-        return cls(attention, inner, LayerNorm.start(D), LayerNorm.start(D), pre_norm)
+        return cls(attention, inner, LayerNorm.start(D), LayerNorm.start(D), pre_norm=pre_norm)
 
     @classmethod
     def from_torch(
@@ -221,7 +221,7 @@ class DecoderBlock:
     norm_1: LayerNorm
     norm_2: LayerNorm
     norm_3: LayerNorm
-    pre_norm: bool = False
+    pre_norm: bool = field(default=False, kw_only=True)
 
     @classmethod
     def start(
