@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from nmtalign import __version__
+from nmtalign.cli._config import check_names, config_option
 
 # name -> (module, attribute, one line of help)
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -33,6 +34,10 @@ class LazyGroup(click.Group):
             return None
         module, attribute, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
+        if all(parameter.name != "config" for parameter in command.params):
+            command.params.append(config_option())
+        if cmd_name in (ctx.default_map or {}):
+            check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -40,21 +45,34 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, entry[2]) for name, entry in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    params=[config_option()],
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "NMTALIGN"},
+)
 @click.version_option(__version__, prog_name="nmtalign")
 def group() -> None:
     """Word alignment from attention.
 
     Example: nmtalign align text.en text.fr -o links.txt
+
+    Defaults come from NMTALIGN_COMMAND_OPTION variables (NMTALIGN_ALIGN_SCORE=dot) and a TOML file; the
+    command line goes before the variables, they go before the file. Exit codes: 0 ok, 1 failed, 2 wrong
+    usage, 3 bad data, 4 stopped part-way.
     """
 
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; errors made on purpose become one message and an exit code."""
-    from nmtalign.errors import NmtalignError
+    from nmtalign.errors import DataError, NmtalignError
 
     try:
         return group.main(args=arguments, prog_name="nmtalign")
     except NmtalignError as error:
         click.echo(f"nmtalign: error: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        click.echo(f"nmtalign: error: {error.filename}: {error.strerror}", err=True)
+        sys.exit(DataError.exit_code)

@@ -1,0 +1,74 @@
+"""Defaults from a TOML file: command line over environment over file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nmtalign.errors import DataError, UsageError
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """Read a TOML file with one table for each command: ``[align]``, ``[vectors.learn]``.
+
+    Names are those of the long options without ``--``.
+
+    Raises
+    ------
+    DataError
+        If the file is not there or no TOML.
+    """
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            content = tomllib.load(file)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})").at(path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"expected TOML ({error})").at(path) from None
+    return {name: _underscored(value) for name, value in content.items()}
+
+
+def _underscored(value: Any) -> Any:
+    """Write option names as click names parameters."""
+    if not isinstance(value, dict):
+        return value
+    return {name.replace("-", "_"): _underscored(entry) for name, entry in value.items()}
+
+
+def check_names(command: click.Command, name: str, table: Any) -> None:
+    """Refuse entries that a command does not have: a misspelt option must not be passed over."""
+    if not isinstance(table, dict):
+        raise UsageError(f"configuration: expected a table [{name}], found {name} = {table!r}")
+    parts = command.commands if isinstance(command, click.Group) else {}
+    known = {str(parameter.name) for parameter in command.params} | set(parts)
+    for entry, value in table.items():
+        if entry not in known:
+            raise UsageError(f"configuration: [{name}] has no option {entry.replace('_', '-')!r}")
+        if entry in parts:
+            check_names(parts[entry], f"{name}.{entry}", value)
+
+
+def config_option() -> click.Option:
+    """Return the option ``--config`` for the group or for one command of it."""
+    return click.Option(
+        ["--config"],
+        metavar="FILE",
+        is_eager=True,
+        expose_value=False,
+        callback=_set_defaults,
+        help="TOML file with defaults: a table for each command, like [align].",
+    )
+
+
+def _set_defaults(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
+    """Use the tables of a TOML file as defaults; given after a command, the table of that command."""
+    if path is None:
+        return
+    content = read_config(path)
+    if context.parent is not None and context.info_name is not None:
+        content = content.get(context.info_name, {})
+        check_names(context.command, context.info_name, content)
+    context.default_map = content
