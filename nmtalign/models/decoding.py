@@ -1,4 +1,4 @@
-"""From attention scores to links: the prior on positions, the weights of both directions, the choice of links.
+"""From attention scores to links: prior on positions, weights of both directions, choice of links.
 
 Everything here works on stacks of sentence pairs of equal lengths, so a pair gives the same links alone as in
 a batch. Axes: B pairs, T target words, S source words.
@@ -7,15 +7,14 @@ a batch. Axes: B pairs, T target words, S source words.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.alignment.links import Alignment
+from nmtalign.alignment.extraction import EXTRACTORS, extract
+from nmtalign.alignment.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.attention.positions import diagonal_prior
 from nmtalign.attention.weights import softmax
 from nmtalign.errors import UsageError
@@ -26,6 +25,9 @@ Cells = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 # name -> (form of attention.positions.diagonal_prior, strength when none is given)
 _FORMS = {"diagonal": ("centred", 4.0), "fast-align": ("fast_align", 4.0), "simalign": ("simalign", 0.5)}
 POSITIONS = ("none", *_FORMS)
+
+_OF_SCORES = ("argmax", "argmax-reverse", "mutual")  # the rest compares weights, or adds them up
+_OWN_THRESHOLD = ("threshold", "transport")
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Weighed:
         return np.asarray(np.sqrt(self.forward * self.reverse))
 
     def probability(self, cells: Cells) -> Floats:
-        """Return the joint weight of single cells (pair, target, source) without building the whole matrix."""
+        """Return the joint weight of cells (pair, target, source) without building the whole matrix."""
         pair, target, source = cells
         rows, columns = _log_sums(self.scores, -1)[..., 0], _log_sums(self.scores, -2)[..., 0, :]
         return np.exp(self.scores[cells] - (rows[pair, target] + columns[pair, source]) / 2)
@@ -127,17 +129,24 @@ class Extraction:
     Parameters
     ----------
     method : str, optional
-        ``argmax`` (each target word takes its best source word), ``argmax-reverse``, ``mutual``, or one that
-        works on the joint weights: ``threshold``, ``itermax``, ``match``, ``transport``. ``mutual`` if left out.
+        A key of :data:`nmtalign.alignment.extraction.EXTRACTORS`; ``mutual`` if left out. The three argmaxes
+        look at the scores, the others at the joint weights.
     threshold : float, optional
-        Least probability of a link. For ``threshold`` 0.5 if left out; for the others none.
+        For ``threshold`` and ``transport`` their own, 0.5 if left out; for the others the least joint weight
+        of a link, none if left out.
     symmetrize : str, optional
-        Join the argmax of both directions by this method instead.
+        Join the argmax of both directions by this method instead: a name of
+        :data:`nmtalign.alignment.symmetrization.METHODS`.
 
     Raises
     ------
     UsageError
         If a name is unknown, or both a method and `symmetrize` are given.
+
+    Examples
+    --------
+    >>> print(Extraction(threshold=0.1))
+    extract=mutual threshold=0.1
     """
 
     method: str | None = None
@@ -149,10 +158,8 @@ class Extraction:
             raise UsageError("symmetrize joins the argmax of both directions; leave the extraction out")
         if self.symmetrize is not None and self.symmetrize not in METHODS:
             raise UsageError(f"expected one of {', '.join(METHODS)} to symmetrize, found {self.symmetrize!r}")
-        if self.method is not None and self.method not in EXTRACTIONS:
-            raise UsageError(
-                f"expected one of the extractions {', '.join(EXTRACTIONS)}, found {self.method!r}"
-            )
+        if self._name not in EXTRACTORS:
+            raise UsageError(f"expected one of the extractions {', '.join(EXTRACTORS)}, found {self._name!r}")
 
     @property
     def _name(self) -> str:
@@ -169,54 +176,23 @@ class Extraction:
         return weighed.reverse if self._name == "argmax-reverse" else weighed.joint
 
     def cells(self, weighed: Weighed) -> tuple[Cells, Floats]:
-        """Return the chosen cells (pair, target, source) of a stack and the joint weight of each."""
-        if self.symmetrize is not None:
-            cells = _symmetrized(weighed.scores, self.symmetrize)
-        else:
-            cells = _CHOICES[self._name](weighed, self.threshold)
-        probability = weighed.probability(cells)
-        if self.threshold is None:
-            return cells, probability
+        """Return the chosen cells of a stack, by pair, source, target, and the joint weight of each."""
+        pair, source, target = np.nonzero(self._links(weighed).swapaxes(1, 2))
+        probability = weighed.probability((pair, target, source))
+        if self.threshold is None or self._name in _OWN_THRESHOLD:
+            return (pair, target, source), probability
         kept = probability >= self.threshold
-        pair, target, source = cells
         return (pair[kept], target[kept], source[kept]), probability[kept]
 
-
-def _best(scores: Floats, axis: int) -> NDArray[np.int64]:
-    """Return where the largest score along `axis` of (B, T, S) stands.
-
-    Ties go to the word nearest the diagonal, then to the lower position. Distances are whole numbers,
-    so that two places equally far away are exactly equal.
-    """
-    T, S = scores.shape[1:]
-    distance = np.abs((2 * np.arange(T) + 1)[:, None] * S - (2 * np.arange(S) + 1) * T)  # (T, S)
-    tied = scores == scores.max(axis=axis, keepdims=True)
-    return np.where(tied, distance, 2 * T * S).argmin(axis=axis)
-
-
-def _forward(weighed: Weighed, threshold: float | None) -> Cells:
-    best = _best(weighed.scores, 2)  # (B, T)
-    pair, target = np.indices(best.shape)
-    return pair.ravel(), target.ravel(), best.ravel()
-
-
-def _reverse(weighed: Weighed, threshold: float | None) -> Cells:
-    best = _best(weighed.scores, 1)  # (B, S)
-    pair, source = np.indices(best.shape)
-    return pair.ravel(), best.ravel(), source.ravel()
-
-
-def _mutual(weighed: Weighed, threshold: float | None) -> Cells:
-    forward, reverse = _best(weighed.scores, 2), _best(weighed.scores, 1)  # (B, T), (B, S)
-    returned = np.take_along_axis(reverse, forward, axis=1)  # (B, T)
-    pair, target = np.nonzero(returned == np.arange(forward.shape[1]))
-    return pair, target, forward[pair, target]
-
-
-_CHOICES: dict[str, Callable[[Weighed, float | None], Cells]] = {
-    "argmax": _forward,
-    "argmax-reverse": _reverse,
-    "mutual": _mutual,
-}
-EXTRACTIONS = tuple(_CHOICES)
-METHODS = ()
+    def _links(self, weighed: Weighed) -> NDArray[np.bool_]:
+        if self.symmetrize is not None:
+            forward, reverse = (extract(weighed.scores, name) for name in ("argmax", "argmax-reverse"))
+            return symmetrize_matrices(forward, reverse, self.symmetrize)
+        if self._name in _OF_SCORES:
+            return extract(weighed.scores, self._name)
+        own = (
+            {"threshold": self.threshold}
+            if self._name in _OWN_THRESHOLD and self.threshold is not None
+            else {}
+        )
+        return extract(weighed.joint, self._name, **own)
