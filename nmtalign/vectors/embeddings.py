@@ -56,9 +56,7 @@ class Coverage:
     composed: int = 0
 
     def __add__(self, other: Coverage) -> Coverage:
-        return Coverage(
-            self.total + other.total, self.known + other.known, self.composed + other.composed
-        )
+        return Coverage(self.total + other.total, self.known + other.known, self.composed + other.composed)
 
     @property
     def rate(self) -> float:
@@ -136,6 +134,14 @@ class Embeddings:
         """Return the same vectors under another policy for unknown words."""
         return replace(self, unknown=policy)
 
+    def first(self, count: int) -> Embeddings:
+        """Return the first words only (usually the most frequent ones)."""
+        if count >= len(self):
+            return self
+        words = self.vocabulary.words[:count]
+        rows = self.vocabulary.rows(words)
+        return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
+
     def vectors(self, words: Sequence[str]) -> NDArray[np.floating]:
         """Return the vector of each word under the policy for unknown words.
 
@@ -168,7 +174,7 @@ class Embeddings:
         return Coverage(len(words), len(words) - len(missing), composed)
 
     def normalized(self) -> Embeddings:
-        """Return the vectors at unit length, in float32 or wider; zero rows stay zero, sub-words are dropped."""
+        """Return the vectors at unit length (zero rows stay zero), in float32 or wider, without sub-words."""
         policy = "zero" if self.unknown == "subword" else self.unknown
         return Embeddings(self.vocabulary, unit_rows(self.matrix), unknown=policy, settings=self.settings)
 
@@ -181,12 +187,13 @@ class Embeddings:
         """Mean vector of the word's spelling variants, else of its prefix family; else from its spelling."""
         rows = self._relatives(fold(word))
         if len(rows):
-            return np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0)
+            mean: NDArray[np.floating] = np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0)
+            return mean
         direction: NDArray[np.floating] = self._typical_length * spelling_direction(word, self.dimension)
         return direction
 
     def _relatives(self, folded: str) -> list[int]:
-        """Rows of the known words spelled alike, else of those that share the longest prefix of enough letters."""
+        """Rows of the known words spelled alike, else of those that share the longest prefix."""
         spellings, rows = self._sorted_spellings
         place = bisect_left(spellings, folded)
         stop = bisect_right(spellings, folded)

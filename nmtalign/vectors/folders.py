@@ -1,7 +1,7 @@
 """Vectors in folders: the own format, and the seeds' ``word2int`` pickle beside a matrix.
 
-The own format is a folder with ``vectors.npy`` (V, D; memory-mapped when read), ``vocab.txt`` (one word a line,
-line n + 1 is row n), ``meta.json``, and ``subwords.npy`` (K, D) where there are sub-words.
+The own format is a folder with ``vectors.npy`` (V, D; memory-mapped when read), ``vocab.txt`` (one word a
+line, line n + 1 is row n), ``meta.json``, and ``subwords.npy`` (K, D) where there are sub-words.
 """
 
 from __future__ import annotations

@@ -1,40 +1,179 @@
-"""Load and save word vectors in every form people have them."""
+"""Load and save word vectors in every form people have them.
+
+====================  ==================================================================  =======
+format                what it is                                                          written
+====================  ==================================================================  =======
+``folder``            the own format: vectors.npy (memory-mapped), vocab.txt, meta.json   yes
+``word2int``          the seeds' form: word2int_XX.pkl beside embeddings_XX.npz           yes
+``word2vec``          text with a header line, also fastText's .vec; plain or gzip        yes
+``word2vec-binary``   word2vec's binary form; plain or gzip                               yes
+``glove``             text without a header line; plain or gzip                           yes
+``fasttext``          fastText's .bin models with sub-words; plain or gzip                no
+``gensim``            gensim's KeyedVectors and models with word vectors (pickles)        no
+====================  ==================================================================  =======
+"""
 
 from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.vectors.binary_files import (
+    FASTTEXT_MAGIC,
+    read_fasttext_binary,
+    read_word2vec_binary,
+    write_word2vec_binary,
+)
 from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.files import open_binary, read_header
 from nmtalign.vectors.folders import read_folder, read_word2int, write_folder, write_word2int
+from nmtalign.vectors.gensim_files import read_gensim, read_gensim_unsafely
+from nmtalign.vectors.text_files import first_dimension, read_text_vectors, write_text_vectors
 
-FORMATS = ("folder", "word2int")
+FORMATS = ("folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
 
 
 def load_embeddings(
-    path: str | Path, *, format: str = "auto", limit: int | None = None, unsafe_pickle: bool = False
+    path: str | Path,
+    *,
+    format: str = "auto",
+    limit: int | None = None,
+    unsafe_pickle: bool = False,
+    encoding: str = "utf-8",
+    errors: str | None = None,
 ) -> Embeddings:
-    """Load the vectors of one language."""
+    """Load the word vectors of one language.
+
+    Parameters
+    ----------
+    path : path
+        A file or folder in one of :data:`FORMATS`; for ``word2int`` either of the two files.
+    format : str
+        One of :data:`FORMATS`, or ``auto``: the content decides.
+    limit : int, optional
+        Load only the first words (the most frequent ones in every usual file).
+    unsafe_pickle : bool
+        Read pickles with Python's own reader, which runs whatever they say. Warns.
+    encoding, errors : str
+        How to read the words of text and binary files, as for :meth:`bytes.decode`.
+
+    Returns
+    -------
+    Embeddings
+        With sub-words where the file has them; the policy for unknown words is ``zero``.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read safely and completely; the message says why.
+    """
     path = Path(path)
+    if format == "auto":
+        format = detect_format(path)
     if unsafe_pickle:
         warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=2)
-    if path.is_dir():
-        return read_folder(path)
-    return read_word2int(*_word2int_files(path), unsafe_pickle=unsafe_pickle)
+    if limit is not None and limit < 1:
+        raise UsageError(f"the limit must be at least 1, found {limit}")
+    decoding = {"encoding": encoding} | ({"errors": errors} if errors else {})
+    readers: dict[str, Callable[[], Embeddings]] = {
+        "folder": lambda: read_folder(path),
+        "word2int": lambda: read_word2int(*_word2int_files(path), unsafe_pickle=unsafe_pickle),
+        "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
+        "glove": lambda: read_text_vectors(path, limit=limit, **decoding),
+        "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
+        "fasttext": lambda: read_fasttext_binary(path, limit=limit, **decoding),
+        "gensim": lambda: (read_gensim_unsafely if unsafe_pickle else read_gensim)(path, limit=limit),
+    }
+    if format not in readers:
+        raise UsageError(f"vector format: expected one of {', '.join(FORMATS)}, found {format!r}")
+    embeddings = readers[format]()
+    return embeddings if limit is None else embeddings.first(limit)
+
+
+def detect_format(path: str | Path) -> str:
+    """Return the format of a file or folder, from its content.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or its beginning looks like no known format.
+    """
+    path = Path(path)
+    if (path / "meta.json").is_file():
+        return "folder"
+    if not path.is_file():
+        raise DataError("no such file of vectors, nor a folder with meta.json").at(path)
+    if _is_word2int(path):
+        return "word2int"
+    with open_binary(path) as file:
+        start = file.read(1 << 20)
+    try:
+        return _detect_content(start)
+    except DataError as error:
+        raise error.at(path) from error
+
+
+def _is_word2int(path: Path) -> bool:
+    return path.name.startswith(("word2int", "embeddings")) and path.suffix in (".pkl", ".npz")
+
+
+def _detect_content(start: bytes) -> str:
+    """Tell the format from the first megabyte."""
+    if start[:1] == b"\x80" and start[1:2] in (b"\2", b"\3", b"\4", b"\5"):
+        return "gensim"
+    if start.startswith(FASTTEXT_MAGIC) or b"\0\0" in start[:8]:  # old models begin with small int32 numbers
+        return "fasttext"
+    first, _, rest = start.partition(b"\n")
+    header = read_header(first)
+    if header is None:
+        first_dimension(first)
+        return "glove"
+    line = rest.partition(b"\n")[0]
+    try:
+        is_text = first_dimension(line) == header[1]
+    except DataError:
+        is_text = False
+    return "word2vec" if is_text or not rest else "word2vec-binary"
 
 
 def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "folder") -> None:
-    """Save the vectors of one language."""
+    """Save the word vectors of one language.
+
+    Parameters
+    ----------
+    embeddings : Embeddings
+        Rows that no word has are left out. Only ``folder`` keeps sub-words and settings.
+    path : path
+        A folder for ``folder``; ``word2int_XX.pkl`` or ``embeddings_XX.npz`` for ``word2int`` (both are
+        written); else a file.
+    format : {"folder", "word2int", "word2vec", "word2vec-binary", "glove"}
+        See the table at the top of this module.
+
+    Raises
+    ------
+    UsageError
+        If the format is not written. gensim's own files are pickles: write ``word2vec-binary``, which gensim
+        reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
+    """
     path = Path(path)
-    if format == "folder":
-        write_folder(embeddings, path)
-    elif format == "word2int":
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_word2int(embeddings, *_word2int_files(path))
-    else:
-        raise UsageError(f"expected one of {FORMATS}, found {format!r}")
+    writers: dict[str, Callable[[], Any]] = {
+        "folder": lambda: write_folder(embeddings, path),
+        "word2int": lambda: write_word2int(embeddings, *_word2int_files(path)),
+        "word2vec": lambda: write_text_vectors(embeddings, path),
+        "glove": lambda: write_text_vectors(embeddings, path, header=False),
+        "word2vec-binary": lambda: write_word2vec_binary(embeddings, path),
+    }
+    if format not in writers:
+        raise UsageError(
+            f"vectors are written as {', '.join(writers)}, not as {format!r}"
+            " (for gensim write word2vec-binary; it is read by KeyedVectors.load_word2vec_format)"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writers[format]()
 
 
 def _word2int_files(path: Path) -> tuple[Path, Path]:

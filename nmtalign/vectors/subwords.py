@@ -49,25 +49,32 @@ class CharacterNgrams:
         starts = np.searchsorted(owners, np.arange(len(words) + 1))
         return (hashes % np.uint32(len(self.matrix))).astype(np.int64), starts
 
-    def sums(self, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return the sum of each word's n-gram vectors, shape (N, D), and how many there are, shape (N,)."""
-        result = np.zeros((len(words), self.matrix.shape[1]), np.float32)  # (N, D)
+    def sums(
+        self, words: Sequence[str], start: NDArray[Any]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Add the n-gram vectors of each word to `start`, shape (N, D); also return how many, shape (N,)."""
+        result = np.asarray(start, np.float32).copy()  # (N, D)
         counts = np.zeros(len(words), np.int64)  # (N,)
-        if not len(self.matrix):
-            return result, counts
-        for begin in range(0, len(words), _BLOCK):
+        for begin in range(0, len(words) if len(self.matrix) else 0, _BLOCK):
             block = slice(begin, begin + _BLOCK)
             rows, starts = self.buckets(words[block])
             counts[block] = np.diff(starts)
-            filled = np.flatnonzero(np.diff(starts))
-            if len(filled):
-                result[begin + filled] = np.add.reduceat(self.matrix[rows], starts[filled])
+            sums = result[block]  # a view
+            for nth in range(counts[block].max(initial=0)):  # one after the other, as fastText adds them
+                owners = np.flatnonzero(counts[block] > nth)
+                sums[owners] += self.matrix[rows[starts[owners] + nth]]
         return result, counts
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the mean of each word's n-gram vectors, shape (N, D); zeros for a word without n-grams."""
-        sums, counts = self.sums(words)
+        sums, counts = self.sums(words, np.zeros((len(words), self.matrix.shape[1]), np.float32))
         mean: NDArray[np.float32] = sums / np.maximum(counts, 1).astype(np.float32)[:, None]
+        return mean
+
+    def complete(self, words: Sequence[str], own: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the vectors of known words: the mean of their own vector (N, D) and their n-grams'."""
+        sums, counts = self.sums(words, own)
+        mean: NDArray[np.float32] = sums / (counts + 1).astype(np.float32)[:, None]
         return mean
 
 

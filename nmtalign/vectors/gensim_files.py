@@ -1,0 +1,136 @@
+"""gensim's own files: KeyedVectors (.kv) and models, with or without arrays in files beside them.
+
+They are pickles. They are read as data (see pickles.py), so neither gensim nor any code in the file runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.files import open_binary
+from nmtalign.vectors.folders import load_array
+from nmtalign.vectors.pickles import ArrayRecord, Record, read_pickle
+from nmtalign.vectors.subwords import CharacterNgrams
+
+_FASTTEXT = "FastTextKeyedVectors"
+_HIGHEST_RATIO = 100  # how many times a compressed model may grow
+_FREE_SIZE = 1 << 26  # bytes that any file may unpack to
+
+
+def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
+    """Read gensim's KeyedVectors or the vectors of a Word2Vec or FastText model, of gensim 1.0 to 4.
+
+    Raises
+    ------
+    DataError
+        If the file asks for a name that is not allowed, holds no vectors, or is a fastText model of before
+        gensim 3.8, whose hashes today's gensim refuses too.
+    """
+    try:
+        top = read_pickle(_read_all(path))
+        vectors, place = _keyed_vectors(top, path)
+        words = _words(vectors)
+        if vectors.name.endswith(_FASTTEXT):
+            return _with_subwords(vectors, place, words[:limit])
+        matrix = _array(vectors, place, "vectors", "syn0")
+        if len(words) != len(matrix):
+            raise DataError(f"{len(words)} words, but {len(matrix)} vectors")
+        return Embeddings(Vocabulary.from_words(words[:limit]), matrix[:limit])
+    except DataError as error:
+        raise error.at(path) from error
+
+
+def read_gensim_unsafely(path: Path, *, limit: int | None = None) -> Embeddings:
+    """Read with gensim itself, which runs whatever the pickle says."""
+    from gensim.models import KeyedVectors
+
+    loaded: Any = KeyedVectors.load(str(path))
+    vectors = getattr(loaded, "wv", loaded)
+    words = list(vectors.index_to_key)[:limit]
+    matrix = np.asarray(vectors.vectors)[:limit]
+    if not hasattr(vectors, "vectors_ngrams"):
+        return Embeddings(Vocabulary.from_words(words), matrix)
+    pieces = CharacterNgrams(vectors.vectors_ngrams, vectors.min_n, vectors.max_n)
+    return Embeddings(Vocabulary.from_words(words), matrix, pieces)
+
+
+def _read_all(path: Path) -> bytes:
+    """Return the whole file; one that unpacks out of all proportion is refused."""
+    most = max(_FREE_SIZE, _HIGHEST_RATIO * path.stat().st_size)
+    with open_binary(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise DataError(f"the compressed file unpacks to more than {most} bytes; refused")
+    return data
+
+
+def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
+    """Return the vectors inside a model, and the path that the names of its side files begin with."""
+    if not isinstance(top, Record):
+        raise DataError(f"expected a gensim object, found {type(top).__name__}")
+    if isinstance(top.get("wv"), Record):
+        return top.get("wv"), path.with_name(path.name + ".wv")
+    if "KeyedVectors" not in top.name:
+        raise DataError(f"a {top.name} without word vectors (wv), as gensim before 1.0 wrote it")
+    return top, path
+
+
+def _words(vectors: Record) -> list[str]:
+    """Return the words in the order of their rows; the list had other names in older versions."""
+    for name in ("index_to_key", "index2word", "index2entity"):
+        words = vectors.get(name)
+        if isinstance(words, list) and all(isinstance(word, str) for word in words):
+            return words
+    raise DataError(f"the {vectors.name} has no list of words")
+
+
+def _array(vectors: Record, place: Path, *names: str) -> NDArray[Any]:
+    """Return the first of these attributes that is an array of numbers, maybe from a side file."""
+    found = _find_array(vectors, place, *names)
+    if found is None:
+        raise DataError(f"the {vectors.name} has no array {' or '.join(names)}")
+    return found
+
+
+def _find_array(vectors: Record, place: Path, *names: str) -> NDArray[Any] | None:
+    for name in names:
+        value = vectors.get(name)
+        if isinstance(value, ArrayRecord) and value.value is not None:
+            return value.value.astype(value.value.dtype.newbyteorder("="), copy=False)
+        if name in vectors.get("__numpys", []):
+            return _side_file(place, name)
+    return None
+
+
+def _side_file(place: Path, name: str) -> NDArray[Any]:
+    """Return an array that gensim stored beside the pickle: .npy, memory-mapped, or .npz."""
+    compressed = ".gz" in place.suffixes or ".bz2" in place.suffixes
+    side = place.with_name(f"{place.name}.{name}.{'npz' if compressed else 'npy'}")
+    if not side.exists():
+        raise DataError(f"the file {side.name} should lie beside it, and does not")
+    return load_array(side, mapped=not compressed)
+
+
+def _with_subwords(vectors: Record, place: Path, words: list[str]) -> Embeddings:
+    if vectors.get("compatible_hash") is not True:
+        raise DataError(
+            "a fastText model of before gensim 3.8, with other hashes;"
+            " load it in gensim 3.8.3 and save it again"
+        )
+    own = _array(vectors, place, "vectors_vocab")
+    vocabulary = Vocabulary.from_words(words)
+    if not vectors.get("bucket"):
+        return Embeddings(vocabulary, own[: len(words)])
+    shortest, longest = vectors.get("min_n"), vectors.get("max_n")
+    pieces = CharacterNgrams(_array(vectors, place, "vectors_ngrams"), shortest, longest)
+    whole = _find_array(vectors, place, "vectors")
+    if whole is None:
+        whole = pieces.complete(words, own[: len(words)])
+    return Embeddings(vocabulary, whole[: len(words)], pieces)
