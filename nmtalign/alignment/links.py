@@ -116,7 +116,9 @@ class GoldAlignment:
         stray = self.sure - self.possible
         if stray:
             s, t = min(stray)
-            raise DataError(f"sure link {s}-{t} is not among the possible links; sure links are possible ones")
+            raise DataError(
+                f"sure link {s}-{t} is not among the possible links; sure links are possible ones"
+            )
         if any(s < 0 or t < 0 for s, t in self.possible):
             raise DataError("a gold link has a negative position; positions count from 0")
 
