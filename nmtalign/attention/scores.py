@@ -229,10 +229,10 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     expect_axis("projected queries", queries, -1, v.shape[0], f"v of shape {tuple(v.shape)}")
     if queries.ndim == 1:
         return additive_projected(queries[None, :], keys, v)[..., 0, :]
-    rows = max(1, _BLOCK // max(1, math.prod(keys.shape)))
+    T, rows = queries.shape[-2], max(1, _BLOCK // max(1, math.prod(keys.shape)))
     blocks = [
-        _tanh_of_sum(xp, queries[..., start : start + rows, None, :], keys[..., None, :, :]) @ v
-        for start in range(0, max(1, queries.shape[-2]), rows)
+        _tanh_of_sum(xp, queries[..., start : min(start + rows, T), None, :], keys[..., None, :, :]) @ v
+        for start in range(0, max(1, T), rows)
     ]
     return joined(blocks, axis=-2)  # (..., T, S)
 

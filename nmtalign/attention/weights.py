@@ -173,14 +173,14 @@ def entmax15(scores: Array, axis: int = -1) -> Array:
 def _thresholded(scores: Array, axis: int, threshold: Callable[[Any, Array], Array], power: int) -> Array:
     """Return max(scores - threshold, 0) ** power, worked on the last axis.
 
-    Scores more than 1 below the top always get weight 0, so they are first moved to -1 below it: that keeps
-    every number small and finite, whatever the scores.
+    Scores 1 or more below the top always get weight 0, so what is further down is first moved to 2 below it:
+    that keeps every number small and finite, whatever the scores.
     """
     xp, scores = as_floats(scores)
     if scores.shape[axis] == 0:
         return scores
     scores = xp.moveaxis(scores, axis, -1)
-    shifted = xp.clip(scores - _finite_top(xp, scores, -1), -1.0, 0.0)
+    shifted = xp.clip(scores - _finite_top(xp, scores, -1), -2.0, 0.0)
     weights = xp.clip(shifted - threshold(xp, -xp.sort(-shifted, axis=-1)), 0.0, None) ** power
     seen = xp.max(scores, axis=-1, keepdims=True) > -math.inf
     return xp.moveaxis(xp.where(seen, weights, constant(0.0, weights)), -1, axis)

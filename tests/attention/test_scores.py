@@ -1,0 +1,225 @@
+"""Scores against slow loops, their laws, their gradients, and their errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from nmtalign.attention import scores
+from nmtalign.errors import UsageError
+
+from . import naive
+
+T, S, D, K, A, C = 3, 4, 5, 6, 7, 2
+
+
+def parameters_of_additive(draw):
+    return draw(D, A), draw(K, A), draw(A), draw(A)
+
+
+def of_rows(library, function, *arguments, **options):
+    """Call a score function on the library's arrays."""
+    options = {name: library(value) for name, value in options.items()}
+    return function(*map(library, arguments), **options)
+
+
+@pytest.mark.parametrize("name", ["dot", "scaled_dot", "cosine"])
+def test_scores_without_weights(library, draw, name):
+    queries, keys = draw(T, D), draw(S, D)
+    queries[1] = 0
+    expected = naive.all_scores(queries, keys, getattr(naive, name))
+    library.equal(of_rows(library, getattr(scores, name), queries, keys), expected)
+
+
+def test_bilinear(library, draw):
+    queries, keys, W = draw(T, D), draw(S, K), draw(D, K)
+    expected = naive.all_scores(queries, keys, lambda q, k: naive.bilinear(q, k, W))
+    library.equal(of_rows(library, scores.bilinear, queries, keys, W), expected)
+    assert_allclose(scores.bilinear(queries, draw(S, D), np.eye(D)).shape, (T, S))
+
+
+def test_additive(library, draw):
+    queries, keys = draw(T, D), draw(S, K)
+    W, U, v, b = parameters_of_additive(draw)
+    expected = naive.all_scores(queries, keys, lambda q, k: naive.additive(q, k, W, U, v, b))
+    library.equal(of_rows(library, scores.additive, queries, keys, W, U, v, bias=b), expected)
+
+
+def test_additive_in_blocks(draw, monkeypatch):
+    queries, keys = draw(2, 9, D), draw(2, S, K)
+    W, U, v, _ = parameters_of_additive(draw)
+    whole = scores.additive(queries, keys, W, U, v)
+    monkeypatch.setattr(scores, "_BLOCK", 2 * S * A * 2)  # two query rows at a time, one left over
+    assert_allclose(scores.additive(queries, keys, W, U, v), whole, rtol=1e-13)
+
+
+def test_additive_concatenated(library, draw):
+    queries, keys = draw(T, D), draw(S, K)
+    W, U, v, _ = parameters_of_additive(draw)
+    layer_1 = np.concatenate([U, W])
+    expected = naive.all_scores(queries, keys, lambda q, k: naive.additive(q, k, W, U, v, np.zeros(A)))
+    library.equal(of_rows(library, scores.additive_concatenated, queries, keys, layer_1, v), expected)
+    library.equal(
+        of_rows(library, scores.additive_concatenated, queries, keys, layer_1, v[:, None]), expected
+    )
+
+
+@pytest.mark.parametrize("width", [1, 3, 9])
+def test_location_additive(library, draw, width):
+    queries, keys, previous = draw(T, D), draw(S, K), draw(T, S)
+    W, U, v, b = parameters_of_additive(draw)
+    kernels, L = draw(C, width), draw(C, A)
+    f = naive.location_features(previous, kernels)
+    expected = [
+        [naive.additive(q, k, W, U, v, b + f[t, s] @ L) for s, k in enumerate(keys)]
+        for t, q in enumerate(queries)
+    ]
+    result = of_rows(
+        library, scores.location_additive, queries, keys, previous, W, U, v, kernels=kernels, L=L, bias=b
+    )
+    library.equal(result, expected)
+
+
+def test_location_additive_without_a_past_is_additive(draw):
+    queries, keys = draw(T, D), draw(S, K)
+    W, U, v, _ = parameters_of_additive(draw)
+    located = scores.location_additive(
+        queries, keys, np.zeros((T, S)), W, U, v, kernels=draw(C, 3), L=draw(C, A)
+    )
+    assert_allclose(located, scores.additive(queries, keys, W, U, v), rtol=1e-13)
+
+
+def every_score(draw):
+    W, U, v, b = draw(D, A), draw(D, A), draw(A), draw(A)
+    layer_1, M = np.concatenate([U, W]), draw(D, D)
+    return {
+        "dot": scores.dot,
+        "scaled_dot": scores.scaled_dot,
+        "cosine": scores.cosine,
+        "bilinear": lambda q, k: scores.bilinear(q, k, M),
+        "additive": lambda q, k: scores.additive(q, k, W, U, v, bias=b),
+        "additive_concatenated": lambda q, k: scores.additive_concatenated(q, k, layer_1, v),
+    }
+
+
+@pytest.mark.parametrize("name", every_score(lambda *shape: np.zeros(shape)))
+def test_one_query_all_queries_and_batches_agree(draw, name):
+    score = every_score(draw)[name]
+    queries, keys = draw(2, 3, T, D), draw(2, 3, S, D)
+    together = score(queries, keys)
+    assert together.shape == (2, 3, T, S)
+    for b in np.ndindex(2, 3):
+        assert_allclose(score(queries[b], keys[b]), together[b], rtol=1e-12, atol=1e-14)
+        for t in range(T):
+            assert_allclose(score(queries[b][t], keys[b]), together[b][t], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", every_score(lambda *shape: np.zeros(shape)))
+@pytest.mark.parametrize(("rows", "columns"), [(0, S), (T, 0), (0, 0)])
+def test_empty_sentences(draw, name, rows, columns):
+    assert every_score(draw)[name](draw(rows, D), draw(columns, D)).shape == (rows, columns)
+
+
+def test_lists_and_whole_numbers_are_welcome():
+    assert scores.dot([[1, 2]], [[3, 4]]).dtype == np.float64
+    assert scores.cosine(np.array([[0, 2]]), np.array([[0, 5]])) == 1
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.integers(0, 2**32))
+def test_cosine_does_not_see_lengths(a, b, seed):
+    random = np.random.default_rng(seed)
+    queries, keys = random.normal(size=(T, D)), random.normal(size=(S, D))
+    cosines = scores.cosine(queries, keys)
+    assert_allclose(scores.cosine(a * queries, b * keys), cosines, rtol=1e-9, atol=1e-12)
+    assert np.all(np.abs(cosines) <= 1 + 1e-12)
+    assert_allclose(scores.cosine(keys, queries), cosines.T, rtol=1e-12)
+
+
+# --- gradients ---
+
+
+def numerical_gradient(function, argument, upstream, step=1e-6):
+    """Derivative of sum(upstream * function(argument)) by each entry, by central differences."""
+    gradient = np.zeros_like(argument)
+    for place in np.ndindex(argument.shape):
+        moved = argument.copy()
+        moved[place] += step
+        above = np.sum(upstream * function(moved))
+        moved[place] -= 2 * step
+        gradient[place] = (above - np.sum(upstream * function(moved))) / (2 * step)
+    return gradient
+
+
+def test_gradient_of_scaled_dot(library, draw):
+    queries, keys, upstream = draw(2, T, D), draw(2, S, D), draw(2, T, S)
+    expected = (
+        numerical_gradient(lambda q: scores.scaled_dot(q, keys), queries, upstream),
+        numerical_gradient(lambda k: scores.scaled_dot(queries, k), keys, upstream),
+    )
+    for mine, numerical in zip(
+        of_rows(library, scores.scaled_dot_gradient, queries, keys, upstream), expected, strict=True
+    ):
+        library.equal(mine, numerical, rtol=1e-5, atol=1e-6)
+
+
+def test_gradient_of_additive(library, draw):
+    arguments = dict(
+        zip(
+            ["queries", "keys", "W", "U", "v", "bias"],
+            [draw(2, T, D), draw(2, S, K), *parameters_of_additive(draw)],
+            strict=True,
+        )
+    )
+    upstream = draw(2, T, S)
+    mine = scores.additive_gradient(
+        **{name: library(value) for name, value in arguments.items()}, upstream=library(upstream)
+    )
+    for name, value in arguments.items():
+        numerical = numerical_gradient(
+            lambda x, name=name: scores.additive(**(arguments | {name: x})), value, upstream
+        )
+        library.equal(getattr(mine, name), numerical, rtol=1e-5, atol=2e-5)
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: scores.dot(np.ones((2, 3)), np.ones((2, 4))),
+            r"keys must have 3 entries .* found shape \(2, 4\)",
+        ),
+        (
+            lambda: scores.bilinear(np.ones((2, 3)), np.ones((2, 4)), np.ones((4, 3))),
+            r"W must have 3 entries",
+        ),
+        (
+            lambda: scores.additive_concatenated(np.ones((1, 2)), np.ones((1, 3)), np.ones((4, 1)), [1]),
+            "layer_1 must have 5",
+        ),
+        (
+            lambda: scores.additive([[1.0]], [[1.0]], [[1.0, 2.0]], [[1.0]], [1.0]),
+            "projected queries must have 1",
+        ),
+        (
+            lambda: scores.location_additive(
+                [[1.0]], [[1.0]], [[1.0]], [[1.0]], [[1.0]], [1.0], kernels=[[1.0, 1.0]], L=[[1.0]]
+            ),
+            "odd width",
+        ),
+    ],
+)
+def test_errors_name_what_was_expected_and_found(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+def test_arrays_of_two_libraries_are_refused(module):
+    if module is not np:
+        with pytest.raises(UsageError, match="one library"):
+            scores.dot(module.asarray([[1.0]]), np.ones((1, 1)))

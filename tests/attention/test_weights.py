@@ -1,0 +1,156 @@
+"""Weights against slow loops, their laws, and masks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nmtalign.attention.weights import (
+    causal_mask,
+    entmax15,
+    mask_scores,
+    masked_softmax,
+    padding_mask,
+    softmax,
+    softmax_gradient,
+    sparsemax,
+)
+from nmtalign.errors import UsageError
+
+from . import naive
+from .test_scores import numerical_gradient
+
+NORMALIZERS = [softmax, sparsemax, entmax15]
+rows = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 4), st.integers(1, 8)),
+    elements=st.one_of(st.floats(-30, 30), st.sampled_from([0.0, 1.0, -np.inf, 1e300, -1e300])),
+)
+finite_rows = hnp.arrays(
+    np.float64, st.tuples(st.integers(1, 4), st.integers(1, 8)), elements=st.floats(-30, 30)
+)
+
+
+@pytest.mark.parametrize("normalize", NORMALIZERS)
+@pytest.mark.parametrize(
+    "name", ["random", "constant", "one", "repeated", "masked", "all masked", "large", "sharp"]
+)
+def test_against_slow_loops(library, draw, normalize, name):
+    scores = {
+        "random": draw(5, 9),
+        "constant": np.full((2, 6), 3.0),
+        "one": draw(4, 1),
+        "repeated": np.repeat(draw(3, 2), 4, axis=1),
+        "masked": np.where(draw(5, 9) > 0.5, -np.inf, draw(5, 9)),
+        "all masked": np.full((2, 3), -np.inf),
+        "large": 1e4 + draw(3, 5),
+        "sharp": 100 * draw(3, 5),
+    }[name]
+    scores = scores.astype(library.dtype).astype(np.float64)
+    expected = [getattr(naive, normalize.__name__)(row) for row in scores]
+    library.equal(normalize(library(scores)), expected)
+
+
+@pytest.mark.parametrize("normalize", NORMALIZERS)
+def test_any_axis(library, draw, normalize):
+    scores = draw(3, 4, 5)
+    for axis in (0, 1, -1):
+        expected = np.moveaxis(normalize(np.moveaxis(scores, axis, -1)), -1, axis)
+        library.equal(normalize(library(scores), axis=axis), expected)
+
+
+@pytest.mark.parametrize("normalize", NORMALIZERS)
+@given(scores=rows)
+def test_weights_are_not_negative_and_sum_to_one(normalize, scores):
+    weights = normalize(scores)
+    seen = scores.max(axis=-1) > -np.inf
+    assert np.all(weights >= 0)
+    assert_allclose(weights.sum(axis=-1), seen.astype(float), rtol=1e-12)
+    assert np.all(weights[scores == -np.inf] == 0)
+
+
+@pytest.mark.parametrize("normalize", NORMALIZERS)
+@given(scores=finite_rows, shift=st.floats(-1e3, 1e3))
+def test_shifting_all_scores_changes_nothing(normalize, scores, shift):
+    assert_allclose(normalize(scores + shift), normalize(scores), atol=1e-6)
+
+
+@pytest.mark.parametrize("normalize", NORMALIZERS)
+@given(scores=finite_rows, seed=st.integers(0, 99))
+def test_order_is_kept_and_permutation_permutes(normalize, scores, seed):
+    weights = normalize(scores)
+    order = np.argsort(scores, axis=-1)
+    assert np.all(np.diff(np.take_along_axis(weights, order, axis=-1)) >= 0)
+    permuted = np.random.default_rng(seed).permutation(scores.shape[1])
+    assert_allclose(normalize(scores[:, permuted]), weights[:, permuted], rtol=1e-12, atol=1e-12)
+
+
+@given(scores=finite_rows)
+def test_entmax_lies_between_softmax_and_sparsemax(scores):
+    soft, half, sparse = softmax(scores), entmax15(scores), sparsemax(scores)
+    assert np.all(soft.max(axis=-1) <= half.max(axis=-1) + 1e-12)
+    assert np.all(half.max(axis=-1) <= sparse.max(axis=-1) + 1e-12)
+    assert np.all((sparse > 0).sum(axis=-1) <= (half > 0).sum(axis=-1))
+
+
+def test_sparse_weights_have_exact_zeros():
+    scores = [[2.0, 1.0, -1.0, -3.0]]
+    assert_array_equal(sparsemax(scores), [[1, 0, 0, 0]])
+    assert_array_equal(entmax15(scores)[0, 2:], 0)
+    assert np.all(softmax(scores) > 0)
+
+
+@given(scores=finite_rows, temperature=st.floats(0.05, 20))
+def test_temperature_divides_the_scores(scores, temperature):
+    assert_allclose(softmax(scores, temperature=temperature), softmax(scores / temperature), rtol=1e-12)
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, np.inf, np.nan])
+def test_a_temperature_that_is_not_positive_is_refused(temperature):
+    with pytest.raises(UsageError, match=f"positive number, found {temperature}"):
+        softmax([1.0], temperature=temperature)
+
+
+@pytest.mark.parametrize("normalize", NORMALIZERS)
+def test_no_keys(library, normalize):
+    library.equal(normalize(library(np.zeros((3, 0)))), np.zeros((3, 0)))
+
+
+def test_masked_softmax_is_softmax_of_what_is_left(library, draw):
+    scores, mask = draw(6, 5), np.random.default_rng(0).random((6, 5)) < 0.6
+    mask[2] = False
+    expected = np.zeros((6, 5))
+    for t in range(6):
+        if mask[t].any():
+            expected[t, mask[t]] = naive.softmax(scores[t, mask[t]])
+    library.equal(masked_softmax(library(scores), library(mask)), expected)
+
+
+def test_a_mask_from_lists():
+    assert_array_equal(mask_scores([[1.0, 2.0]], [[1, 0]]), [[1, -np.inf]])
+
+
+def test_masks(module):
+    like = module.asarray([1.0])
+    assert_array_equal(np.asarray(causal_mask(2, 3, like=like)), [[1, 0, 0], [1, 1, 0]])
+    assert_array_equal(np.asarray(padding_mask([0, 2], 3, like=like)), [[[0, 0, 0]], [[1, 1, 0]]])
+    assert type(causal_mask(2, like=like)) is type(like)
+
+
+def test_a_sentence_that_does_not_fit_is_refused():
+    with pytest.raises(UsageError, match="4 words does not fit into 3 places"):
+        padding_mask([1, 4], 3)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+def test_gradient_of_softmax(library, draw, temperature):
+    scores, upstream = draw(2, 3, 5), draw(2, 3, 5)
+    expected = numerical_gradient(lambda e: softmax(e, temperature=temperature), scores, upstream)
+    weights = softmax(library(scores), temperature=temperature)
+    mine = softmax_gradient(weights, library(upstream), temperature=temperature)
+    library.equal(mine, expected, rtol=1e-4, atol=1e-6)
+    assert_allclose(np.asarray(mine).sum(axis=-1), 0, atol=1e-5)
