@@ -1,0 +1,105 @@
+"""Laws of the Transformer's layers; equality with PyTorch stands in test_torch.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nmtalign.attention.transformer import (
+    DecoderBlock,
+    EncoderBlock,
+    FeedForward,
+    LayerNorm,
+    Transformer,
+    decoder_block,
+    encoder_block,
+    feed_forward,
+    layer_norm,
+    transformer,
+)
+from nmtalign.attention.weights import padding_mask
+
+from . import naive
+
+T, S, D, H, F = 4, 6, 8, 2, 10
+
+
+def test_layer_norm_against_slow_loops(library, draw):
+    x, gain, bias = draw(3, T, D), draw(D), draw(D)
+    expected = [[naive.layer_norm(row, gain, bias, 1e-3) for row in sentence] for sentence in x]
+    library.equal(layer_norm(library(LayerNorm(gain, bias, 1e-3)), library(x)), expected)
+
+
+@given(scale=st.floats(1, 1e4), shift=st.floats(-1e3, 1e3), seed=st.integers(0, 999))
+def test_layer_norm_has_mean_0_and_variance_1(scale, shift, seed):
+    x = np.random.default_rng(seed).normal(size=(3, D)) * scale + shift
+    y = layer_norm(LayerNorm.start(D), x)
+    assert_allclose(y.mean(axis=-1), 0, atol=1e-9)
+    assert_allclose(y.var(axis=-1), 1, atol=1e-3)
+
+
+def test_layer_norm_of_equal_entries_is_the_bias():
+    assert_array_equal(layer_norm(LayerNorm(np.ones(3), np.array([1.0, 2, 3])), [[5, 5, 5]]), [[1, 2, 3]])
+
+
+def test_feed_forward_works_on_each_word_by_itself(draw):
+    parameters, x = FeedForward.start(D, F, seed=0), draw(T, D)
+    together = feed_forward(parameters, x)
+    for word, result in zip(x, together, strict=True):
+        assert_allclose(feed_forward(parameters, word), result, rtol=1e-12)
+        assert_allclose(np.maximum(word @ parameters.W_1, 0) @ parameters.W_2, result, rtol=1e-12)
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_where_the_norms_stand(draw, pre_norm):
+    block, x = EncoderBlock.start(D, H, F, seed=0, pre_norm=pre_norm), draw(S, D)
+    variance = encoder_block(block, x).context.var(axis=-1)
+    assert np.all(np.abs(variance - 1) < 1e-3) != pre_norm
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_target_words_see_the_source_and_the_past(draw, pre_norm):
+    parameters = Transformer.start(D, H, F, layers=2, seed=0, pre_norm=pre_norm)
+    source, target = draw(S, D), draw(T, D)
+    before = transformer(parameters, source, target)
+    changed = target.copy()
+    changed[2:] += 1
+    after = transformer(parameters, source, changed)
+    assert_array_equal(after.words[:2], before.words[:2])
+    assert np.abs(after.words[2:] - before.words[2:]).min() > 0
+    source[-1] += 1
+    assert np.abs(transformer(parameters, source, target).words - before.words).max(axis=-1).min() > 0
+
+
+def test_three_kinds_of_attention(draw):
+    parameters = Transformer.start(D, H, F, layers=3, seed=0)
+    result = transformer(parameters, draw(2, S, D), draw(2, T, D))
+    shapes = [weights[0].shape for weights in result[2:]]
+    assert shapes == [(2, H, S, S), (2, H, T, T), (2, H, T, S)]
+    for weights in (*result.encoder_weights, *result.decoder_weights, *result.cross_weights):
+        assert_allclose(weights.sum(axis=-1), 1, rtol=1e-12)
+    assert_array_equal(result.decoder_weights[1], np.tril(result.decoder_weights[1]))
+
+
+def test_padding_of_either_side_changes_nothing(draw):
+    parameters = Transformer.start(D, H, F, layers=2, seed=0)
+    source, target = draw(2, S, D), draw(2, T, D)
+    padded = transformer(
+        parameters,
+        source,
+        target,
+        source_mask=padding_mask([3, S], S),
+        target_mask=padding_mask([2, T], T),
+    )
+    short = transformer(parameters, source[0, :3], target[0, :2])
+    assert_allclose(padded.words[0, :2], short.words, rtol=1e-10)
+    assert_allclose(padded.memory[0, :3], short.memory, rtol=1e-10)
+
+
+def test_a_decoder_block_need_not_be_causal(draw):
+    block, x, memory = DecoderBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D)
+    assert decoder_block(block, x, memory, causal=False).self_weights[:, 0, 1:].min() > 0
+    assert decoder_block(block, x, memory).self_weights[:, 0, 1:].max() == 0
