@@ -87,7 +87,7 @@ def _blocks(file: IO[bytes], rest: bytes) -> Iterator[bytes]:
     while chunk := file.read(BLOCK):
         block, newline, rest = (rest + chunk).rpartition(b"\n")
         if newline:
-            yield block.replace(b"\r\n", b"\n")
+            yield block.replace(b"\r\n", b"\n") if b"\r\n" in block else block
     if rest.strip(b"\r\n"):
         yield rest.rstrip(b"\r\n")
 
@@ -120,9 +120,9 @@ def _parse_fast(
     types: dict[int, Any] = {0: str, **dict.fromkeys(range(1, dimension + 1), np.float32), dimension + 1: str}
     try:
         table = pandas.read_csv(
-            io.BytesIO(block), sep=" ", header=None, names=range(columns), dtype=types, engine="c",
-            quoting=3, na_filter=False, lineterminator="\n", float_precision="round_trip",
-            encoding=encoding, encoding_errors=errors, skip_blank_lines=False,
+            io.BytesIO(block), sep=" ", header=None, index_col=False, names=range(columns), dtype=types, engine="c",
+            quoting=3, na_filter=False, lineterminator="\n",
+            encoding=encoding, encoding_errors=errors, skip_blank_lines=False, **_exact_numbers(pandas.__version__),
         )  # fmt: skip
     except (ValueError, pandas.errors.ParserError):
         return None
@@ -130,6 +130,12 @@ def _parse_fast(
     if not np.isfinite(numbers).all():
         return None
     return table[0].tolist(), numbers
+
+
+def _exact_numbers(pandas_version: str) -> dict[str, Any]:
+    """Older pandas must be asked to read numbers exactly; newer ones always do, and warn when asked."""
+    major, minor = map(int, pandas_version.split(".")[:2])
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _parse_slowly(
