@@ -105,21 +105,24 @@ class Weighed:
     @cached_property
     def joint(self) -> Floats:
         """sqrt(p(s|t) p(t|s)), the weight that both directions agree on, shape (B, T, S)."""
-        return np.asarray(np.sqrt(self.forward * self.reverse))
+        if self.scores.size == 0:
+            return self.scores
+        rows, columns = _log_sums(self.scores, -1), _log_sums(self.scores, -2)
+        return np.exp(self.scores - (rows[..., None] + columns[..., None, :]) / 2)
 
     def probability(self, cells: Cells) -> Floats:
         """Return the joint weight of cells (pair, target, source) without building the whole matrix."""
         pair, target, source = cells
-        rows, columns = _log_sums(self.scores, -1)[..., 0], _log_sums(self.scores, -2)[..., 0, :]
+        rows, columns = _log_sums(self.scores, -1), _log_sums(self.scores, -2)
         return np.exp(self.scores[cells] - (rows[pair, target] + columns[pair, source]) / 2)
 
 
 def _log_sums(scores: Floats, axis: int) -> Floats:
-    """Return log(sum(exp(scores))) along `axis`, kept; never overflows."""
+    """Return log(sum(exp(scores))) along `axis`; never overflows."""
     top = scores.max(axis=axis, keepdims=True)
     powers = scores - top
     np.exp(powers, out=powers)
-    return np.asarray(top + np.log(powers.sum(axis=axis, keepdims=True)))
+    return np.asarray(np.squeeze(top, axis) + np.log(powers.sum(axis=axis)))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ Axes: N pairs, B pairs of a stack, T target words, S source words, L links.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ def equal_lengths(source: EncodedSide, target: EncodedSide, *, size: int, room: 
     order = np.lexsort((T, S))  # stable: by length, then as they came
     order = order[(S[order] > 0) & (T[order] > 0)]
     starts = np.flatnonzero(np.diff(S[order], prepend=0) | np.diff(T[order], prepend=0))
-    for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+    for start, stop in pairwise([*starts.tolist(), len(order)]):
         s, t = int(S[order[start]]), int(T[order[start]])
         width = max(1, room // max((s + t) * size, s * t))
         for first in range(start, stop, width):
