@@ -197,6 +197,8 @@ def attend_blockwise(
     _, queries, keys, values = as_floats(queries, keys, values)
     if block < 1:
         raise UsageError(f"a block must hold at least one key, found {block}")
+    if queries.shape[-2] == 0 or keys.shape[-2] == 0:
+        return attend(queries, keys, values, score=score).context
 
     def scores_between(rows: slice, columns: slice) -> Array:
         scores = score(queries[..., rows, :], keys[..., columns, :])
@@ -214,7 +216,7 @@ def attend_blockwise(
 
 
 def _slices(length: int, block: int) -> list[slice]:
-    return [slice(start, min(start + block, length)) for start in range(0, max(1, length), block)]
+    return [slice(start, min(start + block, length)) for start in range(0, length, block)]
 
 
 def _part(mask: Array | None, rows: slice, columns: slice) -> Array | None:

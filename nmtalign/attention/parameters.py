@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,14 +130,15 @@ def load_parameters(path: str | os.PathLike[str], kind: type[Parameters]) -> Par
     Raises
     ------
     DataError
-        If an entry is missing or the file holds entries that `kind` does not have.
+        If the file is no npz file of plain arrays, an entry is missing, or there are more than `kind` has.
     """
-    with np.load(path, allow_pickle=False) as file:
-        arrays = dict(file)
     try:
-        result = _built(kind, arrays, "")
+        with np.load(path, allow_pickle=False) as file:
+            result = _built(kind, arrays := dict(file), "")
     except DataError as error:
         raise error.at(path) from None
+    except (ValueError, TypeError, BadZipFile) as error:
+        raise DataError(f"expected an npz file of plain arrays, found: {error}").at(path) from None
     surplus = sorted(set(arrays) - set(named_arrays(result)))
     if surplus:
         raise DataError(f"expected the parameters of {kind.__name__}, found also {surplus[0]!r}").at(path)

@@ -404,7 +404,8 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
     -------
     Step
         States (..., T, A), weights (..., T, S) and contexts (..., T, 2A). Row t is the step that chooses
-        target word t: it knows the target words before t, and a zero vector before the first.
+        target word t. Its state knows the words before t (a zero vector before the first); its weights and
+        context come from the state before, so they know one word less.
 
     Raises
     ------

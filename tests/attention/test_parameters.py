@@ -60,7 +60,14 @@ def test_a_file_of_something_else_is_refused(tmp_path):
 def test_a_pickle_is_never_read(tmp_path):
     path = tmp_path / "model.npz"
     np.savez(path, gain=np.array([{}], dtype=object), epsilon=np.array(1e-5))
-    with pytest.raises(DataError, match="gain"):
+    with pytest.raises(DataError, match=r"model\.npz: expected an npz file of plain arrays"):
+        load_parameters(path, LayerNorm)
+
+
+def test_a_text_file_is_refused(tmp_path):
+    path = tmp_path / "model.npz"
+    path.write_text("gain 1.0")
+    with pytest.raises(DataError, match=r"model\.npz: expected an npz file of plain arrays"):
         load_parameters(path, LayerNorm)
 
 
