@@ -90,10 +90,13 @@ def running_sum(array: Array) -> Array:
     return namespace(array).cumulative_sum(array, axis=-1)
 
 
-def expect_axis(name: str, array: Array, axis: int, size: int, other: str) -> None:
-    """Raise a :class:`UsageError` unless `array` has `size` entries along `axis`."""
+def expect_axis(
+    name: str, array: Array, axis: int, size: int, other: str, fitted: Array | None = None
+) -> None:
+    """Raise a :class:`UsageError` unless `array` has `size` entries along `axis`, to fit `other`."""
     if array.ndim < -axis or array.shape[axis] != size:
+        shape = "" if fitted is None else f" of shape {tuple(fitted.shape)}"
         raise UsageError(
-            f"{name} must have {size} entries along axis {axis} to fit {other},"
+            f"{name} must have {size} entries along axis {axis} to fit {other}{shape},"
             f" found shape {tuple(array.shape)}"
         )

@@ -84,7 +84,7 @@ def attend(
     """
     xp, queries, keys = as_floats(queries, keys)
     values = keys if values is None else as_floats(values)[1]
-    expect_axis("values", values, -2, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
+    expect_axis("values", values, -2, keys.shape[-2], "keys", keys)
     scores = score(queries, keys)  # (..., T, S)
     if bias is not None:
         scores = scores + bias
@@ -401,7 +401,7 @@ def linear(x: Array, W: Array, b: Array | None = None) -> Array:
     array([[16.]])
     """
     xp, x, W = as_floats(x, W)
-    expect_axis("W", W, -2, x.shape[-1], f"x of shape {tuple(x.shape)}")
+    expect_axis("W", W, -2, x.shape[-1], "x", x)
     rows = xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
     y = xp.reshape(xp.matmul(rows, W), (*x.shape[:-1], W.shape[-1]))
     return y if b is None else y + b

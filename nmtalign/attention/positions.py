@@ -102,7 +102,7 @@ def add_positions(words: Array, positions: Array) -> Array:
     array([[1.5, 1. ]])
     """
     _, words, positions = as_floats(words, positions)
-    expect_axis("positions", positions, -1, words.shape[-1], f"words of shape {tuple(words.shape)}")
+    expect_axis("positions", positions, -1, words.shape[-1], "words", words)
     return words + _first(positions, words.shape[-2])
 
 

@@ -52,7 +52,7 @@ def dot(queries: Array, keys: Array) -> Array:
     section 3.1, "dot".
     """
     xp, queries, keys = as_floats(queries, keys)
-    expect_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
+    expect_axis("keys", keys, -1, queries.shape[-1], "queries", queries)
     return xp.matmul(queries, transposed(keys))  # (..., T, S)
 
 
@@ -149,7 +149,7 @@ def bilinear(queries: Array, keys: Array, W: Array) -> Array:
     Luong, Pham & Manning (2015), section 3.1, "general".
     """
     xp, queries, keys, W = as_floats(queries, keys, W)
-    expect_axis("W", W, -2, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
+    expect_axis("W", W, -2, queries.shape[-1], "queries", queries)
     return dot(xp.matmul(queries, W), keys)
 
 
@@ -195,8 +195,8 @@ def additive(
     Translate", section A.1.2.
     """
     xp, queries, keys, W, U = as_floats(queries, keys, W, U)
-    expect_axis("W", W, -2, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
-    expect_axis("U", U, -2, keys.shape[-1], f"keys of shape {tuple(keys.shape)}")
+    expect_axis("W", W, -2, queries.shape[-1], "queries", queries)
+    expect_axis("U", U, -2, keys.shape[-1], "keys", keys)
     projected = xp.matmul(queries, W)  # (..., T, A)
     if bias is not None:
         projected = projected + bias
@@ -225,8 +225,8 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     array([[0., 1.]])
     """
     xp, queries, keys, v = as_floats(queries, keys, v)
-    expect_axis("projected keys", keys, -1, v.shape[0], f"v of shape {tuple(v.shape)}")
-    expect_axis("projected queries", queries, -1, v.shape[0], f"v of shape {tuple(v.shape)}")
+    expect_axis("projected keys", keys, -1, v.shape[0], "v", v)
+    expect_axis("projected queries", queries, -1, v.shape[0], "v", v)
     if queries.ndim == 1:
         return additive_projected(queries[None, :], keys, v)[..., 0, :]
     T, rows = queries.shape[-2], max(1, _BLOCK // max(1, math.prod(keys.shape)))
@@ -326,8 +326,8 @@ def location_additive(
     Chorowski et al. (2015), "Attention-Based Models for Speech Recognition", eqs. 8 and 9.
     """
     xp, queries, keys, previous, W, U, v, kernels, L = as_floats(queries, keys, previous, W, U, v, kernels, L)
-    expect_axis("previous", previous, -1, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
-    expect_axis("previous", previous, -2, queries.shape[-2], f"queries of shape {tuple(queries.shape)}")
+    expect_axis("previous", previous, -1, keys.shape[-2], "keys", keys)
+    expect_axis("previous", previous, -2, queries.shape[-2], "queries", queries)
     projected = xp.matmul(queries, W) if bias is None else xp.matmul(queries, W) + bias
     located = xp.matmul(_windows(xp, previous, kernels), L)  # (..., T, S, A)
     inner = projected[..., :, None, :] + xp.matmul(keys, U)[..., None, :, :] + located
