@@ -8,6 +8,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "load": "nmtalign.models.loading",
     "Link": "nmtalign.alignment.links",
     "Alignment": "nmtalign.alignment.links",
     "GoldAlignment": "nmtalign.alignment.links",
