@@ -3,15 +3,15 @@
     python scripts/benchmark_align_speed.py SOURCE TARGET --vectors DIR --peer-python PYTHON [--pairs 100000]
 
 SOURCE and TARGET are line-aligned text, words between spaces, perhaps .gz. DIR holds ``word2int_XX.pkl`` and
-``embeddings_XX.npz``; ``--dimensions 300`` repeats their columns up to that length, because time depends on the
-length of the vectors and not on what is in them. PYTHON is the Python of an environment with simalign
-(``pip install torch==2.13.0``, then ``pip install simalign``); this file is run by it, so the peer's part needs
-nothing but NumPy and simalign.
+``embeddings_XX.npz``; ``--dimensions 300`` repeats their columns up to that length, because time depends on
+the length of the vectors and not on what is in them. PYTHON is the Python of an environment with simalign
+(``pip install torch==2.13.0``, then ``pip install simalign``); this file is run by it, so the peer's part
+needs nothing but NumPy and simalign.
 
 Both programs look words up in lower case, take zero vectors for unknown words, choose mutual argmax and write
 Pharaoh links for every line, in one process with one BLAS thread. They run one after the other, ``--repeats``
-times, and the best run of each counts. simalign's links are those of its static methods ``get_similarity`` and
-``get_alignment_matrix``. It takes the first of equal scores, where nmtalign takes the one nearest to the
+times, and the best run of each counts. simalign's links are those of its static methods ``get_similarity``
+and ``get_alignment_matrix``. It takes the first of equal scores, where nmtalign takes the one nearest to the
 diagonal, so links differ where a sentence repeats a word.
 """
 
@@ -135,14 +135,12 @@ def compare(arguments: argparse.Namespace, folder: Path) -> None:
         best["simalign"] = min(best["simalign"], json.loads(out.splitlines()[-1])["seconds"])
     lines = [list(read(folder / f"{name}.links")) for name in best]
     same = sum(a == b for a, b in zip(*lines, strict=True))
-    print(
-        f"| program | seconds | pairs a second |\n|---|---|---|  {len(lines[0]):,} pairs, {arguments.dimensions} dimensions"
-    )
+    count = len(lines[0])
+    print(f"{count:,} pairs, {arguments.dimensions} dimensions, 1 process, 1 BLAS thread\n")
+    print("| program | seconds | pairs a second |\n|---|---|---|")
     for name, seconds in best.items():
-        print(f"| {name} | {seconds:.1f} | {len(lines[0]) / seconds:,.0f} |")
-    print(
-        f"ratio {best['simalign'] / best['nmtalign']:.1f}; {100 * same / len(lines[0]):.1f} % of the lines are equal"
-    )
+        print(f"| {name} | {seconds:.1f} | {count / seconds:,.0f} |")
+    print(f"\nratio {best['simalign'] / best['nmtalign']:.1f}; {same / count:.1%} of the lines are equal")
     for name, seconds in time_stages(folder).items():
         print(f"nmtalign, {name}: {seconds:.2f} s")
 
