@@ -171,12 +171,12 @@ def _read_talp(path: str | Path) -> Iterator[LinkRecord]:
 
 def _read_naacl(path: str | Path) -> Iterator[LinkRecord]:
     """Pairs without a line of their own have no links; position 0 is the null word and no link."""
-    current = 1
+    current = 0
     sure: set[Link] = set()
     possible: set[Link] = set()
     for number, line in enumerate(read_lines(path), 1):
         match = _NAACL.fullmatch(line)
-        if match is None or int(match[1]) < current:
+        if match is None or int(match[1]) < max(1, current):
             expected = (
                 f"a line like '{current:04d} 1 3 S', pairs in order" if match else "a line like '0001 1 3 S'"
             )
@@ -189,7 +189,8 @@ def _read_naacl(path: str | Path) -> Iterator[LinkRecord]:
             possible.add(link)
             if match[4] != "P":
                 sure.add(link)
-    yield LinkRecord(GoldAlignment(frozenset(sure), frozenset(possible)))
+    if current:
+        yield LinkRecord(GoldAlignment(frozenset(sure), frozenset(possible)))
 
 
 def _read_giza(path: str | Path) -> Iterator[LinkRecord]:

@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "train": ("nmtalign.cli.train", "train", "Learn an alignment model from a bitext."),
     "evaluate": ("nmtalign.cli.evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
     "symmetrize": ("nmtalign.cli.symmetrize", "symmetrize", "Join the links of two directions."),
+    "convert": ("nmtalign.cli.convert", "convert", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
     "heatmap": ("nmtalign.cli.heatmap", "heatmap", "Draw attention weights and links as a picture."),
     "vectors": ("nmtalign.cli.vectors", "vectors", "Look at, convert and learn word vectors."),
     "lexicon": ("nmtalign.cli.lexicon", "lexicon", "List translations with probabilities."),

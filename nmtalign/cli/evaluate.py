@@ -1,0 +1,138 @@
+"""``nmtalign evaluate``: precision, recall, F1 and AER of links against gold links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from nmtalign import __version__
+from nmtalign.errors import DataError
+
+if TYPE_CHECKING:
+    from nmtalign.alignment.evaluation import Difference, Evaluation
+
+METRICS = ("precision", "recall", "f1", "aer")
+FORMATS = ("pharaoh", "talp", "naacl", "giza", "jsonl")
+
+
+@click.command()
+@click.argument("links")
+@click.argument("gold")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="pharaoh",
+    show_default=True,
+    help="Format of LINKS, and of --compare.",
+)
+@click.option(
+    "--gold-format",
+    type=click.Choice(FORMATS),
+    default="pharaoh",
+    show_default=True,
+    help="Format of GOLD: in pharaoh and talp, 3-4 is sure and 3p4 possible.",
+)
+@click.option(
+    "--one-based", is_flag=True, help="Positions in all files count from 1: pharaoh is read as talp."
+)
+@click.option("--compare", metavar="LINKS2", help="Score these links too and test the difference.")
+@click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
+@click.option("--samples", type=click.IntRange(1), default=1000, show_default=True, help="Bootstrap samples.")
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of the intervals.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the bootstrap.")
+def evaluate(
+    links: str,
+    gold: str,
+    format_: str,
+    gold_format: str,
+    one_based: bool,
+    compare: str | None,
+    by_sentence: bool,
+    samples: int,
+    confidence: float,
+    seed: int,
+) -> None:
+    """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
+
+    Example: nmtalign evaluate links.txt gold.pharaoh
+    """
+    from nmtalign.alignment import evaluation
+    from nmtalign.alignment.formats import read_gold, read_links
+
+    if one_based:
+        format_, gold_format = (name.replace("pharaoh", "talp") for name in (format_, gold_format))
+    golds = list(read_gold(gold, format=gold_format))
+    systems = {path: list(read_links(path, format=format_)) for path in filter(None, (links, compare))}
+    for path, system in systems.items():
+        _check_length(path, len(system), gold, len(golds))
+    options = evaluation.Bootstrap(samples, confidence, seed)
+    results = {
+        path: evaluation.evaluate(system, golds, bootstrap=options) for path, system in systems.items()
+    }
+    if by_sentence:
+        _print_sentences(results)
+    if compare is None:
+        _print_summary(results[links], confidence)
+    else:
+        _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
+    click.echo(
+        f"settings    {results[links].settings}|format:{format_}|gold:{gold_format}|version:{__version__}"
+    )
+
+
+def _check_length(path: str, found: int, gold: str, expected: int) -> None:
+    if found != expected:
+        raise DataError(
+            f"expected links for as many pairs as have gold links, found {found} in {path} and {expected} in"
+            f" {gold}"
+        )
+
+
+def _print_sentences(results: dict[str, Evaluation]) -> None:
+    """One row for each sentence pair and link file, between tabs; NaN is an unknown score."""
+    columns = ("file", "pair", *METRICS, "links", "sure", "in_sure", "in_possible")
+    click.echo("\t".join(columns))
+    for path, result in results.items():
+        for number, counts in enumerate(result.sentences, 1):
+            scores = (f"{100 * getattr(counts, metric):.2f}" for metric in METRICS)
+            numbers = (getattr(counts, column) for column in columns[-4:])
+            click.echo("\t".join(map(str, (path, number, *scores, *numbers))))
+    click.echo()
+
+
+def _percent(value: float, interval: tuple[float, float], sign: str = "") -> str:
+    low, high = interval
+    return f"{100 * value:{sign}6.2f}  [{100 * low:{sign}.2f}, {100 * high:{sign}.2f}]"
+
+
+def _print_summary(result: Evaluation, confidence: float) -> None:
+    click.echo(f"            percent [{100 * confidence:g} % interval]")
+    for metric in METRICS:
+        click.echo(f"{metric:<12}{_percent(getattr(result, metric), result.intervals[metric])}")
+    counts = result.counts
+    click.echo(
+        f"pairs {len(result.sentences)}, links {counts.links} ({counts.in_possible} possible,"
+        f" {counts.in_sure} sure), sure gold links {counts.sure}"
+    )
+
+
+def _print_comparison(results: dict[str, Evaluation], differences: dict[str, Difference]) -> None:
+    """The scores of both files, the second minus the first, and how likely that is by chance."""
+    rows = [["", *results, "difference", "p"]]
+    for metric in METRICS:
+        scores = [_percent(getattr(result, metric), result.intervals[metric]) for result in results.values()]
+        difference = differences[metric]
+        rows.append(
+            [metric, *scores, _percent(difference.value, difference.interval, "+"), f"{difference.p:.4f}"]
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
