@@ -13,6 +13,7 @@ from nmtalign.cli._config import check_names, config_option
 
 # name -> (module, attribute, one line of help)
 COMMANDS: dict[str, tuple[str, str, str]] = {
+    "demo": ("nmtalign.cli.demo", "demo", "Align the shipped sample and look at the result."),
     "align": ("nmtalign.cli.align", "align", "Align a bitext: links, probabilities, table."),
     "train": ("nmtalign.cli.train", "train", "Learn an alignment model from a bitext."),
     "evaluate": ("nmtalign.cli.evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),

@@ -1,0 +1,86 @@
+"""``nmtalign demo``: align the shipped sample, score it, draw it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nmtalign.cli._messages import warnings_to_stderr
+from nmtalign.cli.align import align
+from nmtalign.cli.evaluate import evaluate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
+
+
+@click.command()
+@click.option(
+    "-o", "--output", metavar="DIR", default="out", show_default=True, help="Folder for the results."
+)
+@click.pass_context
+def demo(context: click.Context, output: str) -> None:
+    """Align the shipped English-French sample with the shipped vectors and look at the result.
+
+    Example: nmtalign demo -o out
+    """
+    from nmtalign.shipped import shipped
+
+    sample, folder = shipped("en_fr_sample"), Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    links = str(folder / "links.txt")
+    context.invoke(
+        align,
+        source=str(sample / "text.en"),
+        target=str(sample / "text.fr"),
+        output=links,
+        scores=str(folder / "scores.txt"),
+        table=str(folder / "links.tsv"),
+    )
+    click.echo(f"\nAgainst the gold links of {sample}:")
+    context.invoke(evaluate, links=links, gold=str(sample / "gold.pharaoh"))
+    _draw(sample, folder)
+    click.echo("\nOpen:")
+    for name, what in _RESULTS.items():
+        click.echo(f"  {folder / name!s:<22} {what}")
+
+
+_RESULTS = {
+    "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",
+    "heatmap.svg": "the same, with text that can be searched",
+    "heatmaps.pdf": f"{len(PAGES)} pairs, one a page",
+    "links.tsv": "one row for each link: pair, positions, words, probability",
+    "links.txt": "Pharaoh links, one line for each pair",
+    "scores.txt": "their probabilities",
+}
+
+
+def _draw(sample: Path, folder: Path) -> None:
+    from nmtalign.report.heatmap import save_heatmaps
+
+    with warnings_to_stderr():
+        (first,) = _figures(sample, (1,))
+        save_heatmaps([first], folder / "heatmap.png")
+        save_heatmaps([first], folder / "heatmap.svg")
+        save_heatmaps(_figures(sample, PAGES), folder / "heatmaps.pdf")
+
+
+def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
+    """Yield the pictures of lines of the sample, with their gold links."""
+    from nmtalign.alignment.formats import read_gold
+    from nmtalign.cli._lines import pick
+    from nmtalign.models.loading import load
+    from nmtalign.report.heatmap import draw_heatmap
+    from nmtalign.text.bitext import read_bitext
+
+    aligner = load()
+    records = zip(
+        read_bitext(sample / "text.en", sample / "text.fr"), read_gold(sample / "gold.pharaoh"), strict=True
+    )
+    for number, (lines, gold) in pick(records, list(numbers)):
+        pair = aligner.align(*lines)
+        yield draw_heatmap(pair.matrix, links=pair.alignment, gold=gold, title=f"pair {number}")
