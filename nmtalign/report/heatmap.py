@@ -149,8 +149,7 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
         For another ending, no figure, or several figures and a format without pages.
     """
     path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"{path}: expected a file name ending in {', '.join(FORMATS)}")
+    check_format(path)
     import matplotlib
 
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", "pdf.fonttype": 3}
@@ -159,6 +158,12 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
             _save_pages(figures, path)
         else:
             _save_one(figures, path, dpi)
+
+
+def check_format(path: str | Path) -> None:
+    """Refuse a file name whose ending is not among `FORMATS`."""
+    if Path(path).suffix.lower() not in FORMATS:
+        raise UsageError(f"{path}: expected a file name ending in {', '.join(FORMATS)}")
 
 
 def _save_pages(figures: Iterable[Figure], path: Path) -> None:

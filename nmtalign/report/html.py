@@ -1,0 +1,212 @@
+"""A report as one self-contained HTML file that loads nothing and trusts nothing.
+
+The words of the corpus travel as JSON and reach the page as text nodes. The page's security policy allows the
+one script and the one style sheet inside the file, by their hashes, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import html
+import json
+import math
+import re
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.alignment.evaluation import Counts
+from nmtalign.alignment.links import AlignedPair, GoldAlignment, Link
+from nmtalign.errors import UsageError
+from nmtalign.report.labels import visible
+from nmtalign.report.sample import (
+    SamplePair,
+    best_sources,
+    best_targets,
+    distributions,
+    lexicon,
+    rule_of,
+)
+from nmtalign.report.summary import Figure, summarize
+
+LEVELS = 32  # colours of the scale
+
+
+def html_report(
+    pairs: Sequence[SamplePair],
+    *,
+    title: str = "Word alignment",
+    corpus: Sequence[Figure] = (),
+) -> str:
+    """Return a report of sentence pairs as one HTML file.
+
+    Parameters
+    ----------
+    pairs : sequence of SamplePair
+        All of them show the same other systems.
+    title : str
+    corpus : sequence of Figure
+        Figures of the whole corpus, shown before those of the pairs.
+
+    Returns
+    -------
+    str
+        The file. The same pairs give the same text. It refers to nothing outside itself.
+
+    Raises
+    ------
+    UsageError
+        If two pairs have the same number, or show different systems.
+    """
+    _check(pairs)
+    script, style = _asset("report.js"), _asset("report.css")
+    return _asset("report.html").format(
+        title=html.escape(visible(title)),
+        script=script,
+        style=style,
+        script_hash=_hash(script),
+        style_hash=_hash(style),
+        data=_json(_report_data(pairs, corpus)),
+    )
+
+
+def write_report(path: str | Path, pairs: Sequence[SamplePair], **options: Any) -> None:
+    """Write the HTML file of :func:`html_report`, which takes the same options."""
+    Path(path).write_text(html_report(pairs, **options), encoding="utf-8", newline="\n")
+
+
+def _check(pairs: Sequence[SamplePair]) -> None:
+    numbers = [pair.number for pair in pairs]
+    if len(set(numbers)) != len(numbers):
+        raise UsageError("expected every pair of a report to have a number of its own, found one twice")
+    if len({tuple(pair.others) for pair in pairs}) > 1:
+        raise UsageError("expected all pairs of a report to show the same other systems, in the same order")
+
+
+@functools.cache
+def _asset(name: str) -> str:
+    return resources.files("nmtalign.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _json(data: object) -> str:
+    """Return JSON that cannot end the element it stands in."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[str, Any]:
+    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
+    others = list(pairs[0].others) if pairs else []
+    settings = pairs[0].aligned.settings if pairs else ""
+    with_gold = any(pair.gold is not None for pair in pairs)
+    directions = [
+        name for name in ("forward", "reverse") if any(getattr(p.aligned, name) is not None for p in pairs)
+    ]
+    return {
+        "settings": settings,
+        "rule": rule_of(settings)._asdict(),
+        "gold": with_gold,
+        "others": [visible(name) for name in others],
+        "compare": "gold" if with_gold else "0" if others else "none",
+        "views": ["combined", *directions],
+        "colours": _colours(),
+        "summary": [*corpus, *summarize(pairs)],
+        "plots": [distribution._asdict() for distribution in distributions(pairs)],
+        "lexicon": [
+            (visible(e.source), visible(e.target), e.links, round(1000 * e.probability))
+            for e in lexicon(pairs)
+        ],
+        "pairs": [_pair_data(pair) for pair in pairs],
+    }
+
+
+def _pair_data(pair: SamplePair) -> dict[str, Any]:
+    """Return one pair under short keys, for there are many pairs.
+
+    Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
+    matrices m; best partners bf, br; null probabilities nt, ns; score p; AER a; F1 with the others d;
+    positions of unknown words u.
+    """
+    aligned, matrix = pair.aligned, pair.aligned.matrix
+    return {
+        "n": pair.number,
+        "s": [visible(word) for word in matrix.source_tokens],
+        "t": [visible(word) for word in matrix.target_tokens],
+        "l": [x for link in aligned.alignment for x in (*link, _thousandths(aligned, link))],
+        "g": None if pair.gold is None else _gold_data(pair.gold),
+        "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
+        "m": _matrices(aligned),
+        "bf": best_sources(aligned),
+        "br": best_targets(aligned),
+        "nt": _null(aligned.target_null),
+        "ns": _null(aligned.source_null),
+        "p": None if aligned.score is None else round(aligned.score, 4),
+        "a": None if pair.gold is None else _known(Counts.of(aligned.alignment, pair.gold).aer),
+        "d": [round(pair.agreement(name), 4) for name in pair.others],
+        "u": None if pair.unknown is None else [sorted(side) for side in pair.unknown],
+    }
+
+
+def _thousandths(pair: AlignedPair, link: Link) -> int:
+    weight = pair.matrix.weights[link.target, link.source]
+    return round(1000 * float(pair.probabilities.get(link, weight)))
+
+
+def _known(score: float) -> float | None:
+    return None if math.isnan(score) else round(score, 4)
+
+
+def _gold_data(gold: GoldAlignment) -> list[int]:
+    return [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))]
+
+
+def _matrices(pair: AlignedPair) -> dict[str, tuple[float, float, str]]:
+    named = {"combined": pair.matrix.weights, "forward": pair.forward, "reverse": pair.reverse}
+    return {name: pack(weights) for name, weights in named.items() if weights is not None}
+
+
+def pack(weights: NDArray[np.floating]) -> tuple[float, float, str]:
+    """Return the smallest weight, the largest, and the (T, S) weights between them as base64 bytes, by row.
+
+    A byte counts 255ths of the span, so a weight that is read back is off by at most 1/510 of it; a zero byte
+    is followed by the length of its run.
+
+    Examples
+    --------
+    >>> low, high, packed = pack(np.array([[0.0, 0.0, 0.0, 1.0]]))
+    >>> low, high, list(base64.b64decode(packed))
+    (0.0, 1.0, [0, 3, 255])
+    """
+    if not weights.size:
+        return 0.0, 1.0, ""
+    low, high = float(f"{weights.min():.6g}"), float(f"{weights.max():.6g}")
+    levels = np.rint((weights.astype(float) - low) / ((high - low) or 1.0) * 255)
+    raw = np.clip(levels, 0, 255).astype(np.uint8).tobytes()
+    short = re.sub(rb"\x00{1,255}", lambda run: bytes((0, len(run[0]))), raw)
+    return low, high, base64.b64encode(short).decode()
+
+
+def _null(probabilities: NDArray[np.floating] | None) -> list[int] | None:
+    """Return thousandths, or None when there is no null word."""
+    if probabilities is None or not (probabilities > 5e-4).any():
+        return None
+    return [round(1000 * float(p)) for p in probabilities]
+
+
+@functools.cache
+def _colours() -> list[str]:
+    """Return the colour scale of the heatmaps, dark to light."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(colormaps["inferno"](level)) for level in np.linspace(0, 1, LEVELS)]

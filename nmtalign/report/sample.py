@@ -1,0 +1,206 @@
+"""What a report shows: the pairs of a sample, their figures, distributions and lexicon.
+
+Axes: T target words, S source words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.alignment.extraction import argmax_forward, argmax_reverse
+from nmtalign.alignment.links import AlignedPair, Alignment, GoldAlignment
+from nmtalign.errors import DataError
+
+
+@dataclass(frozen=True)
+class SamplePair:
+    """One sentence pair of a report.
+
+    Attributes
+    ----------
+    number : int
+        Line in the corpus, from 1.
+    aligned : AlignedPair
+    gold : GoldAlignment, optional
+    others : dict of str to Alignment
+        Links of other systems by their name.
+    unknown : (frozenset of int, frozenset of int), optional
+        Positions of source and target words that the model does not know; None where it cannot tell.
+
+    Raises
+    ------
+    DataError
+        If gold or other links lie outside the pair.
+    """
+
+    number: int
+    aligned: AlignedPair
+    gold: GoldAlignment | None = None
+    others: Mapping[str, Alignment] = field(default_factory=dict)
+    unknown: tuple[frozenset[int], frozenset[int]] | None = None
+
+    def __post_init__(self) -> None:
+        T, S = self.aligned.matrix.weights.shape
+        try:
+            if self.gold is not None:
+                Alignment(self.gold.possible, S, T)
+            for other in self.others.values():
+                Alignment(other.links, S, T)
+        except DataError as error:
+            raise DataError(f"pair {self.number}: {error}; are the files made from the same words?") from None
+
+    def agreement(self, name: str) -> float:
+        """Return the F1 of the links against those of the system `name`, 1 when neither has any."""
+        ours, theirs = self.aligned.alignment.links, self.others[name].links
+        return 2 * len(ours & theirs) / (len(ours) + len(theirs)) if ours or theirs else 1.0
+
+
+class Rule(NamedTuple):
+    """How links were chosen, as the signature of the settings tells."""
+
+    name: str
+    threshold: float | None
+
+
+def rule_of(settings: str) -> Rule:
+    """Read the rule from a signature.
+
+    Examples
+    --------
+    >>> rule_of("score=cosine extract=mutual threshold=0.1")
+    Rule(name='mutual', threshold=0.1)
+    """
+    entries = dict(re.findall(r"(extract|symmetrize|threshold)=(\S+)", settings))
+    name = entries.get("extract") or entries.get("symmetrize") or ""
+    try:
+        return Rule(name, float(entries["threshold"]))
+    except (KeyError, ValueError):
+        return Rule(name, None)
+
+
+def best_sources(pair: AlignedPair) -> list[int]:
+    """Return the best source position of each target word, -1 where having none is likelier; length T."""
+    weights = pair.matrix.weights if pair.forward is None else pair.forward
+    if 0 in weights.shape:
+        return [-1] * weights.shape[0]
+    best = argmax_forward(weights).argmax(axis=1)  # (T,)
+    null = pair.target_null
+    top = weights.max(axis=1)
+    return [-1 if null is not None and null[t] > top[t] else int(s) for t, s in enumerate(best)]
+
+
+def best_targets(pair: AlignedPair) -> list[int]:
+    """Return the best target position of each source word, -1 where having none is likelier; length S."""
+    weights = pair.matrix.weights if pair.reverse is None else pair.reverse
+    if 0 in weights.shape:
+        return [-1] * weights.shape[1]
+    best = argmax_reverse(weights).argmax(axis=0)  # (S,)
+    null = pair.source_null
+    top = weights.max(axis=0)
+    return [-1 if null is not None and null[s] > top[s] else int(t) for s, t in enumerate(best)]
+
+
+class Distribution(NamedTuple):
+    """A histogram: `counts[i]` belongs to `labels[i]`."""
+
+    title: str
+    note: str
+    labels: list[str]
+    counts: list[int]
+
+
+def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
+    """Return the distributions worth looking at: scores, probabilities, jumps, fertility, unknown words."""
+    scores = np.array([p.aligned.score for p in pairs if p.aligned.score is not None], dtype=float)
+    probabilities = np.array([x for p in pairs for x in p.aligned.probabilities.values()], dtype=float)
+    source, target = _fertility(pairs)
+    unknown = [_unknown_share(p) for p in pairs if p.unknown is not None]
+    found = [
+        _shares("Pair scores", "from unlike to parallel", scores),
+        _shares("Link probabilities", "of the chosen links", probabilities),
+        _whole("Jump widths", "source words from one linked target word to the next", jumps(pairs), -5, 5),
+        _whole("Links of a source word", _alone(source), source, 0, 5),
+        _whole("Links of a target word", _alone(target), target, 0, 5),
+        _shares("Unknown words", "share of a pair's words without a vector of their own", np.array(unknown)),
+    ]
+    return [distribution for distribution in found if sum(distribution.counts)]
+
+
+def jumps(pairs: Iterable[SamplePair]) -> NDArray[np.int64]:
+    """Return the source steps between the first links of neighbouring linked target words.
+
+    A step of 1 is word by word; a step back is negative.
+    """
+    steps: list[int] = []
+    for pair in pairs:
+        first: dict[int, int] = {}
+        for s, t in pair.aligned.alignment:
+            first.setdefault(t, s)
+        positions = [first[t] for t in sorted(first)]
+        steps.extend(after - before for before, after in pairwise(positions))
+    return np.array(steps, dtype=np.int64)
+
+
+def _fertility(pairs: Iterable[SamplePair]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the number of links of every source word and of every target word."""
+    cells = [pair.aligned.alignment.to_matrix() for pair in pairs]
+    source = [cell.sum(axis=0) for cell in cells] or [np.zeros(0, np.int64)]
+    target = [cell.sum(axis=1) for cell in cells] or [np.zeros(0, np.int64)]
+    return np.concatenate(source), np.concatenate(target)
+
+
+def _unknown_share(pair: SamplePair) -> float:
+    known = pair.unknown or (frozenset(), frozenset())
+    return sum(map(len, known)) / max(1, sum(pair.aligned.matrix.weights.shape))
+
+
+def _alone(fertility: NDArray[np.int64]) -> str:
+    return f"{np.mean(fertility == 0):.1%} have none" if fertility.size else ""
+
+
+def _shares(title: str, note: str, values: NDArray[np.floating]) -> Distribution:
+    """Return ten bins from 0 to 1; values outside go to the ends."""
+    counts = np.bincount(np.clip((values * 10).astype(int), 0, 9), minlength=10)
+    middle = f"{note}; median {np.median(values):.2f}" if values.size else note
+    return Distribution(title, middle, [f".{n}" for n in range(10)], counts.tolist())
+
+
+def _whole(title: str, note: str, values: NDArray[np.int64], low: int, high: int) -> Distribution:
+    """Return one bin for each whole number; those beyond `low` and `high` go to the ends."""
+    counts = np.bincount(np.clip(values, low, high) - low, minlength=high - low + 1)
+    labels = [str(n) for n in range(low, high + 1)]
+    labels[0], labels[-1] = f"≤{low}" if low else "0", f"≥{high}"
+    return Distribution(title, note, labels, counts.tolist())
+
+
+class Translation(NamedTuple):
+    """A source and a target word, their number of links in the sample, the mean probability of these."""
+
+    source: str
+    target: str
+    links: int
+    probability: float
+
+
+def lexicon(pairs: Iterable[SamplePair], *, most: int = 1000) -> list[Translation]:
+    """Return the linked words of the sample in lower case: most frequent first, then the likeliest.
+
+    `probability` is the mean over the links, so it lies between 0 and 1.
+    """
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for pair in pairs:
+        matrix = pair.aligned.matrix
+        for link in pair.aligned.alignment:
+            key = matrix.source_tokens[link.source].lower(), matrix.target_tokens[link.target].lower()
+            found[key].append(pair.aligned.probabilities.get(link, matrix.weights[link.target, link.source]))
+    entries = [Translation(*key, len(values), float(np.mean(values))) for key, values in found.items()]
+    entries.sort(key=lambda e: (-e.links, -e.probability, e.source, e.target))
+    return entries[:most]

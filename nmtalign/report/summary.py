@@ -1,0 +1,95 @@
+"""The figures at the head of a report, each with what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nmtalign.alignment.evaluation import Evaluation, evaluate
+from nmtalign.alignment.links import Alignment
+from nmtalign.report.sample import SamplePair
+
+_NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}
+
+
+class Figure(NamedTuple):
+    """A number to show: its name, its value, and a note."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def summarize(pairs: Sequence[SamplePair]) -> list[Figure]:
+    """Return what the pairs of a report amount to; with gold also precision, recall, F1 and AER."""
+    return [*_sizes(pairs), *_against_gold(pairs), *_against_others(pairs)]
+
+
+def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figure]:
+    """Return the four scores of an evaluation in per cent, with their 95 % bootstrap intervals.
+
+    Examples
+    --------
+    >>> from nmtalign import GoldAlignment
+    >>> gold = GoldAlignment({(0, 0)}, {(0, 0)})
+    >>> evaluation_figures(evaluate([{(0, 0)}] * 3, [gold] * 3))[-1]
+    Figure(name='AER', value='0.0 %', note='95 % interval 0.0 to 0.0')
+    """
+    figures = []
+    for metric, name in _NAMES.items():
+        low, high = evaluation.intervals[metric]
+        note = f"95 % interval {100 * low:.1f} to {100 * high:.1f}"
+        figures.append(Figure(f"{name}{where}", f"{100 * getattr(evaluation, metric):.1f} %", note))
+    return figures
+
+
+def _sizes(pairs: Sequence[SamplePair]) -> list[Figure]:
+    alignments = [pair.aligned.alignment for pair in pairs]
+    source, target = (sum(getattr(a, f"{side}_length") for a in alignments) for side in ("source", "target"))
+    scores = [pair.aligned.score for pair in pairs if pair.aligned.score is not None]
+    figures = [
+        Figure("Pairs shown", f"{len(pairs):,}"),
+        Figure("Words", f"{source + target:,}", f"{source:,} source, {target:,} target"),
+        Figure("Links", f"{sum(map(len, alignments)):,}"),
+    ]
+    if scores:
+        spread = f"{min(scores):.2f} to {max(scores):.2f}"
+        figures.append(Figure("Mean pair score", f"{np.mean(scores):.2f}", spread))
+    return figures
+
+
+def _against_gold(pairs: Sequence[SamplePair]) -> list[Figure]:
+    """Return the scores of the links and the AER of each other system, over the pairs that have gold."""
+    known = [(pair, pair.gold) for pair in pairs if pair.gold is not None]
+    if not known:
+        return []
+    golds = [gold for _, gold in known]
+    figures = evaluation_figures(evaluate([pair.aligned.alignment for pair, _ in known], golds))
+    for name in known[0][0].others:
+        theirs = evaluation_figures(
+            evaluate([pair.others[name] for pair, _ in known], golds), where=f" of {name}"
+        )
+        figures.append(theirs[-1])
+    return figures
+
+
+def _against_others(pairs: Sequence[SamplePair]) -> list[Figure]:
+    """Return how much of the links each other system shares."""
+    return [
+        _agreement(name, [(p.aligned.alignment, p.others[name]) for p in pairs]) for name in _others(pairs)
+    ]
+
+
+def _others(pairs: Sequence[SamplePair]) -> Mapping[str, Alignment]:
+    return pairs[0].others if pairs else {}
+
+
+def _agreement(name: str, links: Sequence[tuple[Alignment, Alignment]]) -> Figure:
+    both = sum(len(ours.links & theirs.links) for ours, theirs in links)
+    ours, theirs = (sum(len(pair[side]) for pair in links) for side in (0, 1))
+    value = f"{200 * both / (ours + theirs):.1f} %" if ours + theirs else "–"
+    return Figure(
+        f"F1 with {name}", value, f"{both:,} both, {ours - both:,} only here, {theirs - both:,} only there"
+    )
