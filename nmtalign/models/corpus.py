@@ -1,0 +1,158 @@
+"""A bitext as arrays: words become numbers, sentence pairs of like length are stacked into buckets.
+
+Axes: B pairs of a bucket, S source words, T target words. Word number 0 is padding; real words count from 1,
+the most frequent first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+
+CELLS = (
+    1 << 17
+)  # transition cells (S + 1) * S * B of one bucket: 512 kB of float32 stay in the second-level cache
+LANES = 16  # buckets are filled up to a multiple of this, so that sums run in one order for any batch size
+
+
+@dataclass(frozen=True)
+class EncodedSide:
+    """One side of a bitext.
+
+    Attributes
+    ----------
+    words : list of str
+        ``words[k]`` is the word with number k; ``words[0]`` is the padding.
+    tokens : int32 array
+        Word numbers of all sentences, one after the other.
+    offsets : int64 array of shape (N + 1,)
+        Sentence n is ``tokens[offsets[n]:offsets[n + 1]]``.
+    counts : int64 array of shape (V + 1,)
+        How often each word occurs.
+    """
+
+    words: list[str]
+    tokens: Ints
+    offsets: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of words of each sentence, shape (N,)."""
+        return np.diff(self.offsets)
+
+
+def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
+    """Number the words of one side by falling frequency (ties: first seen first)."""
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    rows: list[NDArray[np.int32]] = []
+    lengths: list[int] = []
+    pending: list[int] = []
+    look_up = numbers.__getitem__
+    for words in sentences:
+        pending.extend(map(look_up, words))
+        lengths.append(len(words))
+        if len(pending) > 1 << 20:
+            rows.append(np.array(pending, dtype=np.int32))
+            pending.clear()
+    rows.append(np.array(pending, dtype=np.int32))
+    first_seen = np.concatenate(rows)
+    counts = np.bincount(first_seen, minlength=len(numbers))
+    order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
+    spelling = list(numbers)
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(np.array(lengths, dtype=np.int64), out=offsets[1:])
+    return EncodedSide(
+        ["", *(spelling[k] for k in order)],
+        rank[first_seen] if len(first_seen) else first_seen,
+        offsets,
+        np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
+    )
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """B sentence pairs of like length, padded with word 0 to S and T words.
+
+    Attributes
+    ----------
+    pairs : int64 array of shape (B,)
+        Number of each pair in the bitext; -1 marks a filler column.
+    source, target : int32 arrays of shapes (S, B) and (T, B)
+    source_lengths, target_lengths : int64 arrays of shape (B,)
+    """
+
+    pairs: NDArray[np.int64]
+    source: Ints
+    target: Ints
+    source_lengths: NDArray[np.int64]
+    target_lengths: NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(T, S, B)."""
+        return len(self.target), len(self.source), len(self.pairs)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of its emission array."""
+        return len(self.target) * len(self.source) * len(self.pairs)
+
+
+def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Round lengths up to a grid with steps of at most an eighth, so that padding stays small."""
+    step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
+    return -(-lengths // step) * step
+
+
+def _stack(side: EncodedSide, pairs: NDArray[np.int64], columns: int) -> tuple[Ints, NDArray[np.int64]]:
+    """Return the word numbers of `pairs` as columns of a padded (length, columns) array, and their lengths."""
+    lengths = np.zeros(columns, dtype=np.int64)
+    lengths[: len(pairs)] = side.lengths[pairs]
+    rows = np.arange(int(lengths.max()))[:, None]  # (length, 1)
+    inside = rows < lengths  # (length, B)
+    starts = np.zeros(columns, dtype=np.int64)
+    starts[: len(pairs)] = side.offsets[pairs]
+    stacked = np.zeros(inside.shape, dtype=np.int32)
+    stacked[inside] = side.tokens[(starts + rows)[inside]]
+    return stacked, lengths
+
+
+def make_buckets(
+    source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64] | None = None
+) -> list[Bucket]:
+    """Stack sentence pairs of like length; pairs with an empty side are left out.
+
+    The cut depends on the lengths alone, never on the number of workers.
+    """
+    if pairs is None:
+        pairs = np.arange(len(source.lengths), dtype=np.int64)
+    pairs = pairs[(source.lengths[pairs] > 0) & (target.lengths[pairs] > 0)]
+    s_grid, t_grid = _grid(source.lengths[pairs]), _grid(target.lengths[pairs])
+    order = np.lexsort((pairs, t_grid, s_grid))
+    pairs, s_grid, t_grid = pairs[order], s_grid[order], t_grid[order]
+    changes = np.flatnonzero((np.diff(s_grid) != 0) | (np.diff(t_grid) != 0)) + 1
+    buckets = []
+    for group in np.split(np.arange(len(pairs)), changes):
+        if not len(group):
+            continue
+        longest = int(max(s_grid[group[0]], t_grid[group[0]]))
+        width = max(LANES, CELLS // (longest * (longest + 1)) // LANES * LANES)
+        for start in range(0, len(group), width):
+            chosen = pairs[group[start : start + width]]
+            columns = -(-len(chosen) // LANES) * LANES
+            s, s_lengths = _stack(source, chosen, columns)
+            t, t_lengths = _stack(target, chosen, columns)
+            numbers = np.full(columns, -1, dtype=np.int64)
+            numbers[: len(chosen)] = chosen
+            buckets.append(Bucket(numbers, s, t, s_lengths, t_lengths))
+    return buckets

@@ -1,0 +1,213 @@
+"""Attention that remembers where it looked last: a hidden Markov model over source positions.
+
+The observations are the T target words, the states the S source words. In each step attention jumps from
+position i to position j with probability ``p(j | i)``, a learned distribution over the width ``j - i``
+(Vogel et al. 1996), or stays at i and emits the target word from the null word (Och and Ney 2003).
+Everything works on buckets: the last axis B runs over sentence pairs, and every sum runs along another axis, so
+that the numbers of a pair do not depend on which pairs it was stacked with.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+REACH = 256  # jumps wider than this share the outermost entry
+TINY = np.float32(1e-35)
+
+
+class Posterior(NamedTuple):
+    """What forward-backward returns.
+
+    Attributes
+    ----------
+    attention : float32 array of shape (T, S, B)
+        ``attention[t, s, b]``: probability that target word t was made by source word s. Rows sum to at most
+        1; the rest is the null word.
+    jumps : float32 array of shape (S + 1, S + 1, B) or None
+        Expected number of jumps from position i (0 = before the sentence) to j (last = end of sentence).
+    log_likelihood : float64 array of shape (B,)
+    """
+
+    attention: Floats
+    jumps: Floats | None
+    log_likelihood: NDArray[np.float64]
+
+
+def forward_backward(
+    emission: Floats,
+    transition: Floats,
+    stop: Floats,
+    null: Floats,
+    padded: NDArray[np.bool_] | None = None,
+    *,
+    count_jumps: bool = False,
+) -> Posterior:
+    """Run the forward-backward algorithm on a bucket of sentence pairs.
+
+    Parameters
+    ----------
+    emission : array of shape (T, S, B)
+        Likelihood ratio of target word t under source word s; 0 in padded cells.
+    transition : array of shape (S + 1, S, B)
+        Probability to jump from position i (0 = before the sentence) to word j, times the probability not to
+        emit from null.
+    stop : array of shape (S + 1, B)
+        Probability to end the sentence from position i.
+    null : array of shape (T, B)
+        Likelihood ratio of target word t under null times the probability of null; 1 in padded rows.
+    padded : bool array of shape (T, B), optional
+        Rows beyond the end of a sentence.
+    count_jumps : bool
+        Also return the expected jumps.
+
+    Returns
+    -------
+    Posterior
+        ``attention.sum(axis=1)`` is 1 minus the probability of null.
+
+    References
+    ----------
+    Rabiner (1989), equations 18 to 38, with the scaling of section V.A.
+    """
+    T, S, B = emission.shape
+    before = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far), scaled
+    scale = np.empty((T, B), dtype=np.float32)
+    filtered = np.empty((T, S, B), dtype=np.float32)
+    before[0] = 0
+    before[0, 0] = 1
+    for t in range(T):
+        made = filtered[t]
+        np.einsum("ib,ijb->jb", before[t], transition, out=made)  # (S, B)
+        made *= emission[t]
+        here = before[t + 1]
+        np.multiply(before[t], null[t], out=here)  # (S + 1, B)
+        here[1:] += made
+        np.add.reduce(here, axis=0, out=scale[t])
+        np.maximum(scale[t], TINY, out=scale[t])
+        if padded is not None:
+            scale[t][padded[t]] = 1
+        inverse = 1 / scale[t]
+        here *= inverse
+        made *= inverse
+    total = np.maximum(np.einsum("ib,ib->b", before[T], stop), TINY)
+    after = stop / total  # (S + 1, B)
+    ahead = np.empty((T, S, B), dtype=np.float32) if count_jumps else np.empty((1, S, B), dtype=np.float32)
+    for t in range(T - 1, -1, -1):
+        made = filtered[t]
+        made *= after[1:]  # the posterior of (t, s)
+        weighted = ahead[t if count_jumps else 0]
+        np.multiply(emission[t], after[1:], out=weighted)
+        weighted /= scale[t]
+        earlier = np.einsum("ijb,jb->ib", transition, weighted)
+        earlier += after * (null[t] / scale[t])
+        after = earlier
+    jumps = None
+    if count_jumps:
+        jumps = np.empty((S + 1, S + 1, B), dtype=np.float32)
+        np.einsum("tib,tjb->ijb", before[:T], ahead, out=jumps[:, :S])
+        jumps[:, :S] *= transition
+        jumps[:, S] = before[T] * stop / total
+    log_likelihood = np.log(scale.astype(np.float64)).sum(axis=0) + np.log(total)
+    return Posterior(filtered, jumps, log_likelihood)
+
+
+class Jumps(NamedTuple):
+    """Jump distributions of one direction.
+
+    Attributes
+    ----------
+    tables : float32 array of shape (K, 2 * REACH + 1)
+        Row k: relative weight of each jump width -REACH..REACH for words of class k. Class 0 is the start of
+        the sentence.
+    classes : int32 array of shape (V + 1,)
+        Class of each word by its number.
+    """
+
+    tables: Floats
+    classes: NDArray[np.int32]
+
+
+def initial_jumps(vocabulary: int, own: int) -> Jumps:
+    """Return jumps that prefer one step ahead; the `own` most frequent words get tables of their own."""
+    widths = np.arange(-REACH, REACH + 1)
+    table = np.exp(-np.abs(widths - 1) / 2) + 1e-3
+    classes = np.minimum(np.arange(vocabulary + 1), own + 1).astype(np.int32)
+    return Jumps(np.tile((table / table.sum()).astype(np.float32), (own + 2, 1)), classes)
+
+
+def transitions(
+    jumps: Jumps, source: NDArray[np.int32], lengths: NDArray[np.int64], p0: float
+) -> tuple[Floats, Floats]:
+    """Return ``transition`` (S + 1, S, B) and ``stop`` (S + 1, B) of a bucket for :func:`forward_backward`."""
+    S, B = source.shape
+    tables = jumps.tables
+    width = tables.shape[1]
+    sums = np.zeros((len(tables), width + 1), dtype=np.float64)
+    np.cumsum(tables, axis=1, out=sums[:, 1:])
+    sums = sums.astype(np.float32)
+    classes = np.zeros((S + 1, B), dtype=np.int64)
+    classes[1:] = jumps.classes[source]
+    i = np.arange(S + 1)[:, None]  # (S + 1, 1)
+    reach = REACH
+    start = np.maximum(1 - i + reach, 0)  # entry of the jump to position 1
+    end = np.clip(
+        lengths - i + 1 + reach, 0, width - 1
+    )  # entry of the jump to the end of the sentence, (S + 1, B)
+    flat = sums.ravel()
+    row = classes * (width + 1)
+    norm = flat[row + end + 1] - flat[row + start]  # (S + 1, B)
+    inverse = 1 / np.maximum(norm, TINY)
+    inverse[i > lengths] = 0
+    entry = np.clip(np.arange(1, S + 1)[None, :] - i + reach, 0, width - 1)  # (S + 1, S)
+    index = (classes * width)[:, None, :] + entry[:, :, None]  # (S + 1, S, B)
+    transition = tables.ravel().take(index)
+    transition *= ((1 - p0) * inverse)[:, None, :]
+    beyond = np.arange(1, S + 1)[:, None] > lengths  # (S, B)
+    if beyond.any():
+        transition[:, beyond] = 0
+    stop = tables.ravel().take(classes * width + end) * inverse
+    return transition, stop
+
+
+def count_widths(
+    expected: Floats, source: NDArray[np.int32], lengths: NDArray[np.int64], jumps: Jumps
+) -> NDArray[np.float64]:
+    """Sum expected jumps (S + 1, S + 1, B) by class of the word they start from and by width, shape of the tables."""
+    S1, _, B = expected.shape
+    width = jumps.tables.shape[1]
+    classes = np.zeros((S1, B), dtype=np.int64)
+    classes[1:] = jumps.classes[source]
+    i = np.arange(S1)[:, None]
+    entry = np.clip(np.arange(1, S1 + 1)[None, :] - i + REACH, 0, width - 1)  # (S + 1, S + 1)
+    index = np.broadcast_to((classes * width)[:, None, :] + entry[:, :, None], expected.shape).copy()
+    index[:, -1, :] = classes * width + np.clip(lengths - i + 1 + REACH, 0, width - 1)
+    kept = expected > 1e-3
+    return np.bincount(index[kept], expected[kept], jumps.tables.size).reshape(jumps.tables.shape)
+
+
+def _smooth(counts: NDArray[np.float64], near: int = 9) -> NDArray[np.float64]:
+    """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
+    result = counts.copy()
+    a = near
+    while a <= REACH:
+        b = min(int(1.3 * a) + 1, REACH)
+        for low, high in ((REACH + a, REACH + b), (REACH - b, REACH - a)):
+            result[..., low : high + 1] = counts[..., low : high + 1].mean(axis=-1, keepdims=True)
+        a = b + 1
+    return result
+
+
+def estimate_jumps(counts: NDArray[np.float64], jumps: Jumps, *, strength: float = 50.0) -> Jumps:
+    """Return jump tables from expected counts; a word's own table is weighted n / (n + strength)."""
+    smooth = _smooth(counts)
+    pooled = smooth.sum(axis=0)
+    pooled = pooled / max(pooled.sum(), 1e-9) + 1e-7
+    n = smooth.sum(axis=1, keepdims=True)
+    own = smooth / np.maximum(n, 1e-9)
+    weight = n / (n + strength)
+    return Jumps((weight * own + (1 - weight) * pooled).astype(np.float32), jumps.classes)
