@@ -117,12 +117,14 @@ def _parse_fast(
     columns = 1 + dimension + block.split(b"\n", 1)[0].endswith(b" ")
     if block.count(b" ") != (block.count(b"\n") + 1) * (columns - 1):
         return None
-    types: dict[int, Any] = {0: str, **dict.fromkeys(range(1, dimension + 1), np.float32), dimension + 1: str}
+    types: dict[int, Any] = {0: str, dimension + 1: str}  # the last one is empty, after a space at the end
+    types |= dict.fromkeys(range(1, dimension + 1), np.float32)
     try:
         table = pandas.read_csv(
-            io.BytesIO(block), sep=" ", header=None, index_col=False, names=range(columns), dtype=types, engine="c",
-            quoting=3, na_filter=False, lineterminator="\n",
-            encoding=encoding, encoding_errors=errors, skip_blank_lines=False, **_exact_numbers(pandas.__version__),
+            io.BytesIO(block), engine="c", sep=" ", header=None, index_col=False, names=range(columns),
+            dtype=types, quoting=3, na_filter=False, lineterminator="\n",
+            encoding=encoding, encoding_errors=errors, skip_blank_lines=False,
+            **_exact_numbers(pandas.__version__),
         )  # fmt: skip
     except (ValueError, pandas.errors.ParserError):
         return None

@@ -57,7 +57,10 @@ READABLE = [
     Sample("gensim/IT.1-10.cbow1_wind5_hs0_neg10_size300_smpl1e-05.txt", "word2vec", text),
     Sample("gensim/cp852_fasttext.bin", "fasttext", facebook),
     Sample(
-        "gensim/cp852_fasttext.bin", "fasttext", lambda p: facebook(p, encoding="cp852"), {"encoding": "cp852"}
+        "gensim/cp852_fasttext.bin",
+        "fasttext",
+        lambda p: facebook(p, encoding="cp852"),
+        {"encoding": "cp852"},
     ),
     Sample("gensim/crime-and-punishment.bin", "fasttext", facebook),
     Sample("gensim/crime-and-punishment.vec", "word2vec", text),
