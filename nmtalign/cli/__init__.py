@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "symmetrize": ("nmtalign.cli.symmetrize", "symmetrize", "Join the links of two directions."),
     "convert": ("nmtalign.cli.convert", "convert", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
     "heatmap": ("nmtalign.cli.heatmap", "heatmap", "Draw attention weights and links as a picture."),
+    "report": ("nmtalign.cli.report", "report", "Write an HTML page to look at a corpus with."),
     "vectors": ("nmtalign.cli.vectors", "vectors", "Look at, convert and learn word vectors."),
     "lexicon": ("nmtalign.cli.lexicon", "lexicon", "List translations with probabilities."),
 }

@@ -272,7 +272,7 @@ function moveFocus(pair, box, event, across) {
 // ---- one pair: the matrix ------------------------------------------------------------------------------
 
 function matrixSizes(pair, room) {
-  const wide = Math.max(pair.S, pair.T, 1), cell = clamp(Math.floor((Math.min(room, 540) - 100) / wide), 11, 27);
+  const wide = Math.max(pair.S, pair.T, 1), cell = clamp(Math.floor((Math.min(room, 540) - 100) / wide), 9, 27);
   const size = clamp(cell * 0.8, 9, 14);
   const longest = (words) => Math.min(130, Math.max(12, ...words.map((word) => width(shorten(word, 18), size)))) + 8;
   return { cell, size, left: longest(pair.t), top: longest(pair.s) };

@@ -1,0 +1,132 @@
+"""``nmtalign report``: a sample of a corpus as one HTML file to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from nmtalign.cli._lines import parse_lines, pick
+from nmtalign.cli._messages import warnings_to_stderr
+from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
+from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.models.aligner import Aligner
+    from nmtalign.report.corpus import Record
+    from nmtalign.report.summary import Figure
+    from nmtalign.text.bitext import SentencePair
+
+SAMPLE = 200  # pairs shown when nothing else is asked for
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.argument("target", required=False)
+@click.option("-o", "--output", metavar="HTML", required=True, help="The report.")
+@click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
+@click.option("--format", "format_", metavar="NAME", default="auto", help="Form of --pairs.  [by its ending]")
+@click.option("--gold", metavar="FILE", help="Gold links, one line for each pair.")
+@click.option(
+    "--compare", metavar="NAME=LINKS", multiple=True, help="Links of another system; may be repeated."
+)
+@click.option("--lines", metavar="LIST", help="Show these lines, like 3,7-9.")
+@click.option("--sample", metavar="N", type=click.IntRange(min=1), help=f"Show N random pairs.  [{SAMPLE}]")
+@click.option("--sample-seed", type=int, default=1, show_default=True, help="Seed of --sample.")
+@click.option(
+    "--worst", metavar="N", type=click.IntRange(min=1), help="Show the N worst pairs of the corpus."
+)
+@click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]")
+@click.option("--title", default="Word alignment", show_default=True)
+@model_options
+def report(
+    source: str | None,
+    target: str | None,
+    output: str,
+    pairs: str | None,
+    format_: str,
+    gold: str | None,
+    compare: tuple[str, ...],
+    lines: str | None,
+    sample: int | None,
+    sample_seed: int,
+    worst: int | None,
+    by: str | None,
+    title: str,
+    options: ModelOptions,
+) -> None:
+    """Write an HTML report of aligned pairs: words and curves, weights, gold, other systems, figures.
+
+    The file holds everything it needs and loads nothing from a network.
+
+    Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
+    """
+    from nmtalign.batch.output import whole_file
+    from nmtalign.report.corpus import read_corpus, show
+    from nmtalign.report.html import write_report
+
+    _check_choice(lines, sample, worst, by)
+    records = read_corpus(_open(source, target, pairs, format_), gold=gold, others=_systems(compare))
+    with warnings_to_stderr():
+        aligner = load_aligner(options)
+        chosen, figures = _choose(records, aligner, lines, sample, sample_seed, worst, by)
+        shown = show(chosen, aligner)
+        with whole_file(output) as partial:
+            write_report(partial, shown, title=title, corpus=figures)
+    click.echo(f"{output}: {len(shown)} pairs; open it in a browser", err=True)
+
+
+def _check_choice(lines: str | None, sample: int | None, worst: int | None, by: str | None) -> None:
+    given = [name for name, value in (("--lines", lines), ("--sample", sample), ("--worst", worst)) if value]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} contradict each other; choose the pairs in one way")
+    if by is not None and worst is None:
+        raise UsageError("--by says what the --worst pairs are the worst by; give --worst N")
+
+
+def _open(source: str | None, target: str | None, pairs: str | None, format_: str) -> Iterator[SentencePair]:
+    from nmtalign.text.bitext import read_bitext
+
+    if pairs is not None and source is None:
+        return read_bitext(pairs, format=format_)
+    if pairs is not None or source is None or target is None:
+        raise UsageError("expected SOURCE and TARGET, or --pairs FILE")
+    return read_bitext(source, target, format=format_)
+
+
+def _systems(compare: tuple[str, ...]) -> dict[str, str]:
+    """Parse NAME=LINKS."""
+    systems: dict[str, str] = {}
+    for entry in compare:
+        name, equals, path = entry.partition("=")
+        if not (name and equals and path):
+            raise UsageError(f"--compare wants NAME=LINKS, found {entry!r}")
+        if name in systems or name in ("gold", "score"):
+            raise UsageError(f"--compare: the name {name!r} is taken; give each system a name of its own")
+        systems[name] = path
+    return systems
+
+
+def _choose(
+    records: Iterator[Record],
+    aligner: Aligner,
+    lines: str | None,
+    sample: int | None,
+    seed: int,
+    worst: int | None,
+    by: str | None,
+) -> tuple[list[Record], list[Figure]]:
+    """Return the records to show, and figures of the whole corpus where it was aligned."""
+    from nmtalign.report.corpus import random_sample, worst_sample
+    from nmtalign.report.summary import Figure, evaluation_figures
+
+    if lines is not None:
+        return [record for _, record in pick(records, parse_lines(lines))], []
+    if worst is None:
+        return random_sample(records, sample or SAMPLE, seed=seed), []
+    found = worst_sample(records, worst, aligner, by=by or "score")
+    figures = [Figure("Pairs in the corpus", f"{found.size:,}", f"the worst by {by or 'score'} are shown")]
+    if found.evaluation is not None:
+        figures += evaluation_figures(found.evaluation, where=" of the corpus")
+    return found.records, figures

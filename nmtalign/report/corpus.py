@@ -1,0 +1,227 @@
+"""Which pairs of a corpus a report shows: chosen lines, a random sample, or the worst."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nmtalign.alignment.evaluation import Counts, Evaluation, evaluate
+from nmtalign.alignment.formats import read_gold, read_links
+from nmtalign.alignment.links import Alignment, GoldAlignment, Link
+from nmtalign.errors import DataError, UsageError
+from nmtalign.models.aligner import Aligner, VectorAligner
+from nmtalign.report.sample import SamplePair
+from nmtalign.text.bitext import SentencePair
+
+CHUNK = 1000  # pairs aligned at a time when looking for the worst
+
+
+class Record(NamedTuple):
+    """One line of a corpus: its number from 1, the two sentences, gold links and those of other systems."""
+
+    number: int
+    pair: SentencePair
+    gold: GoldAlignment | None
+    others: dict[str, frozenset[Link]]
+
+
+def read_corpus(
+    pairs: Iterable[SentencePair],
+    *,
+    gold: str | Path | None = None,
+    others: Mapping[str, str | Path] | None = None,
+) -> Iterator[Record]:
+    """Put gold links and the links of other systems beside the sentence pairs they belong to.
+
+    Parameters
+    ----------
+    pairs : iterable of SentencePair
+    gold : path, optional
+        Pharaoh gold, one line for each pair.
+    others : dict of str to path, optional
+        Pharaoh links of other systems, by name.
+
+    Raises
+    ------
+    DataError
+        If a file has fewer or more lines than there are pairs.
+    """
+    files = [*([gold] if gold is not None else []), *(others or {}).values()]
+    columns: list[Iterable[Any]] = [pairs, *map(read_gold, files[: gold is not None])]
+    columns += map(read_links, files[gold is not None :])
+    for number, row in enumerate(zip_longest(*columns), 1):
+        _check_lengths(row, ["the bitext", *map(str, files)], number)
+        pair, *links = row
+        golden = links.pop(0) if gold is not None else None
+        yield Record(number, pair, golden, dict(zip(others or {}, links, strict=True)))
+
+
+def _check_lengths(row: tuple[object, ...], places: list[str], number: int) -> None:
+    """Refuse line `number` if some of the files have ended before it."""
+    ended = [place for place, entry in zip(places, row, strict=True) if entry is None]
+    if ended:
+        longer = next(place for place, entry in zip(places, row, strict=True) if entry is not None)
+        found = f"{ended[0]} ends after {number - 1:,} lines, {longer} goes on"
+        raise DataError(f"expected one line of links for each sentence pair; {found}")
+
+
+def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> list[Record]:
+    """Return `size` records drawn at random, all if there are not so many, in the order of the corpus.
+
+    Every record is equally likely, and no more than `size` are held (Vitter 1985, algorithm R).
+    """
+    draw = random.Random(seed)
+    kept: list[Record] = []
+    for seen, record in enumerate(records):
+        if len(kept) < size:
+            kept.append(record)
+        elif (place := draw.randrange(seen + 1)) < size:
+            kept[place] = record
+    return sorted(kept, key=lambda record: record.number)
+
+
+class Worst(NamedTuple):
+    """The worst records, worst first, and what was found on the way.
+
+    Attributes
+    ----------
+    records : list of Record
+    size : int
+        Pairs of the whole corpus.
+    evaluation : Evaluation, optional
+        Of the whole corpus, where it has gold.
+    """
+
+    records: list[Record]
+    size: int
+    evaluation: Evaluation | None
+
+
+def worst_sample(records: Iterable[Record], size: int, aligner: Aligner, *, by: str = "score") -> Worst:
+    """Align a corpus and return the `size` worst pairs.
+
+    Parameters
+    ----------
+    records : iterable of Record
+    size : int
+    aligner : Aligner
+    by : str
+        ``score``: the lowest pair score; ``gold``: the highest AER; the name of another system: the lowest F1
+        against its links. Equally bad pairs come in the order of the corpus.
+
+    Raises
+    ------
+    UsageError
+        If `by` names nothing that the records have.
+    """
+    heap: list[tuple[float, int, Record]] = []
+    links: list[frozenset[Link]] = []
+    golds: list[GoldAlignment] = []
+    count = 0
+    for record, found, score in _aligned(records, aligner):
+        count += 1
+        entry = (_badness(record, found, score, by), -record.number, record)
+        heapq.heappush(heap, entry) if len(heap) < size else heapq.heappushpop(heap, entry)
+        if record.gold is not None:
+            links.append(found)
+            golds.append(record.gold)
+    ordered = [record for *_, record in sorted(heap, reverse=True)]
+    return Worst(ordered, count, evaluate(links, golds) if golds else None)
+
+
+def _aligned(records: Iterable[Record], aligner: Aligner) -> Iterator[tuple[Record, frozenset[Link], float]]:
+    """Yield each record with its links and its pair score."""
+    for chunk in _chunks(records):
+        words = [_words(aligner, record.pair) for record in chunk]
+        batch = aligner.align_batch(words)
+        for n, record in enumerate(chunk):
+            yield record, frozenset(batch.links(n)), float(batch.scores[n])
+
+
+def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
+    chunk: list[Record] = []
+    for record in records:
+        chunk.append(record)
+        if len(chunk) == CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _words(aligner: Aligner, pair: SentencePair) -> tuple[list[str], list[str]]:
+    source, target = aligner.languages
+    return (
+        aligner.text.words(pair.source, language=source),
+        aligner.text.words(pair.target, language=target),
+    )
+
+
+def _badness(record: Record, links: frozenset[Link], score: float, by: str) -> float:
+    """Return how bad a pair is; the larger, the worse."""
+    if by == "score":
+        return -score
+    if by == "gold" and record.gold is not None:
+        rate = Counts.of(links, record.gold).aer
+        return 0.0 if math.isnan(rate) else rate
+    if by not in record.others:
+        raise UsageError(f"the worst by {by!r} needs {'--gold' if by == 'gold' else f'--compare {by}=LINKS'}")
+    theirs = record.others[by]
+    size = len(links) + len(theirs)
+    return 1 - 2 * len(links & theirs) / size if size else 0.0
+
+
+def show(records: Iterable[Record], aligner: Aligner) -> list[SamplePair]:
+    """Align records for a report, with all weights to look at.
+
+    Raises
+    ------
+    DataError
+        If gold or other links lie outside a pair.
+    """
+    unknown = _unknown_words(aligner)
+    pairs = []
+    for record in records:
+        aligned = aligner.align(*record.pair)
+        T, S = aligned.matrix.weights.shape
+        pairs.append(
+            SamplePair(
+                record.number,
+                aligned,
+                record.gold,
+                {name: _inside(links, S, T, record.number) for name, links in record.others.items()},
+                unknown(_words(aligner, record.pair)) if unknown else None,
+            )
+        )
+    return pairs
+
+
+def _inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
+    try:
+        return Alignment(links, S, T)
+    except DataError as error:
+        raise DataError(f"pair {number}: {error}; are the files made from the same words?") from None
+
+
+Positions = tuple[frozenset[int], frozenset[int]]
+
+
+def _unknown_words(aligner: Aligner) -> Callable[[tuple[list[str], list[str]]], Positions] | None:
+    """Return a function that finds the words without a vector of their own, where the aligner has vectors."""
+    if not isinstance(aligner, VectorAligner):
+        return None
+    vocabularies = aligner.source.vocabulary, aligner.target.vocabulary
+
+    def find(words: tuple[list[str], list[str]]) -> Positions:
+        source, target = (
+            frozenset(i for i, row in enumerate(vocabulary.rows(side)) if row < 0)
+            for vocabulary, side in zip(vocabularies, words, strict=True)
+        )
+        return source, target
+
+    return find
