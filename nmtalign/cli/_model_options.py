@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nmtalign.models.aligner import Aligner
 
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
-POSITIONS = ("none", "diagonal")
+POSITIONS = ("none", "diagonal", "fast-align", "simalign")
 EXTRACTORS = ("posterior", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport")
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
@@ -117,6 +117,10 @@ def load_aligner(options: ModelOptions) -> Aligner:
     from nmtalign.models.loading import load, load_vector_files
 
     _check_one_source(options)
+    if options.score == "bahdanau" and options.bahdanau is None:
+        click.echo(
+            "nmtalign: warning: untrained Bahdanau weights know nothing; give some: --bahdanau", err=True
+        )
     settings = options.chosen(*(name for name in _NAMES if name not in _PLACES))
     if options.source_vectors is not None and options.target_vectors is not None:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
 from nmtalign.cli._progress import Progress
 from nmtalign.errors import UsageError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     Sink = Callable[[AlignedChunk], None]
 
+FEW_KNOWN = 0.5  # share of words with a vector, below which something is likely to be wrong
+_CAUSES = "check the order of the languages (--langs), --tokenizer, --lowercase and --unicode"
 LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each array of them
 
 
@@ -51,8 +54,8 @@ def align(
     """
     bitext = open_bitext(source, target, pairs, bitext_format)
     _check_outputs(outputs)
-    aligner = load_aligner(options)
-    with ExitStack() as stack:
+    with warnings_to_stderr(), ExitStack() as stack:
+        aligner = load_aligner(options)
         sinks = [_SINKS[name](path, stack, aligner) for name, path in outputs.items() if path is not None]
         summary = _run(aligner, bitext, sinks)
     click.echo(f"{summary}\nnmtalign: {aligner.settings}", err=True)
@@ -81,24 +84,42 @@ def _check_outputs(outputs: dict[str, str | None]) -> None:
 def _run(aligner: Aligner, bitext: Iterator[SentencePair], sinks: list[Sink]) -> str:
     """Stream the bitext into the sinks and return a summary of what was done."""
     from nmtalign.batch.stream import align_stream
-    from nmtalign.models.aligner import VectorAligner
-    from nmtalign.vectors.embeddings import Coverage
 
-    links, coverage = 0, [Coverage(), Coverage()]
+    links, coverage = 0, _CoverageCount(aligner)
     with Progress("pairs") as progress:
         for chunk in align_stream(aligner, bitext):
             _warn_of_long_pairs(chunk)
             for sink in sinks:
                 sink(chunk)
             links += len(chunk.batch.source)
+            coverage.add(chunk)
             progress.advance(len(chunk.batch))
-            if isinstance(aligner, VectorAligner):
-                coverage = [a + b for a, b in zip(coverage, aligner.coverage(chunk.words), strict=True)]
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
-    done = f"nmtalign: {progress.done:,} pairs, {links:,} links in {speed}"
-    if isinstance(aligner, VectorAligner):
-        done += f"\nnmtalign: source: {coverage[0]}\nnmtalign: target: {coverage[1]}"
-    return done
+    return f"nmtalign: {progress.done:,} pairs, {links:,} links in {speed}{coverage}"
+
+
+class _CoverageCount:
+    """How many words have a vector, for aligners over given vectors."""
+
+    def __init__(self, aligner: Aligner) -> None:
+        from nmtalign.models.aligner import VectorAligner
+        from nmtalign.vectors.embeddings import Coverage
+
+        self._aligner = aligner if isinstance(aligner, VectorAligner) else None
+        self._sides = [Coverage(), Coverage()] if self._aligner else []
+
+    def add(self, chunk: AlignedChunk) -> None:
+        if self._aligner is not None:
+            found = self._aligner.coverage(chunk.words)
+            self._sides = [a + b for a, b in zip(self._sides, found, strict=True)]
+
+    def __str__(self) -> str:
+        lines = []
+        for name, side in zip(("source", "target"), self._sides, strict=False):
+            lines.append(f"\nnmtalign: {name}: {side}")
+            if side.rate < FEW_KNOWN:
+                lines.append(f"\nnmtalign: warning: few {name} words are known; {_CAUSES}")
+        return "".join(lines)
 
 
 def _warn_of_long_pairs(chunk: AlignedChunk) -> None:

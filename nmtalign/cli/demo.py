@@ -46,7 +46,7 @@ def demo(context: click.Context, output: str) -> None:
     _draw(sample, folder)
     click.echo("\nOpen:")
     for name, what in _RESULTS.items():
-        click.echo(f"  {folder / name!s:<22} {what}")
+        click.echo(f"  {folder / name!s:<24} {what}")
 
 
 _RESULTS = {

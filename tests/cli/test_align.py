@@ -1,0 +1,284 @@
+"""nmtalign align: outputs, defaults from elsewhere, bad input."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtalign.alignment.formats import parse_pharaoh
+from nmtalign.cli import main
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import save_pair
+
+ENGLISH = ["the", "cat", "sleeps", "black", "house", "white", ".", "1992"]
+FRENCH = ["le", "chat", "dort", "noir", "maison", "blanche", ".", "1992"]
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory) -> Path:
+    """A folder of vectors in which each word is the unit vector of its translation."""
+    folder = tmp_path_factory.mktemp("vectors")
+    sides = [
+        Embeddings(Vocabulary.from_words(words), np.eye(8, dtype=np.float32)) for words in (ENGLISH, FRENCH)
+    ]
+    save_pair(*sides, folder, languages=("en", "fr"), format="word2int")
+    return folder
+
+
+@pytest.fixture
+def bitext(tmp_path) -> tuple[Path, Path]:
+    source, target = tmp_path / "text.en", tmp_path / "text.fr"
+    source.write_text("The black cat sleeps .\n\nthe white house\nzebra\n", encoding="utf-8")
+    target.write_text("Le chat noir dort .\nle\nla maison blanche\n\n", encoding="utf-8")
+    return source, target
+
+
+def run(*arguments: object) -> int:
+    """Run the command line in this process and return its exit code."""
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+def test_one_line_of_links_for_each_line(bitext, vectors, capsys):
+    assert run("align", *bitext, "--vectors", vectors) == 0
+    out, err = capsys.readouterr()
+    assert out == "0-0 1-2 2-1 3-3 4-4\n\n0-0 1-2 2-1\n\n"
+    assert "4 pairs, 8 links" in err
+    assert "source: 8 of 9 words (88.9 %)" in err
+    assert (
+        "score=cosine scale=8 positions=diagonal(4) extract=mutual unknown=zero text=space+lower+nfc" in err
+    )
+
+
+def test_all_outputs_run_parallel(bitext, vectors, tmp_path):
+    files = {name: tmp_path / name for name in ("links.txt", "scores.txt.gz", "pairs.txt", "links.tsv")}
+    options = zip(("-o", "--scores", "--pair-scores", "--table"), files.values(), strict=True)
+    assert run("align", *bitext, "--vectors", vectors, *(part for option in options for part in option)) == 0
+    links = files["links.txt"].read_text().split("\n")
+    scores = gzip.decompress(files["scores.txt.gz"].read_bytes()).decode().split("\n")
+    assert [len(line.split()) for line in links] == [len(line.split()) for line in scores]
+    pairs = [float(line) for line in files["pairs.txt"].read_text().split()]
+    assert pairs[0] > 0.9
+    assert pairs[1] == pairs[3] == 0
+    rows = [line.split("\t") for line in files["links.tsv"].read_text().splitlines()]
+    assert rows[1][:5] == ["1", "0", "The", "0", "Le"]
+    assert [f"{row[1]}-{row[3]}" for row in rows[1:]] == " ".join(links).split()
+    assert [row[5][:5] for row in rows[1:]] == [score[:5] for score in " ".join(scores).split()]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*files, "text.en", "text.fr"])
+
+
+def test_pairs_come_from_one_file_or_standard_input(tmp_path, vectors):
+    text = "The cat sleeps ||| le chat dort\n"
+    command = [sys.executable, "-m", "nmtalign", "align", "--pairs", "-", "--vectors", str(vectors)]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert done.stdout == "0-0 1-1 2-2\n"
+    path = tmp_path / "pairs.tsv"
+    path.write_text("the cat\tle chat\n", encoding="utf-8")
+    assert run("align", "--pairs", path, "--vectors", vectors, "-o", tmp_path / "links") == 0
+    assert (tmp_path / "links").read_text() == "0-0 1-1\n"
+
+
+def test_two_files_of_vectors(tmp_path, bitext, capsys):
+    for name, words in (("en.vec", ENGLISH), ("fr.vec", FRENCH)):
+        rows = [" ".join([word, *map(str, row)]) for word, row in zip(words, np.eye(8), strict=True)]
+        (tmp_path / name).write_text("\n".join(["8 8", *rows, ""]), encoding="utf-8")
+    places = "--source-vectors", tmp_path / "en.vec", "--target-vectors", tmp_path / "fr.vec"
+    assert run("align", *bitext, *places) == 0
+    assert capsys.readouterr().out.startswith("0-0 1-2 2-1 3-3 4-4\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [
+        (["--extract", "argmax"], "0-0 2-1 1-2 3-3 4-4"),
+        (["--extract", "threshold", "--threshold", "0.99", "--temperature", "0.02"], "0-0 1-2 2-1 3-3 4-4"),
+        (["--symmetrize", "grow-diag-final-and"], "0-0 1-2 2-1 3-3 4-4"),
+        (["--score", "scaled-dot", "--positions", "none"], "0-0 1-2 2-1 3-3 4-4"),
+        (["--no-lowercase"], "1-2 2-1 3-3 4-4"),
+    ],
+)
+def test_options_reach_the_aligner(options, first, bitext, vectors, capsys):
+    assert run("align", *bitext, "--vectors", vectors, *options) == 0
+    assert set(first.split()) <= set(capsys.readouterr().out.split("\n")[0].split())
+
+
+def test_every_choice_of_the_command_line_exists():
+    from nmtalign.alignment.extraction import EXTRACTORS
+    from nmtalign.alignment.symmetrization import METHODS
+    from nmtalign.cli import _model_options as options
+    from nmtalign.models import decoding, scoring
+    from nmtalign.text import tokenization
+    from nmtalign.vectors import embeddings
+
+    assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior"}
+    assert options.SYMMETRIZATIONS == METHODS
+    assert options.SCORES == scoring.SCORES
+    assert options.POSITIONS == decoding.POSITIONS
+    assert options.UNKNOWN_POLICIES == embeddings.UNKNOWN_POLICIES
+    assert set(options.TOKENIZERS) == set(tokenization.TOKENIZERS)
+    assert set(options.UNICODE_FORMS) == set(tokenization.UNICODE_FORMS)
+
+
+# --- defaults from elsewhere ---------------------------------------------------------------------
+
+
+def test_command_line_over_environment_over_file(bitext, vectors, tmp_path, monkeypatch, capsys):
+    config = tmp_path / "config.toml"
+    config.write_text(
+        f"[align]\nvectors = '{vectors}'\ntemperature = 0.5\nextract = 'argmax'\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("NMTALIGN_ALIGN_TEMPERATURE", "0.25")
+    for arguments in (
+        ["--config", config, "align", *bitext, "--extract", "match"],
+        ["align", *bitext, "--config", config, "--extract", "match"],
+    ):
+        assert run(*arguments) == 0
+        assert "scale=4 positions=diagonal(4) extract=match" in capsys.readouterr().err
+    monkeypatch.setenv("NMTALIGN_CONFIG", str(config))
+    assert run("align", *bitext) == 0
+    assert "scale=4 positions=diagonal(4) extract=argmax" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "code"),
+    [
+        ("[align]\nscroe = 'dot'\n", "[align] has no option 'scroe'", 2),
+        ("align = 3\n", "expected a table [align]", 2),
+        ("[align\n", "expected TOML", 3),
+        ("[align]\nscore = 'luong'\n", "luong", 2),
+    ],
+)
+def test_a_wrong_configuration_is_refused(text, message, code, bitext, tmp_path, capsys):
+    config = tmp_path / "config.toml"
+    config.write_text(text, encoding="utf-8")
+    assert run("--config", config, "align", *bitext) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_missing_configuration_is_named(bitext, capsys):
+    assert run("align", *bitext, "--config", "nowhere.toml") == 3
+    assert "nowhere.toml: cannot be read" in capsys.readouterr().err
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.txt"], "expected SOURCE and TARGET"),
+        (["a.txt", "b.txt", "--pairs", "c.txt"], "expected SOURCE and TARGET"),
+        (["a.txt", "b.txt", "--source-vectors", "v"], "--source-vectors and --target-vectors go together"),
+        (["a.txt", "b.txt", "--vectors", "v", "--model", "m"], "--model and --vectors contradict"),
+        (["a.txt", "b.txt", "--langs", "en,fr"], "--langs names the languages of --vectors"),
+        (["a.txt", "b.txt", "--vectors", "v", "--langs", "en"], "two different languages like en,fr"),
+        (["a.txt", "b.txt", "--scores", "s", "--table", "s"], "two outputs go to the same place"),
+    ],
+)
+def test_contradictions_are_usage_errors(arguments, message, capsys):
+    assert run("align", *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_line_too_many_names_both_counts_and_leaves_no_file(bitext, vectors, tmp_path, capsys):
+    source, target = bitext
+    target.write_text("le chat\n", encoding="utf-8")
+    assert run("align", source, target, "--vectors", vectors, "-o", tmp_path / "links") == 3
+    err = capsys.readouterr().err
+    assert f"found 4 in {source} and 1 in {target}" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text.en", "text.fr"]
+
+
+def test_an_older_result_stays_when_a_run_fails(bitext, vectors, tmp_path):
+    links = tmp_path / "links"
+    links.write_text("0-0\n")
+    bitext[0].write_bytes(b"good\n\xff\xfe bad\n")
+    assert run("align", *bitext, "--vectors", vectors, "-o", links) == 3
+    assert links.read_text() == "0-0\n"
+
+
+def test_bytes_that_are_not_utf8_are_named_with_their_line(bitext, vectors, capsys):
+    bitext[0].write_bytes(b"the cat\n\n\xe9t\xe9\n\n")
+    assert run("align", *bitext, "--vectors", vectors) == 3
+    assert f"{bitext[0]}, line 3: expected utf-8 text, found the byte 0xe9" in capsys.readouterr().err
+
+
+def test_missing_files_are_named(bitext, vectors, tmp_path, capsys):
+    assert run("align", tmp_path / "no.en", bitext[1], "--vectors", vectors) == 3
+    assert "no.en: No such file" in capsys.readouterr().err
+    assert run("align", *bitext, "--vectors", tmp_path / "nothing") == 3
+    assert "nothing: " in capsys.readouterr().err
+    assert run("align", *bitext, "--vectors", vectors, "-o", tmp_path / "no" / "links") == 2
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_empty_files_give_an_empty_file(vectors, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"")
+    assert run("align", tmp_path / "a", tmp_path / "b", "--vectors", vectors, "-o", tmp_path / "links") == 0
+    assert (tmp_path / "links").read_bytes() == b""
+
+
+def test_odd_line_ends_and_spaces_shift_nothing(vectors, tmp_path):
+    source = "the\u2028cat\rsleeps .\r\nthe  cat\n\x85\nthe cat\n"
+    target = "le chat dort .\nle chat\n\u00a0\nle chat\n"
+    for name, text in (("a", source), ("b", target)):
+        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    assert run("align", tmp_path / "a", tmp_path / "b", "--vectors", vectors, "-o", tmp_path / "links") == 0
+    lines = (tmp_path / "links").read_text().split("\n")
+    assert len(lines) == 5
+    assert lines[1] == lines[3] == "0-0 1-1"
+
+
+def test_a_3000_word_line_is_aligned(vectors, tmp_path):
+    for name, words in (("a", ENGLISH), ("b", FRENCH)):
+        (tmp_path / name).write_text(" ".join(words * 375) + "\n", encoding="utf-8")
+    assert run("align", tmp_path / "a", tmp_path / "b", "--vectors", vectors, "-o", tmp_path / "links") == 0
+    links = parse_pharaoh((tmp_path / "links").read_text().strip())
+    assert links == {(n, n) for n in range(3000)}
+
+
+def test_few_known_words_and_untrained_weights_are_warned_of(bitext, vectors, capsys):
+    assert run("align", *bitext, "--vectors", vectors, "--langs", "fr,en", "--score", "bahdanau") == 0
+    err = capsys.readouterr().err
+    assert "warning: untrained Bahdanau weights know nothing" in err
+    assert "warning: few source words are known; check the order of the languages" in err
+
+
+def test_chunks_do_not_change_the_result(vectors, tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    for name, words in (("a", ENGLISH), ("b", FRENCH)):
+        lines = [" ".join(random.choice(words, size=random.integers(0, 6))) for _ in range(50)]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    outputs = []
+    for characters in (4_000_000, 1, 100):
+        monkeypatch.setattr("nmtalign.batch.stream.CHARACTERS", characters)
+        assert run("align", tmp_path / "a", tmp_path / "b", "--vectors", vectors, "-o", tmp_path / "out") == 0
+        outputs.append((tmp_path / "out").read_bytes())
+    assert outputs[0] == outputs[1] == outputs[2]
+
+
+def test_help_is_fast_and_has_an_example():
+    program = (
+        "import json, resource, sys; from nmtalign.cli import main\n"
+        "try: main(['align', '--help'])\n"
+        "except SystemExit: pass\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(json.dumps([used.ru_utime + used.ru_stime, sorted(sys.modules)]))"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        for _ in range(3)
+    ]
+    assert "Example: nmtalign align" in runs[0]
+    results = [json.loads(out.splitlines()[-1]) for out in runs]
+    assert not {"numpy", "pandas", "matplotlib", "gensim", "scipy"} & set(results[0][1])
+    assert min(seconds for seconds, _ in results) < 0.1
