@@ -99,6 +99,16 @@ def test_padding_of_either_side_changes_nothing(draw):
     assert_allclose(padded.memory[0, :3], short.memory, rtol=1e-10)
 
 
+def test_a_mask_of_the_target_joins_the_causal_mask(draw):
+    block, x, memory = DecoderBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D)
+    hidden = np.ones((T, T), dtype=bool)
+    hidden[2, 0] = False
+    weights = decoder_block(block, x, memory, mask=hidden).self_weights
+    assert_array_equal(weights[:, 2, 0], 0)
+    assert_array_equal(weights, np.tril(weights))
+    assert weights[:, 2, 1].min() > 0
+
+
 def test_a_decoder_block_need_not_be_causal(draw):
     block, x, memory = DecoderBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D)
     assert decoder_block(block, x, memory, causal=False).self_weights[:, 0, 1:].min() > 0
