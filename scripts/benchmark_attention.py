@@ -85,7 +85,8 @@ def rows(seconds: float) -> Iterator[str]:
             np.testing.assert_allclose(runs[0](), runs[1](), rtol=1e-3, atol=1e-3)
             own, other = best_times(runs, seconds)
             name = kernel.__name__.replace("_", " ")
-            yield f"| {name} | {', '.join(map(str, shape))} | {1e3 * own:.3f} | {1e3 * other:.3f} | {own / other:.2f} |"
+            sizes = ", ".join(map(str, shape))
+            yield f"| {name} | {sizes} | {1e3 * own:.3f} | {1e3 * other:.3f} | {own / other:.2f} |"
 
 
 def main() -> None:
