@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 from nmtalign.errors import DataError, UsageError
 
 # What the decompressors raise on a damaged or cut-off file.
-_DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+_DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
 
 class _Borrowed(io.TextIOWrapper):
@@ -33,12 +33,54 @@ class _Borrowed(io.TextIOWrapper):
             self.detach()
 
 
-def _zstandard() -> Any:
+def _open_zstandard(path: str | Path, binary: str) -> BinaryIO:
     try:
         import zstandard
     except ImportError:
         raise UsageError("a .zst file needs the package zstandard: pip install 'nmtalign[zst]'") from None
-    return zstandard
+    if binary == "wb":
+        return cast(BinaryIO, zstandard.open(path, binary))
+    return cast(BinaryIO, io.BufferedReader(_ZstandardReader(path, zstandard)))
+
+
+class _ZstandardReader(io.RawIOBase):
+    """Unpacks frame after frame; zstandard's own reader takes a cut-off file for its end."""
+
+    def __init__(self, path: str | Path, zstandard: Any) -> None:
+        self._file = open(path, "rb")  # noqa: SIM115  (closed below)
+        self._error = zstandard.ZstdError
+        self._start = zstandard.ZstdDecompressor().decompressobj
+        self._frame = self._start()
+        self._packed = self._unpacked = b""
+        self._inside = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._unpacked:
+            self._packed = self._packed or self._file.read(1 << 17)
+            if not self._packed:
+                if self._inside:
+                    raise EOFError("the last frame has no end")
+                return 0
+            self._unpack()
+        size = min(len(buffer), len(self._unpacked))
+        buffer[:size], self._unpacked = self._unpacked[:size], self._unpacked[size:]
+        return size
+
+    def _unpack(self) -> None:
+        try:
+            self._unpacked = self._frame.decompress(self._packed)
+        except self._error as error:
+            raise EOFError(str(error)) from None
+        self._packed, self._inside = self._frame.unused_data, not self._frame.eof
+        if self._frame.eof:
+            self._frame = self._start()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
@@ -62,7 +104,7 @@ def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
     if ending == ".xz":
         return cast(BinaryIO, lzma.open(path, binary))
     if ending == ".zst":
-        return cast(BinaryIO, _zstandard().open(path, binary))
+        return _open_zstandard(path, binary)
     return cast(BinaryIO, open(path, binary))
 
 

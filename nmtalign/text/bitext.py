@@ -141,18 +141,15 @@ def _read_one(
 
 def _guess(path: str | Path, lines: Iterator[str]) -> tuple[str, Iterator[str]]:
     """Return the format that the first line shows, and all lines again."""
-    first = next(lines, "")
-    if "|||" in first:
-        format = "fast-align"
-    elif "\t" in first:
-        format = "tsv"
-    elif first:
+    first = next(lines, None)
+    if first is None:
+        return "fast-align", lines
+    if first and "|||" not in first and "\t" not in first:
         raise DataError(
             "expected 'source ||| target' or 'source<tab>target', found neither; name the format, or give"
             " two files"
         ).at(path, line=1)
-    else:
-        format = "fast-align"
+    format = "tsv" if "\t" in first and "|||" not in first else "fast-align"
     return format, chain([first], lines)
 
 

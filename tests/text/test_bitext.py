@@ -1,0 +1,186 @@
+"""Bitexts: one record out for each record in, whatever is in the lines."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.files import open_text, read_lines
+from nmtalign.text.bitext import SentencePair, read_bitext
+
+ODD = [
+    "",
+    "a\rb",
+    "a\u2028b\u2029c",
+    "a\x85b\x0bc\x0c",
+    "nul\x00",
+    "tab\there",
+    "\u00a0",
+    "é ’ 東京 🎉",
+    "x" * 5000,
+]
+ENDINGS = ["", ".gz", ".bz2", ".xz", ".zst"]
+
+
+def write(path, lines, end="\n"):
+    with open_text(path, "w") as file:
+        file.writelines(line + end for line in lines)
+    return path
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_odd_characters_shift_no_line(tmp_path, ending):
+    source = write(tmp_path / f"a.en{ending}", ODD)
+    target = write(tmp_path / f"a.fr{ending}", ODD[::-1])
+    expected = [SentencePair(a, b) for a, b in zip(ODD, ODD[::-1], strict=True)]
+    assert list(read_bitext(source, target)) == expected
+
+
+def test_windows_lines_byte_order_mark_and_a_last_line_without_end(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\r\n\r\nthree")
+    assert list(read_lines(path)) == ["one", "two\r", "", "three"]
+    path.write_bytes(b"")
+    assert list(read_lines(path)) == []
+
+
+def test_the_same_text_gives_the_same_compressed_bytes(tmp_path):
+    first, second = (write(tmp_path / name, ["a b"]) for name in ("one.gz", "other.gz"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize(("source", "target"), [(3, 5), (5, 3), (0, 1), (1, 0)])
+def test_files_of_different_length_are_an_error_with_both_counts(tmp_path, source, target):
+    paths = write(tmp_path / "a", ["x"] * source), write(tmp_path / "b", ["y"] * target)
+    pairs = read_bitext(*paths)
+    with pytest.raises(DataError, match=rf"found {source} in .*a and {target} in .*b;"):
+        list(pairs)
+
+
+def test_what_is_not_utf8_is_an_error_with_the_line(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes("été\n".encode() + b"caf\xe9\n")
+    with pytest.raises(DataError, match=r"a, line 2: expected utf-8 text, found the byte 0xe9 at column 4"):
+        list(read_lines(path))
+    assert list(read_lines(path, encoding="latin-1"))[1] == "café"
+    with pytest.raises(UsageError, match="UTF-8"):
+        next(read_lines(path, encoding="utf-16"))
+
+
+@pytest.mark.parametrize("ending", ENDINGS[1:])
+def test_a_cut_off_file_is_an_error_with_the_line(tmp_path, ending):
+    path = write(tmp_path / f"a{ending}", [str(n) * 50 for n in range(20_000)])
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(DataError, match=r"line \d+: the compressed file is damaged or cut off"):
+        list(read_lines(path))
+
+
+@pytest.mark.parametrize("ending", ENDINGS[1:])
+def test_a_damaged_file_is_an_error(tmp_path, ending):
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(b"plain text\n")
+    with pytest.raises(DataError, match="line 1: the compressed file is damaged"):
+        list(read_lines(path))
+
+
+@pytest.mark.parametrize("ending", ENDINGS[1:])
+def test_files_packed_in_parts_are_read_to_the_end(tmp_path, ending):
+    parts = [write(tmp_path / f"{n}{ending}", [str(n)]).read_bytes() for n in range(3)]
+    path = tmp_path / f"all{ending}"
+    path.write_bytes(b"".join(parts))
+    assert list(read_lines(path)) == ["0", "1", "2"]
+
+
+def test_fast_align_lines(tmp_path):
+    path = write(tmp_path / "a", ["the cat ||| le chat", "", "|||", " ||| x", "a|||b"])
+    expected = [("the cat", "le chat"), ("", ""), ("", ""), ("", "x"), ("a", "b")]
+    assert list(read_bitext(path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a ||| b ||| c", r"line 2: expected one '\|\|\|' between source and target, found 2"),
+        ("a b", "line 2: expected one .* found 0"),
+        ("7\ta ||| b", "line 2: .*found a tab"),
+    ],
+)
+def test_stray_bars_and_tabs_are_errors_with_the_line(tmp_path, line, message):
+    path = write(tmp_path / "a", ["x ||| y", line, "u ||| v"])
+    with pytest.raises(DataError, match=message):
+        list(read_bitext(path))
+    errors = []
+    assert list(read_bitext(path, on_error=errors.append)) == [("x", "y"), ("", ""), ("u", "v")]
+    assert len(errors) == 1
+
+
+def test_tsv(tmp_path):
+    path = write(tmp_path / "a.tsv.gz", ["a b\tc", "", '"q\t"'])
+    assert list(read_bitext(path)) == [("a b", "c"), ("", ""), ('"q', '"')]
+    wide = write(tmp_path / "b.tsv", ["0.5\ten\tfr", "0.4\ten2\tfr2\textra"])
+    assert list(read_bitext(wide, select=("3", "2"))) == [("fr", "en"), ("fr2", "en2")]
+    with pytest.raises(DataError, match="line 1: expected 2 columns, found 3"):
+        list(read_bitext(wide))
+    with pytest.raises(DataError, match="line 1: expected at least 4 columns, found 3"):
+        list(read_bitext(wide, select=("3", "4")))
+    with pytest.raises(UsageError, match="columns counted from 1"):
+        list(read_bitext(wide, select=("0", "1")))
+
+
+def test_the_first_line_tells_the_format(tmp_path):
+    assert list(read_bitext(write(tmp_path / "a", ["a\tb"]))) == [("a", "b")]
+    assert list(read_bitext(write(tmp_path / "b", []))) == []
+    with pytest.raises(DataError, match="b, line 1: expected 'source"):
+        list(read_bitext(write(tmp_path / "b", ["plain text"])))
+
+
+def test_formats_that_do_not_fit_the_files(tmp_path):
+    path = write(tmp_path / "a", ["a ||| b"])
+    with pytest.raises(UsageError, match="one file, but two were given"):
+        read_bitext(path, path, format="tsv")
+    with pytest.raises(UsageError, match="two files, but one was given"):
+        read_bitext(path, format="moses")
+    with pytest.raises(UsageError, match="choose one of moses, fast-align"):
+        list(read_bitext(path, format="bars"))
+    with pytest.raises(UsageError, match="only one side"):
+        list(read_bitext("-", "-"))
+
+
+def test_standard_input_and_output(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("é ||| b\n".encode())))
+    assert list(read_bitext("-")) == [("é", "b")]
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
+    with open_text("-", "w") as file:
+        file.write("é\n")
+    assert out.getvalue() == "é\n".encode()
+    assert not out.closed
+
+
+def test_reading_is_lazy(tmp_path):
+    path = write(tmp_path / "a", ["a ||| b", "bad"])
+    pairs = read_bitext(path)
+    assert next(pairs) == ("a", "b")
+
+
+@given(st.lists(st.tuples(st.text(), st.text())))
+def test_two_files_come_back_line_for_line(pairs):
+    import tempfile
+    from pathlib import Path
+
+    def clean(text):
+        return text.replace("\n", " ").rstrip("\r")
+
+    pairs = [SentencePair(clean(a), clean(b)) for a, b in pairs]
+    if pairs:  # a byte order mark at the very start belongs to the file
+        pairs[0] = SentencePair(*(side.removeprefix("\ufeff").removeprefix("\ufeff") for side in pairs[0]))
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / "a", Path(folder) / "b"]
+        for side, path in enumerate(files):
+            path.write_bytes("".join(pair[side] + "\n" for pair in pairs).encode())
+        assert list(read_bitext(*files)) == pairs

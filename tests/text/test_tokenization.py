@@ -1,0 +1,184 @@
+"""Tokenisers: worked examples, offsets, and that fast and full patterns agree."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.text.tokenization import (
+    UNICODE_FORMS,
+    TextSettings,
+    _full_pattern,
+    _marks,
+    _plain_pattern,
+    load_tokenizer,
+    locate,
+    remap,
+)
+
+SIMPLE = TextSettings("simple", lowercase=False, unicode="none")
+
+EVERY_LANGUAGE = [
+    ("L'eau de l’étang, d'abord.", "L' eau de l’ étang , d' abord ."),
+    ("Qu'il s'en aille jusqu'à la mer !", "Qu' il s' en aille jusqu' à la mer !"),
+    ("Lorsqu'elle QU'ON puisqu'un", "Lorsqu' elle QU' ON puisqu' un"),
+    ("aujourd'hui Aujourd’hui quelqu'un presqu'île", "aujourd'hui Aujourd’hui quelqu'un presqu'île"),
+    ("A-t-il vu ? Est-ce que va-t-elle", "A -t-il vu ? Est -ce que va -t-elle"),
+    ("celui-ci cette fois-là dis-moi", "celui -ci cette fois -là dis -moi"),
+    ("arc-en-ciel grand-père peut-être rendez-vous vis-à-vis", None),
+    ("10 000,50 € et 1,000.50 $ 12/05/2020 à 3:45", None),
+    ("10\u202f000\u202f000 F, 1\u00a0234,5%", "10\u202f000\u202f000 F , 1\u00a0234,5 %"),
+    (
+        "see http://a.b/c?d=1, www.x.org. Mail me@x.co.uk!",
+        "see http://a.b/c?d=1 , www.x.org . Mail me@x.co.uk !",
+    ),
+    ("Wait... what?! -- no", "Wait ... what ?! -- no"),
+    ("東京タワーはABC中文", "東 京 タ ワ ー は ABC 中 文"),
+    ("안녕하세요 세계", "안녕하세요 세계"),
+    ("हिन्दी में e\u0301te\u0301", "हिन्दी में e\u0301te\u0301"),
+    ("the U.S. and Mr. Smith, e.g. now.", "the U.S. and Mr. Smith , e.g. now ."),
+    ("«\u00a0oui\u00a0»", "« oui »"),
+    ("a\u2028b\x85c\rd\x00e\tf", "a b c d e f"),
+    ("boys' games 'quoted' rock 'n' roll", "boys ' games ' quoted ' rock ' n ' roll"),
+    ("COVID-19 H2O 1er 2nd 5%", "COVID-19 H2O 1er 2nd 5 %"),
+    ("", ""),
+    ("   ", ""),
+]
+BY_LANGUAGE = [
+    ("en", "I don't can't it's we'll John's", "I do n't ca n't it 's we 'll John 's"),
+    ("en", "state-of-the-art add-on l'eau", "state-of-the-art add-on l'eau"),
+    (None, "I don't know l'eau, c'est", "I do n't know l' eau , c' est"),
+    ("fr", "peut-on donne-le-moi allez-vous-en vas-y", "peut -on donne -le -moi allez -vous -en vas -y"),
+    ("fr", "McDonald's don't", "McDonald's don't"),
+    (None, "hands-on add-on x-y", "hands-on add-on x-y"),
+    ("it", "dell'arte un'amica l'acqua", "dell' arte un' amica l' acqua"),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), EVERY_LANGUAGE)
+@pytest.mark.parametrize("language", [None, "fr"])
+def test_simple(line, expected, language):
+    expected = line if expected is None else expected  # None: cut at spaces alone
+    assert SIMPLE.words(line, language=language) == [word for word in expected.split(" ") if word]
+
+
+@pytest.mark.parametrize(("language", "line", "expected"), BY_LANGUAGE)
+def test_simple_by_language(language, line, expected):
+    assert SIMPLE.words(line, language=language) == expected.split(" ")
+
+
+PIECES = ["l'", "d’", "aujourd'hui", "n't", "-t-il", "-ce", "'", "’", "-", "--", "...", "1,5", "10\u202f000"]
+PIECES += [
+    "a.b.",
+    "Mr.",
+    "www.a.b",
+    "@",
+    "中",
+    "カ",
+    "e\u0301",
+    "\xad",
+    "l'eau",
+    "don't",
+    "est-ce",
+    "rendez-vous",
+]
+words_of_all_kinds = st.lists(
+    st.one_of(
+        st.sampled_from(PIECES),
+        st.text(max_size=4),
+        st.just(" "),
+    )
+).map("".join)
+
+
+@given(words_of_all_kinds, st.sampled_from([None, "fr", "en", "it"]), st.sampled_from(["space", "simple"]))
+def test_tokens_are_slices_in_order_and_lose_nothing(line, language, tokenizer):
+    tokens = TextSettings(tokenizer).tokens(line, language=language)
+    end = 0
+    for token in tokens:
+        assert line[token.start : token.end] == token.text != ""
+        assert token.start >= end
+        assert not re.search(r"[\w]", line[end : token.start])
+        end = token.end
+    assert not re.search(r"[\w]", line[end:])
+
+
+@given(words_of_all_kinds, st.sampled_from([None, "fr", "en"]))
+@example("ΟΔΟΣ İstanbul", None)
+@example("\u0301 \u0301a", None)
+def test_a_word_for_each_token(line, language):
+    for form in UNICODE_FORMS:
+        settings = TextSettings("simple", unicode=form)
+        words = settings.words(line, language=language)
+        assert len(words) == len(settings.tokens(line, language=language))
+        assert all(words)
+
+
+@given(words_of_all_kinds, st.sampled_from([None, "fr", "en"]))
+def test_plain_and_full_patterns_agree_where_both_apply(line, language):
+    line = re.sub("['\u2019\u02bc\\-\u2010\u2011@/\u2e80-\uffef\U00020000-\U0003ffff]|www", "", line)
+    assert re.findall(_plain_pattern(), line) == re.findall(_full_pattern(language), line)
+
+
+def test_marks_are_those_of_unicode():
+    inside = re.compile(f"[{_marks()}]")
+    for code in range(0x1FA00):
+        mark = code >= 0x300 and unicodedata.category(chr(code)) in ("Mn", "Mc")
+        assert bool(inside.match(chr(code))) == mark
+
+
+def test_look_up_forms():
+    assert TextSettings().words("L’École  DU bois") == ["l'école", "du", "bois"]
+    assert TextSettings(lowercase=False).words("L’E\u0301cole") == ["L'École"]
+    assert TextSettings(unicode="strip-accents").words("Noël à l'œuvre") == ["noel", "a", "l'œuvre"]
+    assert TextSettings(unicode="nfkc").words("ﬁn ２") == ["fin", "2"]
+    assert TextSettings(unicode="none", lowercase=False).words("L’E\u0301") == ["L’E\u0301"]
+    assert TextSettings().normalized(["A\nB", "C"]) == ["a\nb", "c"]
+
+
+def test_space_cuts_at_ascii_spaces_alone():
+    line = "a\u00a0b  c\u2028d\te\x85f\rg"
+    assert TextSettings(lowercase=False).words(line) == ["a\u00a0b", "c\u2028d\te\x85f\rg"]
+
+
+def test_moses():
+    pytest.importorskip("sacremoses")
+    settings = TextSettings("moses", lowercase=False)
+    line = "L’homme  n'est-il pas là, Mr. Smith & co?\x07"
+    tokens = settings.tokens(line, language="en")
+    assert [token.text for token in tokens][-7:] == ["là", ",", "Mr.", "Smith", "&", "co", "?"]
+    assert all(line[token.start : token.end] == token.text for token in tokens)
+
+
+def test_locate_refuses_tokens_of_another_text():
+    with pytest.raises(DataError, match="'c' is not in the text after character 1"):
+        locate(["a", "c"], "ab")
+
+
+@given(st.text(alphabet="ab'’ .-é"), st.sampled_from(["space", "simple"]))
+def test_remap_finds_the_whitespace_token(line, tokenizer):
+    numbers = remap(TextSettings(tokenizer).tokens(line), line)
+    whitespace = [word for word in line.split(" ") if word]
+    assert sorted(set(numbers)) == list(range(len(whitespace)))
+    assert numbers == sorted(numbers)
+    for number, token in zip(numbers, TextSettings(tokenizer).tokens(line), strict=True):
+        assert token.text in whitespace[number]
+
+
+def test_settings_survive_a_file():
+    settings = TextSettings("simple", lowercase=False, unicode="nfkc")
+    assert TextSettings.from_dict(settings.as_dict()) == settings
+    assert str(settings) == "simple+cased+nfkc"
+    with pytest.raises(UsageError, match="space, simple, moses"):
+        TextSettings("words")
+    with pytest.raises(UsageError, match="nfc, nfkc"):
+        TextSettings(unicode="nfd")
+    with pytest.raises(UsageError, match="tokenizer"):
+        load_tokenizer("words")
+    with pytest.raises(DataError, match="expected tokenizer"):
+        TextSettings.from_dict({"tokeniser": "space"})
