@@ -1,0 +1,109 @@
+"""The floors of ARCHITECTURE.md hold: imports go down, heavy packages load late, there are no cycles."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import nmtalign
+
+PACKAGE = Path(nmtalign.__file__).parent
+FLOORS = {
+    "cli": 5,
+    "report": 4,
+    "batch": 4,
+    "models": 3,
+    "vectors": 2,
+    "attention": 1,
+    "text": 1,
+    "alignment": 1,
+    "errors": 0,
+    "files": 0,
+    "shipped": 0,
+}
+LIGHT = {"numpy", "click", "nmtalign"}  # all that may be imported at the top of a module besides Python's own
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+
+
+def imports(node: ast.AST, *, inside_functions: bool) -> Iterator[str]:
+    """Yield the modules that a module imports when it runs; imports for type checkers alone are left out."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            assert child.level == 0, f"relative import of {child.module}"
+            for alias in child.names:
+                whole = f"{child.module}.{alias.name}"
+                yield whole if whole in MODULES else str(child.module)
+        elif inside_functions or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from imports(child, inside_functions=inside_functions)
+
+
+def folder(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def goes_up(module: str, imported: str) -> bool:
+    """Say whether an import leaves the folder for anything but a lower floor; the ground floor is one room."""
+    here, there = folder(module), folder(imported)
+    return here != there and there != "" and FLOORS[here] > 0 and FLOORS[there] >= FLOORS[here]
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if folder(name) not in ("", "__main__")])
+def test_imports_go_down(module):
+    found = {name for name in imports(MODULES[module], inside_functions=True) if name.startswith("nmtalign")}
+    assert not [name for name in found if goes_up(module, name)]
+
+
+def test_the_rule_can_fail():
+    assert goes_up("nmtalign.text.bitext", "nmtalign.alignment.links")
+    assert goes_up("nmtalign.models.scoring", "nmtalign.batch.stream")
+    assert goes_up("nmtalign.alignment.links", "nmtalign.cli")
+    assert not goes_up("nmtalign.models.scoring", "nmtalign.attention.scores")
+    assert not goes_up("nmtalign.models.scoring", "nmtalign.models.corpus")
+    probe = ast.parse("def f():\n    import matplotlib\nif x:\n    import pandas")
+    assert list(imports(probe, inside_functions=False)) == ["pandas"]
+    assert list(imports(probe, inside_functions=True)) == ["matplotlib", "pandas"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_heavy_packages_are_imported_in_functions(module):
+    roots = {name.split(".")[0] for name in imports(MODULES[module], inside_functions=False)}
+    assert not roots - LIGHT - sys.stdlib_module_names
+
+
+def test_there_are_no_cycles():
+    graph = {
+        module: {name for name in imports(tree, inside_functions=False) if name in MODULES and name != module}
+        for module, tree in MODULES.items()
+    }
+    tuple(TopologicalSorter(graph).static_order())
+
+
+def test_every_name_behind_the_one_door_is_there():
+    for name in nmtalign.__all__:
+        assert getattr(nmtalign, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        nmtalign.nothing  # noqa: B018
+    assert dir(nmtalign) == sorted(nmtalign.__all__)
+
+
+def test_opening_the_door_loads_nothing_heavy():
+    program = "import sys, nmtalign; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {"numpy", "scipy", "pandas", "matplotlib", "gensim"} & set(done.stdout.split())
