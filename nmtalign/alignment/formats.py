@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -171,26 +172,26 @@ def _read_talp(path: str | Path) -> Iterator[LinkRecord]:
 
 def _read_naacl(path: str | Path) -> Iterator[LinkRecord]:
     """Pairs without a line of their own have no links; position 0 is the null word and no link."""
-    current = 0
-    sure: set[Link] = set()
-    possible: set[Link] = set()
+    pair = 0
+    for number, lines in groupby(_naacl_lines(path), key=lambda line: line[0]):
+        for _ in range(pair + 1, number):
+            yield LinkRecord(GoldAlignment(frozenset(), frozenset()))
+        links = [(Link(s - 1, t - 1), kind) for _, s, t, kind in lines if s and t]
+        sure = frozenset(link for link, kind in links if kind != "P")
+        yield LinkRecord(GoldAlignment(sure, frozenset(link for link, _ in links)))
+        pair = number
+
+
+def _naacl_lines(path: str | Path) -> Iterator[tuple[int, int, int, str | None]]:
+    pair = 1
     for number, line in enumerate(read_lines(path), 1):
         match = _NAACL.fullmatch(line)
-        if match is None or int(match[1]) < max(1, current):
-            expected = (
-                f"a line like '{current:04d} 1 3 S', pairs in order" if match else "a line like '0001 1 3 S'"
-            )
-            raise DataError(f"expected {expected}, found {line!r}").at(path, line=number)
-        while current < int(match[1]):
-            yield LinkRecord(GoldAlignment(frozenset(sure), frozenset(possible)))
-            current, sure, possible = current + 1, set(), set()
-        if match[2] != "0" and match[3] != "0":
-            link = Link(int(match[2]) - 1, int(match[3]) - 1)
-            possible.add(link)
-            if match[4] != "P":
-                sure.add(link)
-    if current:
-        yield LinkRecord(GoldAlignment(frozenset(sure), frozenset(possible)))
+        if match is None or int(match[1]) < pair:
+            raise DataError(
+                f"expected a line like '{pair:04d} 1 3 S', pairs in order from 1, found {line!r}"
+            ).at(path, line=number)
+        pair = int(match[1])
+        yield pair, int(match[2]), int(match[3]), match[4]
 
 
 def _read_giza(path: str | Path) -> Iterator[LinkRecord]:

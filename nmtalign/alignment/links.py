@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nmtalign.errors import DataError
+from nmtalign.views import Viewable
 
 
 class Link(NamedTuple):
@@ -36,7 +37,7 @@ def _checked(links: Iterable[tuple[int, int]], source_length: int, target_length
 
 
 @dataclass(frozen=True)
-class Alignment:
+class Alignment(Viewable):
     """The links of one sentence pair.
 
     Parameters
@@ -124,7 +125,7 @@ class GoldAlignment:
 
 
 @dataclass(frozen=True)
-class AlignmentMatrix:
+class AlignmentMatrix(Viewable):
     """Attention weights of one sentence pair, read-only and finite.
 
     Parameters
@@ -158,7 +159,7 @@ class AlignmentMatrix:
 
 
 @dataclass(frozen=True)
-class AlignedPair:
+class AlignedPair(Viewable):
     """Everything there is to see about one aligned sentence pair.
 
     Attributes
