@@ -18,7 +18,7 @@ from nmtalign.alignment.links import AlignedBatch, AlignedPair, Alignment, Align
 from nmtalign.models.corpus import EncodedSide, encode
 from nmtalign.models.decoding import Extraction, Floats, Positions, Weighed
 from nmtalign.models.scoring import Scorer
-from nmtalign.models.stacks import StackLinks, equal_lengths, joined, share_scores, stacked
+from nmtalign.models.stacks import StackLinks, equal_lengths, first_places, joined, share_scores, stacked
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Coverage, Embeddings
 
@@ -158,31 +158,42 @@ class VectorAligner:
         source, target = encode(words for words, _ in pairs), encode(words for _, words in pairs)
         keys = self.scorer.keys(self.source.vectors(source.words))
         queries = self.scorer.queries(self.target.vectors(target.words))
-        return _Prepared(source, target, keys, queries)
+        return _Prepared(
+            _Side(source, keys, first_places(source)), _Side(target, queries, first_places(target))
+        )
 
     def _weigh(self, prepared: _Prepared, rows: NDArray[np.int64]) -> Weighed:
         """Return the attention of pairs of equal lengths."""
-        source, target = stacked(prepared.source, rows), stacked(prepared.target, rows)  # (B, S), (B, T)
-        scores = self.scorer.score(prepared.queries[target], prepared.keys[source])  # (B, T, S)
-        share_scores(scores, source, target)
+        source, target = prepared
+        keys = source.vectors[stacked(source.words, rows, source.words.tokens)]  # (B, S, K)
+        queries = target.vectors[stacked(target.words, rows, target.words.tokens)]  # (B, T, K)
+        scores = self.scorer.score(queries, keys)  # (B, T, S)
+        first = (stacked(side.words, rows, side.first) for side in prepared)  # (B, S), (B, T)
+        share_scores(scores, *first)
         return Weighed(self.positions.apply(scores, scale=self.scorer.scale))
 
     def _batch(self, prepared: _Prepared) -> AlignedBatch:
-        source, target, keys, _ = prepared
+        source, target = prepared.source.words, prepared.target.words
         found = []
-        for rows in equal_lengths(source, target, size=keys.shape[1], room=STACK):
+        for rows in equal_lengths(source, target, size=prepared.source.vectors.shape[1], room=STACK):
             (pair, t, s), probability = self.extraction.cells(self._weigh(prepared, rows))
             found.append(StackLinks(rows[pair], s, t, probability))
         return joined(found, source.lengths + target.lengths)
 
 
-class _Prepared(NamedTuple):
-    """Two encoded sides and the prepared vectors of their distinct words, (words, K)."""
+class _Side(NamedTuple):
+    """One side of a batch: its words, the prepared vectors (words, K), where each word first stands."""
 
-    source: EncodedSide
-    target: EncodedSide
-    keys: Floats
-    queries: Floats
+    words: EncodedSide
+    vectors: Floats
+    first: NDArray[np.int32]
+
+
+class _Prepared(NamedTuple):
+    """Both sides of a batch."""
+
+    source: _Side
+    target: _Side
 
 
 def align_lines(aligner: Aligner, source: str, target: str) -> AlignedPair:

@@ -52,13 +52,32 @@ def equal_lengths(source: EncodedSide, target: EncodedSide, *, size: int, room: 
             yield order[first : min(first + width, stop)]
 
 
-def stacked(side: EncodedSide, pairs: Positions) -> NDArray[np.int32]:
-    """Return the word numbers of sentences of one length, shape (B, length)."""
-    length = int(side.lengths[pairs[0]])
-    return side.tokens[side.offsets[pairs][:, None] + np.arange(length)]
+def stacked(side: EncodedSide, pairs: Positions, values: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the `values` of the tokens of sentences of one length, shape (B, length)."""
+    length = int(side.offsets[pairs[0] + 1] - side.offsets[pairs[0]])
+    return values[side.offsets[pairs][:, None] + np.arange(length)]
 
 
-def share_scores(scores: Floats, source: NDArray[np.int32], target: NDArray[np.int32]) -> None:
+def first_places(side: EncodedSide) -> NDArray[np.int32]:
+    """Return for each token where its word first stands in its sentence, from 0.
+
+    Examples
+    --------
+    >>> from nmtalign.models.corpus import encode
+    >>> first_places(encode([["a", "b", "a"], ["b", "b"]])).tolist()
+    [0, 1, 0, 0, 0]
+    """
+    sentence = np.repeat(np.arange(len(side.lengths)), side.lengths)
+    keys = sentence * len(side.words) + side.tokens
+    order = np.argsort(keys, kind="stable")  # equal words of a sentence side by side, the first one first
+    new = np.diff(keys[order], prepend=-1) != 0
+    begin = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+    first = np.empty(len(order), dtype=np.int64)
+    first[order] = order[begin]
+    return (first - side.offsets[:-1][sentence]).astype(np.int32)
+
+
+def share_scores(scores: Floats, source_first: NDArray[np.int32], target_first: NDArray[np.int32]) -> None:
     """Give equal words of a sentence exactly equal scores: those of the first of them.
 
     A matrix product may round the same two vectors differently at different places of the matrix.
@@ -66,25 +85,13 @@ def share_scores(scores: Floats, source: NDArray[np.int32], target: NDArray[np.i
     Parameters
     ----------
     scores : array (B, T, S), changed in place
-    source, target : word numbers (B, S) and (B, T)
+    source_first, target_first : arrays (B, S) and (B, T)
+        As :func:`first_places` gives them.
     """
-    pair, source_place, first = _repeats(source)
-    scores[pair, :, source_place] = scores[pair, :, first]
-    pair, target_place, first = _repeats(target)
-    scores[pair, target_place, :] = scores[pair, first, :]
-
-
-def _repeats(words: NDArray[np.int32]) -> tuple[Positions, Positions, Positions]:
-    """Return sentence and place of each word that stood before in its sentence, and its first place."""
-    if words.shape[1] == 0:
-        return (np.zeros(0, dtype=np.int64),) * 3
-    order = np.argsort(words, axis=1, kind="stable")  # equal words side by side, first one first
-    ordered = np.take_along_axis(words, order, axis=1)
-    new = np.ones(words.shape, dtype=bool)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    begin = np.maximum.accumulate(np.where(new, np.arange(words.shape[1]), 0), axis=1)
-    pair, rank = np.nonzero(~new)
-    return pair, order[pair, rank], order[pair, begin[pair, rank]]
+    pair, place = np.nonzero(source_first != np.arange(source_first.shape[1]))
+    scores[pair, :, place] = scores[pair, :, source_first[pair, place]]
+    pair, place = np.nonzero(target_first != np.arange(target_first.shape[1]))
+    scores[pair, place, :] = scores[pair, target_first[pair, place], :]
 
 
 def joined(found: Sequence[StackLinks], words: Positions) -> AlignedBatch:

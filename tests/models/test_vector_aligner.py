@@ -14,6 +14,7 @@ from nmtalign.alignment.links import Link
 from nmtalign.errors import UsageError
 from nmtalign.models import stacks
 from nmtalign.models.aligner import VectorAligner
+from nmtalign.models.corpus import encode
 from nmtalign.models.decoding import Extraction, Positions, Weighed
 from nmtalign.models.loading import vector_aligner
 from nmtalign.models.scoring import make_scorer
@@ -248,9 +249,11 @@ def test_probability_of_cells_equals_the_joint_matrix():
 
 
 def test_equal_words_are_found_wherever_they_stand():
-    words = np.array([[5, 3, 5, 5, 3], [1, 2, 3, 4, 5]], dtype=np.int32)
+    sides = [encode(sentences) for sentences in ([list("abaab"), list("cdefg")], [list("xx"), list("yz")])]
+    first = [stacks.first_places(side).reshape(2, -1) for side in sides]
+    np.testing.assert_array_equal(first[0], [[0, 1, 0, 0, 1], [0, 1, 2, 3, 4]])
     scores = np.arange(20.0).reshape(2, 2, 5)
-    stacks.share_scores(scores, words, np.array([[7, 7], [8, 9]], dtype=np.int32))
+    stacks.share_scores(scores, *first)
     np.testing.assert_array_equal(scores[0], [[0, 1, 0, 0, 1]] * 2)
     np.testing.assert_array_equal(scores[1], np.arange(10.0, 20).reshape(2, 5))
 
