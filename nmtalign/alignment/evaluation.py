@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from nmtalign.alignment.links import Alignment, GoldAlignment
 from nmtalign.errors import DataError
+from nmtalign.views import Listed
 
 METRICS = ("precision", "recall", "f1", "aer")
 Links = Iterable[tuple[int, int]] | Alignment
@@ -161,7 +162,7 @@ class Bootstrap:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Listed):
     """Scores of a corpus, with the counts of each sentence.
 
     Attributes

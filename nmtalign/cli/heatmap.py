@@ -88,10 +88,8 @@ def _choose(
     if lines is not None and pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
     if source is not None and target is not None:
-        records: Iterator[SentencePair] = iter([SentencePair(source, target)])
-    else:
-        records = read_bitext(str(pairs), format=format_)
-    both = _with_gold(records, gold)
+        return enumerate(_with_gold(iter([SentencePair(source, target)]), gold))  # 0 is no number of a line
+    both = _with_gold(read_bitext(str(pairs), format=format_), gold)
     return pick(both, parse_lines(lines)) if lines else enumerate(both, 1)
 
 
@@ -125,7 +123,7 @@ def _draw(
         links=found.alignment if links else None,
         gold=gold,
         numbers=numbers,
-        title=f"pair {number}",
+        title=f"pair {number}" if number else "",
     )
 
 

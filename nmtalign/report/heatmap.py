@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from nmtalign.alignment.links import Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.errors import DataError, UsageError
+from nmtalign.report.colours import is_light
 from nmtalign.report.fonts import choose_fonts
 from nmtalign.report.labels import shorten, visible
 from nmtalign.report.page import LEGEND_CELL, Page
@@ -119,7 +120,7 @@ def draw_heatmaps(
     chosen = _inside(() if links is None else links, first)
     sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
-    lowest, highest = limits or _limits(list(matrices.values()))
+    lowest, highest = limits or limits_of(list(matrices.values()))
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices]
         page = Page(first, names, shorten(visible(title), LONGEST_TITLE), columns)
@@ -209,7 +210,7 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
     return set(Alignment(frozenset(Link(*link) for link in links), S, T).links)
 
 
-def _limits(matrices: Sequence[AlignmentMatrix]) -> tuple[float, float]:
+def limits_of(matrices: Sequence[AlignmentMatrix]) -> tuple[float, float]:
     """Return the ends of the colour scale: smallest and largest weight, or 0 and 1 when all are equal."""
     values = np.concatenate([matrix.weights.ravel() for matrix in matrices])
     if values.size == 0 or values.min() == values.max():
@@ -297,18 +298,18 @@ def _write_numbers(axes: Axes, image: Any, weights: NDArray[np.floating], cell: 
     """Write each weight into its cell, dark on light and light on dark."""
     if image is None:
         return
-    red, green, blue = np.moveaxis(image.cmap(image.norm(weights))[..., :3], -1, 0)
-    light = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.45  # relative luminance, Rec. 709
+    from matplotlib.colors import to_hex
+
     for (t, s), weight in np.ndenumerate(weights):
         if abs(weight) >= _SMALLEST_NUMBER:
-            colour = "black" if light[t, s] else "white"
-            axes.text(s, t + 0.08, _number(weight), ha="center", va="center", size=cell * 20, color=colour)
+            colour = "black" if is_light(to_hex(image.cmap(image.norm(weight)))) else "white"
+            axes.text(s, t + 0.08, number(weight), ha="center", va="center", size=cell * 20, color=colour)
 
 
-def _number(weight: float) -> str:
+def number(weight: float) -> str:
     """Return a weight in at most four characters where that is possible: 0.07 as ``.07``.
 
-    >>> [_number(x) for x in (0.07, 0.999, -0.5, 12.34)]
+    >>> [number(x) for x in (0.07, 0.999, -0.5, 12.34)]
     ['.07', '1.0', '-.50', '12.3']
     """
     if abs(weight) >= 0.995:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from nmtalign.alignment.evaluation import Counts
 from nmtalign.alignment.links import AlignedPair, GoldAlignment, Link
 from nmtalign.errors import UsageError
+from nmtalign.report.colours import scale
 from nmtalign.report.labels import visible
 from nmtalign.report.sample import (
     SamplePair,
@@ -34,8 +35,6 @@ from nmtalign.report.sample import (
     rule_of,
 )
 from nmtalign.report.summary import Figure, summarize
-
-LEVELS = 32  # colours of the scale
 
 
 def html_report(
@@ -119,7 +118,7 @@ def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions],
-        "colours": _colours(),
+        "colours": scale(),
         "summary": [*corpus, *summarize(pairs)],
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
         "lexicon": [
@@ -201,12 +200,3 @@ def _null(probabilities: NDArray[np.floating] | None) -> list[int] | None:
     if probabilities is None or not (probabilities > 5e-4).any():
         return None
     return [round(1000 * float(p)) for p in probabilities]
-
-
-@functools.cache
-def _colours() -> list[str]:
-    """Return the colour scale of the heatmaps, dark to light."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    return [to_hex(colormaps["inferno"](level)) for level in np.linspace(0, 1, LEVELS)]

@@ -45,7 +45,7 @@ class Page:
 
         self.figure = Figure(figsize=(1, 1))
         T, S = matrix.weights.shape
-        self.columns = min(columns or math.ceil(math.sqrt(len(names))), len(names))
+        self.columns = min(columns or max(3, math.ceil(math.sqrt(len(names)))), len(names))
         self.rows = math.ceil(len(names) / self.columns)
         self.cell = _cell_size(S, T, self.columns)
         self.font_size = max(SMALLEST_FONT, min(16.0, 0.7 * self.cell * POINTS))

@@ -1,0 +1,207 @@
+"""Results in a notebook: plain tables with inline styles, so they also show where scripts do not run.
+
+On a code host that takes the styles away, the numbers and the marks of links are left.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass, field
+from functools import singledispatch
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nmtalign.alignment.evaluation import METRICS, Evaluation, compare
+from nmtalign.alignment.links import AlignedPair, Alignment, AlignmentMatrix, Link
+from nmtalign.errors import UsageError
+from nmtalign.report.colours import LEVELS, is_light, scale
+from nmtalign.report.heatmap import draw_heatmap, draw_heatmaps, limits_of, number
+from nmtalign.report.labels import visible
+from nmtalign.report.tables import link_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+MOST_CELLS = 1600  # a larger matrix is shown as a picture
+NUMBERS_FIT = 24  # words: wider matrices have no numbers in their cells
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What there is to draw of a result."""
+
+    matrix: AlignmentMatrix
+    links: frozenset[Link] = frozenset()
+    caption: str = ""
+    probabilities: dict[Link, float] = field(default_factory=dict)
+
+
+@singledispatch
+def _shown(result: Any) -> _Shown:
+    raise UsageError(f"there is no picture of a {type(result).__name__}")
+
+
+@_shown.register
+def _(result: AlignmentMatrix) -> _Shown:
+    return _Shown(result)
+
+
+@_shown.register
+def _(result: AlignedPair) -> _Shown:
+    parts = [f"{len(result.alignment)} links"]
+    if result.score is not None:
+        parts.append(f"score {result.score:.3f}")
+    caption = " · ".join([*parts, result.settings] if result.settings else parts)
+    return _Shown(result.matrix, result.alignment.links, caption, result.probabilities)
+
+
+@_shown.register
+def _(result: Alignment) -> _Shown:
+    source, target = (map(str, range(n)) for n in (result.source_length, result.target_length))
+    matrix = AlignmentMatrix(result.to_matrix().astype(np.float32), tuple(source), tuple(target))
+    return _Shown(matrix, result.links, f"{len(result)} links; words are numbered from 0")
+
+
+def to_html(result: Any) -> str:
+    """Return a result as HTML for a notebook.
+
+    Examples
+    --------
+    >>> "●" in to_html(Alignment({(0, 0)}, 1, 1))
+    True
+    """
+    if isinstance(result, Evaluation):
+        return str(to_table(result).to_html(float_format="{:.4f}".format))
+    shown = _shown(result)
+    caption = f"<figcaption style='font-size:smaller'>{escape(visible(shown.caption))}</figcaption>"
+    inner = _matrix_table(shown) if shown.matrix.weights.size <= MOST_CELLS else _picture(shown)
+    return f"<figure style='margin:0;overflow-x:auto'>{inner}{caption if shown.caption else ''}</figure>"
+
+
+def _matrix_table(shown: _Shown) -> str:
+    """Return the weights as a table: target words are rows, ``●`` marks a link."""
+    matrix = shown.matrix
+    turned = "writing-mode:vertical-rl;transform:rotate(180deg);margin:auto"
+    heads = "".join(
+        f"<th style='vertical-align:bottom'><div style='{turned}'>{_word(word)}</div></th>"
+        for word in matrix.source_tokens
+    )
+    rows = "".join(f"<tr>{_row(shown, t)}</tr>" for t in range(len(matrix.target_tokens)))
+    style = "border-collapse:collapse;font-size:12px;line-height:1.3"
+    return f"<table style='{style}'><thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _row(shown: _Shown, t: int) -> str:
+    matrix = shown.matrix
+    low, high = limits_of([matrix])
+    levels = np.clip(np.rint((matrix.weights[t] - low) / (high - low) * (LEVELS - 1)), 0, LEVELS - 1)
+    cells = [f"<th style='text-align:right'>{_word(matrix.target_tokens[t])}</th>"]
+    for s, level in enumerate(levels.astype(int)):
+        colour = scale()[level]
+        ink = "#000" if is_light(colour) else "#fff"
+        title = (
+            f"{_word(matrix.source_tokens[s])} → {_word(matrix.target_tokens[t])}: {matrix.weights[t, s]:.3f}"
+        )
+        style = f"background:{colour};color:{ink};text-align:center;padding:1px 3px;min-width:1.3em"
+        cells.append(f"<td style='{style}' title='{title}'>{_cell(shown, s, t)}</td>")
+    return "".join(cells)
+
+
+def _cell(shown: _Shown, s: int, t: int) -> str:
+    weight = shown.matrix.weights[t, s]
+    fits = max(shown.matrix.weights.shape) <= NUMBERS_FIT and abs(weight) >= 0.005
+    return ("●" if (s, t) in shown.links else "") + (number(weight) if fits else "")
+
+
+def _word(word: str) -> str:
+    return escape(visible(word), quote=True)
+
+
+def _picture(shown: _Shown) -> str:
+    data = base64.b64encode(_png(draw_heatmap(shown.matrix, links=shown.links))).decode()
+    T, S = shown.matrix.weights.shape
+    return (
+        f"<img alt='attention weights of {T} target and {S} source words' src='data:image/png;base64,{data}'>"
+    )
+
+
+def _png(figure: Figure, dpi: int = 80) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
+    return file.getvalue()
+
+
+def to_table(result: Any) -> pd.DataFrame:
+    """Return a result as a DataFrame: links, weights, or scores with their intervals."""
+    import pandas as pd
+
+    if isinstance(result, AlignedPair):
+        return link_table(result).drop(columns="pair")
+    if isinstance(result, Alignment):
+        return pd.DataFrame(list(result), columns=["source_position", "target_position"])
+    if isinstance(result, AlignmentMatrix):
+        return pd.DataFrame(
+            result.weights, index=list(result.target_tokens), columns=list(result.source_tokens)
+        )
+    if isinstance(result, Evaluation):
+        rows = [(getattr(result, metric), *result.intervals[metric]) for metric in METRICS]
+        return pd.DataFrame(rows, index=list(METRICS), columns=["score", "low", "high"])
+    raise UsageError(f"there is no table of a {type(result).__name__}")
+
+
+def _differences(first: Evaluation, second: Evaluation) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = []
+    for metric, difference in compare(first, second).items():
+        scores = getattr(first, metric), getattr(second, metric)
+        rows.append((*scores, difference.value, *difference.interval, difference.p))
+    return pd.DataFrame(
+        rows, index=list(METRICS), columns=["first", "second", "difference", "low", "high", "p"]
+    )
+
+
+def to_heatmap(result: Any, **options: Any) -> Figure:
+    """Draw a result; the links are marked unless `links` says otherwise. A notebook shows the figure."""
+    shown = _shown(result)
+    return _displayed(draw_heatmap(shown.matrix, **{"links": shown.links or None, **options}))
+
+
+def to_comparison(first: Any, second: Any) -> Any:
+    """Return where the links of two results are found, a picture of two matrices, differences of scores."""
+    if isinstance(first, AlignmentMatrix) and isinstance(second, AlignmentMatrix):
+        return _displayed(draw_heatmaps({"first": first, "second": second}))
+    if isinstance(first, Evaluation) and isinstance(second, Evaluation):
+        return _differences(first, second)
+    return _link_comparison(first, second)
+
+
+def _link_comparison(first: Any, second: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    ours, theirs = (_shown(result) for result in (first, second))
+    if ours.matrix.weights.shape != theirs.matrix.weights.shape:
+        shapes = f"{ours.matrix.weights.shape} and {theirs.matrix.weights.shape}"
+        raise UsageError(f"expected two results of one sentence pair, found shapes (T, S) {shapes}")
+    rows = [
+        (s, ours.matrix.source_tokens[s], t, ours.matrix.target_tokens[t], _found(Link(s, t), ours, theirs))
+        for s, t in sorted(ours.links | theirs.links)
+    ]
+    columns = ["source_position", "source_word", "target_position", "target_word", "found"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _found(link: Link, ours: _Shown, theirs: _Shown) -> str:
+    if link in ours.links:
+        return "both" if link in theirs.links else "first"
+    return "second"
+
+
+def _displayed(figure: Figure) -> Figure:
+    """Let a notebook show a figure that belongs to no backend."""
+    figure.__dict__["_repr_png_"] = lambda: _png(figure)
+    return figure
