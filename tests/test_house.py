@@ -26,6 +26,7 @@ FLOORS = {
     "errors": 0,
     "files": 0,
     "shipped": 0,
+    "views": 0,
 }
 LIGHT = {"numpy", "click", "nmtalign"}  # all that may be imported at the top of a module besides Python's own
 
