@@ -1,0 +1,74 @@
+"""The two doors: the names of ``nmtalign`` and the commands of the command line, and that both open fast."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import nmtalign
+from nmtalign.cli import COMMANDS
+
+PUBLIC_NAMES = {
+    "__version__",
+    "AlignedPair",
+    "Alignment",
+    "AlignmentMatrix",
+    "DataError",
+    "GoldAlignment",
+    "Link",
+    "NmtalignError",
+    "UsageError",
+    "draw_heatmap",
+    "evaluate",
+    "link_table",
+    "load",
+    "save_heatmaps",
+}
+
+
+def test_the_public_names_are_these():
+    """A public name is a promise: to add or remove one, change this test as well."""
+    assert set(nmtalign.__all__) == PUBLIC_NAMES
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC_NAMES - {"__version__"}))
+def test_every_public_name_is_described(name):
+    assert getattr(nmtalign, name).__doc__
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_there_with_an_example(command):
+    module, attribute, _ = COMMANDS[command]
+    help_text = getattr(importlib.import_module(module), attribute).help
+    assert "Example" in help_text or command == "vectors"
+
+
+def test_help_loads_no_arrays():
+    program = (
+        "import sys\n"
+        "from nmtalign.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(ast.literal_eval(done.stderr))
+    assert "click" in loaded
+    assert not loaded & {"numpy", "scipy", "pandas", "matplotlib", "gensim", "torch"}
+    assert all(command in done.stdout for command in COMMANDS)
+
+
+def test_help_takes_less_than_a_tenth_of_a_second():
+    """CPU time, the best of five: other work on the machine must not decide."""
+    resource = pytest.importorskip("resource")
+    times = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "nmtalign", "--help"], capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(times) < 0.1, times
