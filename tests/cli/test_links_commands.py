@@ -1,0 +1,195 @@
+"""``evaluate``, ``symmetrize`` and ``convert`` as a person calls them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from nmtalign.alignment.evaluation import METRICS
+from nmtalign.alignment.formats import READABLE, WRITABLE, format_pharaoh, parse_pharaoh
+from nmtalign.alignment.symmetrization import METHODS, symmetrize
+from nmtalign.cli import convert as convert_command
+from nmtalign.cli import evaluate as evaluate_command
+from nmtalign.cli import main
+from nmtalign.cli import symmetrize as symmetrize_command
+
+
+def run(capsys, *arguments):
+    """Return (exit code, standard output, standard error) of a command."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return stop.value.code or 0, captured.out, captured.err
+
+
+def write(path, *lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Links of two aligners and gold for three pairs."""
+    return (
+        write(tmp_path / "links", "0-0 1-1", "", "0-1 2-2"),
+        write(tmp_path / "gold", "0-0 1p1 2-2", "", "0-1 1p1"),
+        write(tmp_path / "other", "0-0 1-1 2-2", "", "0-1 1-1"),
+    )
+
+
+def test_the_choices_are_those_of_the_library():
+    assert evaluate_command.METRICS == METRICS
+    assert evaluate_command.FORMATS == convert_command.READABLE == READABLE
+    assert set(convert_command.WRITABLE) == set(WRITABLE)
+    assert symmetrize_command.METHODS == METHODS
+
+
+def test_evaluate_prints_scores_in_percent(capsys, files):
+    code, out, err = run(capsys, "evaluate", *files[:2])
+    lines = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert (code, err) == (0, "")
+    assert lines["precision"].startswith("75.00  [")
+    assert lines["recall"].startswith("66.67  [")
+    assert lines["aer"].startswith("28.57  [")
+    assert lines["pairs"] == "3, links 4 (3 possible, 2 sure), sure gold links 3"
+    assert "bootstrap:1000|confidence:0.95|seed:1|format:pharaoh|gold:pharaoh|version:" in lines["settings"]
+
+
+def test_evaluate_by_sentence_and_comparison(capsys, files):
+    code, out, _ = run(capsys, "evaluate", *files[:2], "--compare", files[2], "--by-sentence")
+    table, _, summary = out.partition("\n\n")
+    rows = [line.split("\t") for line in table.splitlines()]
+    assert code == 0
+    assert [row[:6] for row in rows[:3]] == [
+        ["file", "pair", "precision", "recall", "f1", "aer"],
+        [str(files[0]), "1", "100.00", "50.00", "66.67", "25.00"],
+        [str(files[0]), "2", "nan", "nan", "nan", "nan"],
+    ]
+    assert len(rows) == 1 + 2 * 3
+    assert "+33.33" in next(line for line in summary.splitlines() if line.startswith("recall"))
+
+
+def test_evaluate_counts_from_one(capsys, files, tmp_path):
+    links = write(tmp_path / "one", "1-1 2-2", "", "1-2 3-3")
+    gold = write(tmp_path / "gold_one", "1-1 2p2 3-3", "", "1-2 2p2")
+    expected = run(capsys, "evaluate", *files[:2])[1].replace("pharaoh", "talp")
+    assert run(capsys, "evaluate", links, gold, "--one-based")[1] == expected
+    assert run(capsys, "evaluate", links, gold, "--format", "talp", "--gold-format", "talp")[1] == expected
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        (("0-0",), "expected links for as many pairs as have gold links, found 1 in"),
+        (("0-0", "0:1", ""), "line 2: expected links like 0-1 between spaces, found '0:1'"),
+    ],
+)
+def test_evaluate_refuses_bad_links(capsys, files, tmp_path, links, message):
+    code, out, err = run(capsys, "evaluate", write(tmp_path / "bad", *links), files[1])
+    assert (code, out) == (3, "")
+    assert err.startswith("nmtalign: error: ")
+    assert message in err
+
+
+def test_missing_files_and_wrong_options(capsys, files):
+    assert run(capsys, "evaluate", files[0], "nowhere")[0] == 3
+    assert run(capsys, "evaluate", files[0])[0] == 2
+    assert run(capsys, "symmetrize", *files[:2], "--method", "grow")[0] == 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_symmetrize(capsys, files, tmp_path, method):
+    reverse = write(tmp_path / "reverse", "0-0 1-2", "3-3", "1-1 2-2")
+    code, out, _ = run(capsys, "symmetrize", files[0], reverse, "--method", method)
+    sides = [
+        [parse_pharaoh(line) for line in path.read_text().split("\n")[:-1]] for path in (files[0], reverse)
+    ]
+    expected = "".join(f"{format_pharaoh(symmetrize(a, b, method))}\n" for a, b in zip(*sides, strict=True))
+    assert (code, out) == (0, expected)
+
+
+def test_symmetrize_turns_links_and_writes_a_file(capsys, tmp_path):
+    forward, reverse = write(tmp_path / "f", "0-1", ""), write(tmp_path / "r", "1-0 2-2", "")
+    output = tmp_path / "links.gz"
+    code, out, _ = run(
+        capsys, "symmetrize", forward, reverse, "--reversed", "--method", "intersection", "-o", output
+    )
+    assert (code, out) == (0, "")
+    assert run(capsys, "convert", output, "--from", "pharaoh", "--to", "pharaoh")[1] == "0-1\n\n"
+
+
+def test_symmetrize_refuses_files_of_different_length_and_leaves_nothing(capsys, tmp_path):
+    forward, reverse = write(tmp_path / "f", "0-1", "", ""), write(tmp_path / "r", "1-0")
+    code, _, err = run(capsys, "symmetrize", forward, reverse, "-o", tmp_path / "out")
+    assert code == 3
+    assert "found 3 in" in err
+    assert "and 1 in" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "r"]
+
+
+def test_convert_there_and_back(capsys, files, tmp_path):
+    source = write(tmp_path / "source", "a b c", "", "x y z")
+    target = write(tmp_path / "target", "A B C", "Q", "X Y Z")
+    texts = ("--source", source, "--target", target)
+    for format in READABLE:
+        made = tmp_path / f"made.{format}"
+        start = files[2] if format == "giza" else files[1]  # giza knows no possible links
+        assert run(capsys, "convert", start, "--from", "pharaoh", "--to", format, "-o", made, *texts)[0] == 0
+        code, out, _ = run(capsys, "convert", made, "--from", format, "--to", "pharaoh", *texts)
+        assert (code, out) == (0, start.read_text())
+
+
+def test_convert_to_words_and_json(capsys, files, tmp_path):
+    source = write(tmp_path / "source", "a b c", "", "x y z")
+    target = write(tmp_path / "target", "A B C", "Q", "X Y Z")
+    texts = ("--source", source, "--target", target)
+    assert run(capsys, "convert", files[0], "--from", "pharaoh", "--to", "words", *texts)[1] == (
+        "a<sep>A b<sep>B\n\nx<sep>Y z<sep>Z\n"
+    )
+    out = run(capsys, "convert", files[0], "--from", "pharaoh", "--to", "jsonl", *texts)[1]
+    assert json.loads(out.split("\n")[1]) == {"links": [], "source": [], "target": ["Q"]}
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "message"),
+    [
+        (1, 3, "found more in"),
+        (4, 3, "found only 3 in"),
+    ],
+)
+def test_convert_refuses_texts_that_do_not_fit(capsys, files, tmp_path, lines, code, message):
+    texts = [write(tmp_path / side, *["a b c"] * lines) for side in ("s", "t")]
+    result = run(
+        capsys,
+        "convert",
+        files[0],
+        "--from",
+        "pharaoh",
+        "--to",
+        "words",
+        "--source",
+        texts[0],
+        "--target",
+        texts[1],
+    )
+    assert result[0] == code
+    assert message in result[2]
+
+
+def test_convert_needs_both_texts(capsys, files):
+    code, _, err = run(
+        capsys, "convert", files[0], "--from", "pharaoh", "--to", "words", "--source", files[0]
+    )
+    assert code == 2
+    assert "--target" in err
+    assert run(capsys, "convert", files[0], "--from", "pharaoh", "--to", "giza")[0] == 2
+
+
+def test_a_pipe_works(files):
+    links = files[0].read_bytes()
+    command = [sys.executable, "-m", "nmtalign", "symmetrize", "-", str(files[2]), "--method", "union"]
+    done = subprocess.run(command, input=links, capture_output=True, check=True)
+    assert done.stdout == b"0-0 1-1 2-2\n\n0-1 1-1 2-2\n"
