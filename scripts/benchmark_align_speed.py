@@ -152,9 +152,8 @@ def compare(arguments: argparse.Namespace, folder: Path) -> None:
     print("| program | seconds | pairs a second |\n|---|---|---|")
     for name, seconds in best.items():
         print(f"| {name} | {seconds:.1f} | {count / seconds:,.0f} |")
-    print(
-        f"\nratio {best['simalign'] / best['nmtalign']:.1f}; {same:,} of {sum(plain):,} comparable lines are equal"
-    )
+    ratio = best["simalign"] / best["nmtalign"]
+    print(f"\nratio {ratio:.1f}; {same:,} of {sum(plain):,} comparable lines are equal")
     for name, seconds in time_stages(folder).items():
         print(f"nmtalign, {name}: {seconds:.2f} s")
 

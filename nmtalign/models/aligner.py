@@ -63,8 +63,8 @@ class VectorAligner:
     """Attention over given word vectors of two languages that share a space.
 
     Each distinct word of a batch is looked up and prepared once. Sentence pairs of equal lengths are
-    stacked, one matrix product for each pair; equal words of a sentence get exactly equal scores, and a pair
-    gets the same links alone as in any batch.
+    stacked, one matrix product for each pair; equal words of a sentence (and words of equal vectors) get
+    exactly equal scores, and a pair gets the same links alone as in any batch.
 
     Parameters
     ----------
@@ -158,9 +158,8 @@ class VectorAligner:
         source, target = encode(words for words, _ in pairs), encode(words for _, words in pairs)
         keys = self.scorer.keys(self.source.vectors(source.words))
         queries = self.scorer.queries(self.target.vectors(target.words))
-        return _Prepared(
-            _Side(source, keys, first_places(source)), _Side(target, queries, first_places(target))
-        )
+        first = first_places(source, keys), first_places(target, queries)
+        return _Prepared(_Side(source, keys, first[0]), _Side(target, queries, first[1]))
 
     def _weigh(self, prepared: _Prepared, rows: NDArray[np.int64]) -> Weighed:
         """Return the attention of pairs of equal lengths."""
@@ -182,7 +181,7 @@ class VectorAligner:
 
 
 class _Side(NamedTuple):
-    """One side of a batch: its words, the prepared vectors (words, K), where each word first stands."""
+    """One side of a batch: its words, the prepared vectors (words, K), where each first stands."""
 
     words: EncodedSide
     vectors: Floats

@@ -58,18 +58,27 @@ def stacked(side: EncodedSide, pairs: Positions, values: NDArray[np.int32]) -> N
     return values[side.offsets[pairs][:, None] + np.arange(length)]
 
 
-def first_places(side: EncodedSide) -> NDArray[np.int32]:
-    """Return for each token where its word first stands in its sentence, from 0.
+def first_places(side: EncodedSide, vectors: Floats) -> NDArray[np.int32]:
+    """Return for each token where its vector first stands in its sentence, from 0.
+
+    Parameters
+    ----------
+    side : EncodedSide
+    vectors : array of shape (words, K)
+        Those of the words of `side`; different words may have the same one.
 
     Examples
     --------
     >>> from nmtalign.models.corpus import encode
-    >>> first_places(encode([["a", "b", "a"], ["b", "b"]])).tolist()
-    [0, 1, 0, 0, 0]
+    >>> side = encode([["a", "b", "a"], ["b", "b", "c"]])
+    >>> first_places(side, np.eye(4)).tolist()
+    [0, 1, 0, 0, 0, 2]
     """
+    number: dict[bytes, int] = {}
+    alike = np.array([number.setdefault(row.tobytes(), len(number)) for row in vectors], dtype=np.int64)
     sentence = np.repeat(np.arange(len(side.lengths)), side.lengths)
-    keys = sentence * len(side.words) + side.tokens
-    order = np.argsort(keys, kind="stable")  # equal words of a sentence side by side, the first one first
+    keys = sentence * len(alike) + alike[side.tokens]
+    order = np.argsort(keys, kind="stable")  # equal ones of a sentence side by side, the first one first
     new = np.diff(keys[order], prepend=-1) != 0
     begin = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
     first = np.empty(len(order), dtype=np.int64)
@@ -78,7 +87,7 @@ def first_places(side: EncodedSide) -> NDArray[np.int32]:
 
 
 def share_scores(scores: Floats, source_first: NDArray[np.int32], target_first: NDArray[np.int32]) -> None:
-    """Give equal words of a sentence exactly equal scores: those of the first of them.
+    """Give equal vectors of a sentence exactly equal scores: those of the first of them.
 
     A matrix product may round the same two vectors differently at different places of the matrix.
 

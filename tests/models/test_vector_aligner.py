@@ -107,6 +107,14 @@ def test_a_batch_is_its_pairs_one_by_one(score, pairs):
         assert batch.scores[n] == alone.score
 
 
+def test_words_of_equal_vectors_get_exactly_equal_scores():
+    model = aligner(positions="none")
+    model.source.matrix[7] = model.source.matrix[3]
+    for target in (WORDS[:n] for n in range(1, 12)):
+        weights = model.inspect(WORDS, target).forward
+        np.testing.assert_array_equal(weights[:, 7], weights[:, 3])
+
+
 def test_links_do_not_depend_on_the_room_of_a_stack(monkeypatch):
     random = np.random.default_rng(0)
     pairs = [tuple(list(random.choice(WORDS, size=n)) for n in random.integers(1, 5, 2)) for _ in range(300)]
@@ -250,7 +258,7 @@ def test_probability_of_cells_equals_the_joint_matrix():
 
 def test_equal_words_are_found_wherever_they_stand():
     sides = [encode(sentences) for sentences in ([list("abaab"), list("cdefg")], [list("xx"), list("yz")])]
-    first = [stacks.first_places(side).reshape(2, -1) for side in sides]
+    first = [stacks.first_places(side, np.eye(len(side.words))).reshape(2, -1) for side in sides]
     np.testing.assert_array_equal(first[0], [[0, 1, 0, 0, 1], [0, 1, 2, 3, 4]])
     scores = np.arange(20.0).reshape(2, 2, 5)
     stacks.share_scores(scores, *first)
