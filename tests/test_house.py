@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -94,17 +93,3 @@ def test_there_are_no_cycles():
         for module, tree in MODULES.items()
     }
     tuple(TopologicalSorter(graph).static_order())
-
-
-def test_every_name_behind_the_one_door_is_there():
-    for name in nmtalign.__all__:
-        assert getattr(nmtalign, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        nmtalign.nothing  # noqa: B018
-    assert dir(nmtalign) == sorted(nmtalign.__all__)
-
-
-def test_opening_the_door_loads_nothing_heavy():
-    program = "import sys, nmtalign; print(*sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not {"numpy", "scipy", "pandas", "matplotlib", "gensim"} & set(done.stdout.split())
