@@ -59,7 +59,7 @@ def folder(module: str) -> str:
 
 
 def goes_up(module: str, imported: str) -> bool:
-    """Say whether an import leaves the folder for anything but a lower floor; the ground floor is one room."""
+    """Say whether an import leaves the folder for no lower floor; the ground floor is one room."""
     here, there = folder(module), folder(imported)
     return here != there and there != "" and FLOORS[here] > 0 and FLOORS[there] >= FLOORS[here]
 
