@@ -3,8 +3,8 @@
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_vectors.py WORK h100k a100k
 
-Each corpus is a folder of WORK with ``src``, ``tgt`` (the last lines are the gold lines) and ``gold``. For each
-the script runs, as a user would,
+Each corpus is a folder of WORK with ``src``, ``tgt`` (its last lines are the gold lines) and ``gold``. For
+each the script runs, as a user would,
 
     nmtalign vectors learn src tgt -o DIR --method cooccurrence
     nmtalign align (the gold lines) --vectors DIR [options of the row]
