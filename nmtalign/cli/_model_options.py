@@ -125,7 +125,7 @@ def load_aligner(options: ModelOptions) -> Aligner:
     if options.source_vectors is not None and options.target_vectors is not None:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)
     if options.langs is not None:
-        settings["languages"] = _two_languages(options.langs)
+        settings["languages"] = two_languages(options.langs)
     return load(options.model or options.vectors, **settings)
 
 
@@ -141,7 +141,7 @@ def _check_one_source(options: ModelOptions) -> None:
         raise UsageError("--langs names the languages of --vectors DIR; give both")
 
 
-def _two_languages(text: str) -> tuple[str, str]:
+def two_languages(text: str) -> tuple[str, str]:
     """Parse ``en,fr``."""
     parts = text.split(",")
     if len(parts) != 2 or not all(parts) or parts[0] == parts[1]:

@@ -6,6 +6,7 @@ the most frequent first.
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]
 
-CELLS = (
-    1 << 17
-)  # transition cells (S + 1) * S * B of one bucket: 512 kB of float32 stay in the second-level cache
+CELLS = 1 << 17  # transition cells (S + 1) * S * B of a bucket: 512 kB stay in the second-level cache
 LANES = 16  # buckets are filled up to a multiple of this, so that sums run in one order for any batch size
 
 
@@ -48,35 +47,62 @@ class EncodedSide:
         return np.diff(self.offsets)
 
 
+class SideEncoder:
+    """Numbers the words of one side of a bitext, sentence by sentence.
+
+    Examples
+    --------
+    >>> encoder = SideEncoder()
+    >>> encoder.add(["a", "b", "a"])
+    >>> encoder.add([])
+    >>> side = encoder.finish()
+    >>> side.words, side.tokens.tolist(), side.lengths.tolist()
+    (['', 'a', 'b'], [1, 2, 1], [3, 0])
+    """
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict()
+        self._numbers.default_factory = self._numbers.__len__
+        self._done: list[NDArray[np.int32]] = []
+        self._pending: list[int] = []
+        self._lengths = array("q")
+
+    def add(self, words: Sequence[str]) -> None:
+        """Add one sentence."""
+        self._pending.extend(map(self._numbers.__getitem__, words))
+        self._lengths.append(len(words))
+        if len(self._pending) > 1 << 18:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._done.append(np.array(self._pending, dtype=np.int32))
+        self._pending.clear()
+
+    def finish(self) -> EncodedSide:
+        """Return the side, its words numbered by falling frequency (ties: first seen first)."""
+        self._flush()
+        first_seen = np.concatenate(self._done)
+        counts = np.bincount(first_seen, minlength=len(self._numbers))
+        order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
+        rank = np.empty(len(order), dtype=np.int32)
+        rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
+        spelling = list(self._numbers)
+        offsets = np.zeros(len(self._lengths) + 1, dtype=np.int64)
+        np.cumsum(np.array(self._lengths, dtype=np.int64), out=offsets[1:])
+        return EncodedSide(
+            ["", *(spelling[k] for k in order)],
+            rank[first_seen] if len(first_seen) else first_seen,
+            offsets,
+            np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
+        )
+
+
 def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
-    """Number the words of one side by falling frequency (ties: first seen first)."""
-    numbers: defaultdict[str, int] = defaultdict()
-    numbers.default_factory = numbers.__len__
-    rows: list[NDArray[np.int32]] = []
-    lengths: list[int] = []
-    pending: list[int] = []
-    look_up = numbers.__getitem__
+    """Number the words of one side; see :class:`SideEncoder`."""
+    encoder = SideEncoder()
     for words in sentences:
-        pending.extend(map(look_up, words))
-        lengths.append(len(words))
-        if len(pending) > 1 << 20:
-            rows.append(np.array(pending, dtype=np.int32))
-            pending.clear()
-    rows.append(np.array(pending, dtype=np.int32))
-    first_seen = np.concatenate(rows)
-    counts = np.bincount(first_seen, minlength=len(numbers))
-    order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
-    spelling = list(numbers)
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(np.array(lengths, dtype=np.int64), out=offsets[1:])
-    return EncodedSide(
-        ["", *(spelling[k] for k in order)],
-        rank[first_seen] if len(first_seen) else first_seen,
-        offsets,
-        np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
-    )
+        encoder.add(words)
+    return encoder.finish()
 
 
 @dataclass(frozen=True)

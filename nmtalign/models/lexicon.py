@@ -12,9 +12,10 @@ geometric mean of its ratios over the views: an average of logits, as over the h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,24 +92,10 @@ def _keys(buckets: Sequence[Bucket], targets: int) -> Longs:
 
 
 def _rank(keys: Longs, buckets: Sequence[Bucket]) -> tuple[Longs, list[Ints]]:
-    """Return the sorted distinct keys and the rank of each cell's key.
-
-    A key and the number of its cell share one integer, so that a plain sort does the work of np.unique with
-    its slow argsort. `keys` is overwritten.
-    """
-    bits = int(len(keys)).bit_length()
-    keys <<= bits
-    keys |= np.arange(len(keys))
-    keys.sort()
-    cell = keys & ((1 << bits) - 1)
-    keys >>= bits
-    new = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    numbers = np.empty(len(keys), dtype=np.int32)
-    numbers[cell] = np.cumsum(new, dtype=np.int32) - 1
-    cuts = np.cumsum([b.cells for b in buckets])
-    parts = np.split(numbers, cuts)
-    return keys[new], [part.reshape(b.shape) for part, b in zip(parts, buckets, strict=False)]
+    """Return the sorted distinct keys, and the rank of each cell's key in the shape of its bucket."""
+    distinct, numbers = _distinct(keys)
+    parts = np.split(numbers, np.cumsum([b.cells for b in buckets]))
+    return distinct, [part.reshape(b.shape) for part, b in zip(parts, buckets, strict=False)]
 
 
 def _renumber(cells: list[Ints], buckets: Sequence[Bucket], found: list[Longs], keys: Longs) -> None:
@@ -169,13 +156,6 @@ class View:
         """Sum counts of word pairs (P,) into counts of the view's pairs (Q,)."""
         return counts if self.pair is None else np.bincount(self.pair, counts, len(self.source))
 
-    @cached_property
-    def spelled_alike(self) -> NDArray[np.bool_]:
-        """Which of the view's pairs are the same string, of three letters or more or with a digit."""
-        place = {form: k for k, form in enumerate(self.target_forms)}
-        same = np.array([place.get(form, -1) if _telling(form) else -1 for form in self.source_forms])
-        return same[self.source] == self.target
-
     def spread(self, values: Floats) -> Floats:
         """Return values of the view's pairs (Q,) for each word pair (P,)."""
         return values if self.pair is None else values.take(self.pair)
@@ -184,3 +164,267 @@ class View:
 def _telling(form: str) -> bool:
     """Tell whether two words with this spelling are likely to be translations."""
     return len(form) > 2 or any(c.isdigit() for c in form)
+
+
+def make_view(
+    source: EncodedSide,
+    target: EncodedSide,
+    pairs: PairIndex,
+    letters: int,
+    *,
+    spelling: float,
+    distinct: bool = True,
+) -> View:
+    """Return the view of `pairs` through words of so many letters.
+
+    Parameters
+    ----------
+    source, target : EncodedSide
+    pairs : PairIndex
+    letters : int
+        As of :func:`shorten`.
+    spelling : float
+        Prior count of two forms with one spelling.
+    distinct : bool
+        Number the view's pairs apart, so that counts can be summed; without it there is one for each word pair.
+    """
+    s, s_forms = shorten(source.words, letters)
+    t, t_forms = shorten(target.words, letters)
+    of_pair = None
+    at_source, at_target = s[pairs.source], t[pairs.target]
+    if distinct and letters:
+        keys = at_source.astype(np.int64) * len(t_forms) + at_target
+        keys, of_pair = _distinct(keys)
+        at_source, at_target = (keys // len(t_forms)).astype(np.int32), (keys % len(t_forms)).astype(np.int32)
+    prior = spelling * _spelled_alike(s_forms, t_forms, at_source, at_target)
+    return View(letters, s_forms, t_forms, s, t, of_pair, at_source, at_target, prior)
+
+
+def _distinct(keys: Longs) -> tuple[Longs, Ints]:
+    """Return the sorted distinct keys and the rank of each key. `keys` is overwritten.
+
+    A key and its place share one integer, so that a plain sort does the work of np.unique with its slow argsort.
+    """
+    bits = len(keys).bit_length()
+    keys <<= bits
+    keys |= np.arange(len(keys))
+    keys.sort()
+    place = keys & ((1 << bits) - 1)
+    keys >>= bits
+    new = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    rank = np.empty(len(keys), dtype=np.int32)
+    rank[place] = np.cumsum(new, dtype=np.int32) - 1
+    return keys[new], rank
+
+
+def _spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints, at_target: Ints) -> Floats:
+    """Return 1 for pairs of forms that are one string of three letters or more or with a digit, else 0."""
+    place = {form: k for k, form in enumerate(target)}
+    same = np.array([place.get(form, -1) if _telling(form) else -1 for form in source], dtype=np.int32)
+    return (same[at_source] == at_target).astype(np.float32)
+
+
+class Emissions(NamedTuple):
+    """What forward-backward needs to know about words.
+
+    Attributes
+    ----------
+    pairs : float32 array of shape (P,)
+        Likelihood ratio of each word pair to chance; 0 for pair 0, the padding.
+    source_null, target_null : float32 arrays of shape (V + 1,)
+        Likelihood ratio of each word under the null word.
+    """
+
+    pairs: Floats
+    source_null: Floats
+    target_null: Floats
+
+
+class FormCounts(NamedTuple):
+    """Expected counts of the forms of one side of a view.
+
+    Attributes
+    ----------
+    linked : float64 array
+        Agreed links of each form.
+    null : float64 array
+        How often each form was aligned to null.
+    all_null : float
+        The same, of all forms of the model.
+    """
+
+    linked: Doubles
+    null: Doubles
+    all_null: float
+
+    def null_ratios(self, words: float, discount: float) -> Doubles:
+        """Return p(form | null) / p(form) of each form, at most 1,000."""
+        by_null = (self.null + RAREST) / (self.all_null + 1)
+        return np.minimum(1000.0, by_null / ((self.linked + discount) / words))
+
+
+class ViewCounts(NamedTuple):
+    """Expected counts of one view: agreed links of each of its pairs (Q,), and of the forms of both sides."""
+
+    pairs: Floats
+    source: FormCounts
+    target: FormCounts
+
+
+def view_counts(view: View, pairs: Doubles, source_null: Doubles, target_null: Doubles) -> ViewCounts:
+    """Sum the counts of word pairs (P,) and of unaligned words (V + 1,) into those of a view."""
+    counts = view.counts(pairs)
+    sides = []
+    for forms, at, number, null in (
+        (view.source_forms, view.source, view.source_number, source_null),
+        (view.target_forms, view.target, view.target_number, target_null),
+    ):
+        linked = np.bincount(at, counts, len(forms))
+        sides.append(FormCounts(linked, np.bincount(number, null, len(forms)), float(null.sum())))
+    return ViewCounts(counts.astype(np.float32), *sides)
+
+
+class Smoothing(NamedTuple):
+    """How counts become ratios: words of the bitext N, discount s, floor."""
+
+    words: float
+    discount: float
+    floor: float
+
+
+def ratios(view: View, counts: ViewCounts, smoothing: Smoothing) -> Floats:
+    """Return r(e, f) of each of the view's pairs, shape (Q,); see the head of this module."""
+    words, discount, floor = smoothing
+    result = counts.pairs + view.prior
+    result *= (words / (counts.source.linked + discount)).astype(np.float32)[view.source]
+    result *= (1 / (counts.target.linked + discount)).astype(np.float32)[view.target]
+    result += np.float32(floor)
+    return result
+
+
+def emissions(views: Sequence[View], counts: Sequence[ViewCounts], smoothing: Smoothing) -> Emissions:
+    """Join the views: geometric mean of the ratios of pairs, arithmetic mean of those of null."""
+    joint = view_product(views, counts, smoothing)
+    nulls = []
+    for side, number in (("source", "source_number"), ("target", "target_number")):
+        total = sum(
+            getattr(c, side).null_ratios(smoothing.words, smoothing.discount)[getattr(view, number)]
+            for view, c in zip(views, counts, strict=True)
+        )
+        nulls.append((total / len(views)).astype(np.float32))
+    return Emissions(joint, *nulls)
+
+
+def view_product(views: Sequence[View], counts: Sequence[ViewCounts], smoothing: Smoothing) -> Floats:
+    """Return the geometric mean over views of the ratios of each word pair (P,), 0 for the padding."""
+    joint = np.ones(1, dtype=np.float32)
+    for view, c in zip(views, counts, strict=True):
+        joint = joint * view.spread(ratios(view, c, smoothing))
+    joint = _root(joint, len(views))
+    joint[0] = 0
+    return joint
+
+
+def _root(values: Floats, n: int) -> Floats:
+    """Return the n-th root; square roots where they do."""
+    while n % 2 == 0:
+        np.sqrt(values, out=values)
+        n //= 2
+    return values if n == 1 else np.power(values, np.float32(1 / n), out=values)
+
+
+class LearnedView(NamedTuple):
+    """What a model knows of one view.
+
+    Attributes
+    ----------
+    letters : int
+    keys : int64 array of shape (Q,)
+        ``source form * number of target forms + target form``, sorted.
+    counts : float32 array of shape (Q,)
+    source, target : FormCounts
+    """
+
+    letters: int
+    keys: Longs
+    counts: Floats
+    source: FormCounts
+    target: FormCounts
+
+
+def learned_view(view: View, counts: ViewCounts) -> LearnedView:
+    """Keep the pairs of a view that have a count."""
+    kept = np.flatnonzero(counts.pairs > 0)
+    keys = view.source[kept].astype(np.int64) * len(view.target_forms) + view.target[kept]
+    return LearnedView(view.letters, keys, counts.pairs[kept], counts.source, counts.target)
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """A learned lexicon: ratios for any words, also for words it has never seen.
+
+    An unknown word falls back on its shortened forms, then on its spelling.
+
+    Attributes
+    ----------
+    source_words, target_words : list of str
+        ``words[0]`` is the padding.
+    source_counts, target_counts : int64 arrays
+        How often each word occurred.
+    views : list of LearnedView
+    smoothing : Smoothing
+    spelling : float
+        Count that two forms of one spelling start with.
+    """
+
+    source_words: list[str]
+    target_words: list[str]
+    source_counts: Longs
+    target_counts: Longs
+    views: list[LearnedView]
+    smoothing: Smoothing
+    spelling: float
+
+    @cached_property
+    def forms(self) -> list[tuple[dict[str, int], dict[str, int]]]:
+        """Number of each source and target form, for each view."""
+        result = []
+        for view in self.views:
+            sides = (shorten(words, view.letters)[1] for words in (self.source_words, self.target_words))
+            source, target = ({form: k for k, form in enumerate(forms)} for forms in sides)
+            result.append((source, target))
+        return result
+
+    def emissions(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> Emissions:
+        """Return the emissions of the words and word pairs of a text."""
+        views, counts = [], []
+        for learned, forms in zip(self.views, self.forms, strict=True):
+            view = make_view(source, target, pairs, learned.letters, spelling=self.spelling, distinct=False)
+            views.append(view)
+            counts.append(_looked_up(view, learned, *forms))
+        return emissions(views, counts, self.smoothing)
+
+
+def _looked_up(
+    view: View, learned: LearnedView, source_forms: dict[str, int], target_forms: dict[str, int]
+) -> ViewCounts:
+    """Return the learned counts of a text's view; 0 for what is unknown."""
+    source = np.array([source_forms.get(form, -1) for form in view.source_forms])
+    target = np.array([target_forms.get(form, -1) for form in view.target_forms])
+    keys = source[view.source] * len(target_forms) + target[view.target]
+    keys[(source[view.source] < 0) | (target[view.target] < 0)] = -1
+    place = np.minimum(np.searchsorted(learned.keys, keys), max(len(learned.keys) - 1, 0))
+    counts = np.zeros(len(keys), dtype=np.float32)
+    if len(learned.keys):
+        known = learned.keys[place] == keys
+        counts[known] = learned.counts[place[known]]
+    sides = (_known_forms(learned.source, source), _known_forms(learned.target, target))
+    return ViewCounts(counts, *sides)
+
+
+def _known_forms(counts: FormCounts, rows: Longs) -> FormCounts:
+    """Return the counts of forms by their row in the model; 0 for row -1."""
+    known = rows >= 0
+    linked, null = (np.where(known, values[rows], 0.0) for values in (counts.linked, counts.null))
+    return FormCounts(linked, null, counts.all_null)

@@ -8,7 +8,9 @@ from typing import Any
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.aligner import Aligner, VectorAligner
 from nmtalign.models.decoding import Extraction, Positions
+from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.scoring import make_scorer
+from nmtalign.models.store import is_model, load_model
 from nmtalign.shipped import shipped
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
@@ -44,10 +46,38 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     folder = shipped(DEFAULT) if path is None else Path(path)
     if not folder.is_dir():
         raise DataError("expected a folder with word vectors of two languages").at(folder)
+    if is_model(folder):
+        return learned_aligner(folder, **settings)
     languages = settings.pop("languages", None)
     reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
     source, target = load_pair(folder, languages=languages, **reading)
     return vector_aligner(source, target, **settings)
+
+
+def learned_aligner(
+    folder: str | Path,
+    *,
+    extract: str | None = None,
+    threshold: float | None = None,
+    symmetrize: str | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
+    **others: Any,
+) -> LearnedAligner:
+    """Open a learned model; settings as of :func:`load`, where they make sense for one.
+
+    Text is cut into words as the bitext was that the model was learned from, unless told otherwise.
+    """
+    if others:
+        names = ", ".join(name.replace("_", "-") for name in others)
+        raise UsageError(f"{names}: only for word vectors, and {folder} is a learned model")
+    model = load_model(folder)
+    chosen = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
+    text = model.text.as_dict() | {name: value for name, value in chosen.items() if value is not None}
+    return LearnedAligner(
+        model._replace(text=TextSettings.from_dict(text)), Extraction(extract, threshold, symmetrize)
+    )
 
 
 def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> VectorAligner:

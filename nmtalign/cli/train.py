@@ -1,0 +1,105 @@
+"""``nmtalign train``: learn an alignment model from a bitext."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nmtalign.cli._model_options import TOKENIZERS, UNICODE_FORMS, two_languages
+from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.alignment.links import AlignedBatch
+    from nmtalign.models.learned import Training
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.argument("target", required=False)
+@click.option("-o", "--output", metavar="DIR", required=True, help="Folder of the model, made if need be.")
+@click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
+@click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
+@click.option(
+    "--preset", type=click.Choice(("fast", "default", "best")), default="default", help="Time for error."
+)
+@click.option("--links", metavar="FILE", help="Also align the bitext itself: Pharaoh links, one line a pair.")
+@click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
+@click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
+@click.option("--langs", metavar="XX,YY", help="Source and target language, for the tokeniser.")
+@click.option(
+    "--tokenizer", type=click.Choice(TOKENIZERS), default="space", help="How lines become words.  [space]"
+)
+@click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case.  [yes]")
+@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form.  [nfc]")
+@click.option("--workers", type=click.IntRange(min=1), help="Threads; the model is the same.  [cores]")
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+def train(source: str | None, target: str | None, pairs: str | None, output: str, **options: Any) -> None:
+    """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
+
+    Example: nmtalign train text.en text.fr -o model --links links.txt
+    """
+    from nmtalign.cli.align import open_bitext
+    from nmtalign.models import training
+    from nmtalign.models.estimation import preset
+    from nmtalign.models.store import save_model
+    from nmtalign.text.tokenization import TextSettings
+
+    _check_folder(output)
+    start = time.perf_counter()
+
+    def report(line: str) -> None:
+        if not options["quiet"]:
+            click.echo(f"nmtalign: {time.perf_counter() - start:7.1f} s  {line}", err=True)
+
+    found = training.train(
+        open_bitext(source, target, pairs, options["bitext_format"]),
+        settings=preset(options["preset"]),
+        text=TextSettings(options["tokenizer"], options["lowercase"], options["unicode"]),
+        languages=two_languages(options["langs"]) if options["langs"] else (None, None),
+        workers=options["workers"],
+        report=report,
+        warn=lambda line: click.echo(f"nmtalign: warning: {line}", err=True),
+    )
+    save_model(found.model, output)
+    report(f"model in {output}")
+    _write_links(found, options)
+    if options["links"]:
+        report(f"links in {options['links']}")
+
+
+def _check_folder(output: str) -> None:
+    """Refuse to write a model into a folder that holds something else."""
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{output} is a file; give a folder for the model")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "meta.json").is_file():
+        raise UsageError(f"{output} holds other files; give a new or an empty folder for the model")
+
+
+def _write_links(found: Training, options: dict[str, Any]) -> None:
+    """Align the bitext that was learned from, if a file for it was named."""
+    from nmtalign.alignment.formats import format_pharaoh_batch, format_scores_batch
+    from nmtalign.models.decoding import Extraction
+
+    def pair_scores(batch: AlignedBatch) -> str:
+        return "".join(f"{score:.6f}\n" for score in batch.scores)
+
+    writers = {"links": format_pharaoh_batch, "scores": format_scores_batch, "pair_scores": pair_scores}
+    paths = {name: options[name] for name in writers if options[name] is not None}
+    if len(set(paths.values())) < len(paths):
+        raise UsageError("two outputs go to the same place; give each its own file")
+    if paths:
+        batch = found.align(Extraction())
+        for name, path in paths.items():
+            _write(path, writers[name](batch))
+
+
+def _write(path: str, text: str) -> None:
+    from nmtalign.batch.output import whole_file
+    from nmtalign.files import open_text
+
+    with whole_file(path) as partial, open_text(partial, "w") as file:
+        file.write(text)

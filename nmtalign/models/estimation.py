@@ -1,0 +1,395 @@
+"""Learn an alignment model from a bitext: expectation-maximisation with both directions in agreement.
+
+First some passes without positions (IBM model 1), then some with jumps (a hidden Markov model), both directions at
+once. A link counts as ``p(s|t) p(t|s)``: only what both directions believe in is learned (Liang et al. 2006).
+
+Axes: B pairs of a bucket, T target words, S source words, P word pairs that meet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import UsageError
+from nmtalign.models.corpus import Bucket, EncodedSide, make_buckets
+from nmtalign.models.hmm import (
+    Jumps,
+    Posterior,
+    count_widths,
+    estimate_jumps,
+    forward_backward,
+    initial_jumps,
+    transitions,
+)
+from nmtalign.models.lexicon import (
+    Emissions,
+    Smoothing,
+    View,
+    ViewCounts,
+    emissions,
+    index_pairs,
+    make_view,
+    view_counts,
+)
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+LEAST = 1e-5  # links less likely than this are not counted; a higher cut costs accuracy
+FLUSH = 1 << 22  # counted links that are held before they are summed
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides what is learned from a bitext.
+
+    Attributes
+    ----------
+    views : tuple of int
+        Letters of each view, as of :func:`nmtalign.models.lexicon.shorten`.
+    lexicon_passes, jump_passes : int
+        Passes over the bitext without and with positions.
+    discount : float
+        Count that is taken off every word, so that rare words do not claim all of their neighbours.
+    floor : float
+        Least likelihood ratio of a word pair in a view.
+    lexicon_null, null : float
+        Probability of the null word in the passes without and with positions.
+    own_jumps : int
+        So many frequent words have a jump distribution of their own.
+    spelling : float
+        Count that two words of one spelling start with.
+    prune : float
+        Counts below this are dropped when all is learned.
+    """
+
+    views: tuple[int, ...] = (0, 3, 4, 6)
+    lexicon_passes: int = 4
+    jump_passes: int = 5
+    discount: float = 4.0
+    floor: float = 5e-4
+    lexicon_null: float = 0.03
+    null: float = 0.06
+    own_jumps: int = 200
+    spelling: float = 1.0
+    prune: float = 1e-3
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return asdict(self) | {"views": list(self.views)}
+
+
+PRESETS = {
+    "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2),
+    "default": Settings(),
+    "best": Settings(),
+}
+
+
+def preset(name: str) -> Settings:
+    """Return the settings of a preset by name."""
+    if name not in PRESETS:
+        raise UsageError(f"expected one of the presets {', '.join(PRESETS)}, found {name!r}")
+    return PRESETS[name]
+
+
+def in_order(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
+    """Map by threads; results come in the order of the items, few of them wait in memory."""
+    if workers <= 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Any] = deque()
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def default_workers() -> int:
+    """Number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Expected(NamedTuple):
+    """What one bucket adds to the counts: agreed links by number of the word pair, unaligned words, jumps."""
+
+    pair: Ints
+    link: Floats
+    source_null: Floats  # (S, B)
+    target_null: Floats  # (T, B)
+    forward_jumps: Doubles | None = None
+    reverse_jumps: Doubles | None = None
+    log_likelihood: float = 0.0
+
+
+class Counts(NamedTuple):
+    """Expected counts of a pass over the bitext."""
+
+    pairs: Doubles  # (P,)
+    source_null: Doubles  # (V + 1,)
+    target_null: Doubles
+    forward_jumps: Doubles | None
+    reverse_jumps: Doubles | None
+    log_likelihood: float
+
+
+class _Sum:
+    """Adds up what buckets expect, in their order, so that the sums do not depend on the workers."""
+
+    def __init__(self, pairs: int, source_words: int, target_words: int) -> None:
+        self.pairs = np.zeros(pairs)
+        self.nulls = np.zeros(source_words), np.zeros(target_words)
+        self.jumps: list[Doubles | None] = [None, None]
+        self.log_likelihood = 0.0
+        self._waiting: list[tuple[Ints, Floats]] = []
+        self._size = 0
+
+    def add(self, bucket: Bucket, expected: Expected) -> None:
+        self._waiting.append((expected.pair, expected.link))
+        self._size += len(expected.pair)
+        if self._size > FLUSH:
+            self._flush()
+        for null, words, value in (
+            (self.nulls[0], bucket.source, expected.source_null),
+            (self.nulls[1], bucket.target, expected.target_null),
+        ):
+            null += np.bincount(words.ravel(), value.ravel(), len(null))
+        for k, jumps in enumerate((expected.forward_jumps, expected.reverse_jumps)):
+            if jumps is not None:
+                own = self.jumps[k]
+                self.jumps[k] = jumps if own is None else own + jumps
+        self.log_likelihood += expected.log_likelihood
+
+    def _flush(self) -> None:
+        if self._waiting:
+            pair, link = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
+            self.pairs += np.bincount(pair, link, len(self.pairs))
+            self._waiting.clear()
+            self._size = 0
+
+    def result(self) -> Counts:
+        self._flush()
+        for counts in (self.pairs, *self.nulls):
+            counts[0] = 0
+        return Counts(self.pairs, *self.nulls, *self.jumps, self.log_likelihood)
+
+
+def expect_uniform(bucket: Bucket, cells: Ints, null: float) -> Expected:
+    """Expect links when nothing is known: every word of the other side is as likely."""
+    s = (1 / np.maximum(bucket.source_lengths, 1)).astype(np.float32)
+    t = (1 / np.maximum(bucket.target_lengths, 1)).astype(np.float32)
+    link = np.broadcast_to((s + t) / 2, cells.shape)
+    nulls = [np.where(words > 0, np.float32(null), np.float32(0)) for words in (bucket.source, bucket.target)]
+    return Expected(cells.ravel(), link.ravel(), *nulls)
+
+
+def expect_without_positions(bucket: Bucket, cells: Ints, words: Emissions, null: float) -> Expected:
+    """Expect links by the lexicon alone (IBM model 1, both directions, their product)."""
+    odds = np.float32(null / (1 - null))
+    weights = words.pairs.take(cells)  # (T, S, B)
+    by_target = weights.sum(axis=1)  # (T, B)
+    by_source = weights.sum(axis=0)  # (S, B)
+    target_null = odds * bucket.source_lengths.astype(np.float32) * words.target_null[bucket.target]
+    source_null = odds * bucket.target_lengths.astype(np.float32) * words.source_null[bucket.source]
+    per_target = 1 / np.maximum(by_target + target_null, np.float32(1e-30))
+    per_source = 1 / np.maximum(by_source + source_null, np.float32(1e-30))
+    weights *= weights
+    weights *= per_target[:, None, :]
+    weights *= per_source
+    kept = weights > LEAST
+    return Expected(cells[kept], weights[kept], 1 - by_source * per_source, 1 - by_target * per_target)
+
+
+class Attention(NamedTuple):
+    """Both directions of a bucket: ``forward`` p(s|t) and ``reverse`` p(t|s), each of shape (T, S, B)."""
+
+    forward: Posterior
+    reverse: Posterior
+
+
+def attend(
+    bucket: Bucket,
+    emission: Floats,
+    words: Emissions,
+    jumps: tuple[Jumps, Jumps],
+    null: float,
+    *,
+    count_jumps: bool = False,
+) -> Attention:
+    """Attend in both directions with memory of where attention looked last.
+
+    `emission` is (T, S, B); the reverse posterior has the axes (S, T, B).
+    """
+    sides = (
+        (emission, bucket.source, bucket.source_lengths, bucket.target, words.target_null),
+        (emission.transpose(1, 0, 2), bucket.target, bucket.target_lengths, bucket.source, words.source_null),
+    )
+    found = []
+    for own_jumps, (weights, states, lengths, observed, ratio) in zip(jumps, sides, strict=True):
+        padded = observed == 0
+        by_null = np.float32(null) * ratio[observed]
+        by_null[padded] = 1
+        transition, stop = transitions(own_jumps, states, lengths, null)
+        found.append(
+            forward_backward(
+                weights, transition, stop, by_null, padded if padded.any() else None, count_jumps=count_jumps
+            )
+        )
+    return Attention(*found)
+
+
+def expect_with_jumps(
+    bucket: Bucket,
+    cells: Ints,
+    words: Emissions,
+    jumps: tuple[Jumps, Jumps],
+    null: float,
+    *,
+    count_jumps: bool,
+) -> Expected:
+    """Expect links by lexicon and jumps (hidden Markov model, both directions, their product)."""
+    forward, reverse = attend(bucket, words.pairs.take(cells), words, jumps, null, count_jumps=count_jumps)
+    link = forward.attention * reverse.attention.transpose(1, 0, 2)
+    kept = link > LEAST
+    widths: list[Doubles | None] = [None, None]
+    if forward.jumps is not None and reverse.jumps is not None:
+        widths = [
+            count_widths(forward.jumps, bucket.source, bucket.source_lengths, jumps[0]),
+            count_widths(reverse.jumps, bucket.target, bucket.target_lengths, jumps[1]),
+        ]
+    real = bucket.pairs >= 0
+    return Expected(
+        cells[kept],
+        link[kept],
+        1 - reverse.attention.sum(axis=1),
+        1 - forward.attention.sum(axis=1),
+        *widths,
+        float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
+    )
+
+
+class Estimate(NamedTuple):
+    """What was learned, over the words and word pairs of the bitext it was learned from."""
+
+    views: list[View]
+    counts: list[ViewCounts]
+    jumps: tuple[Jumps, Jumps]
+
+
+class Estimator:
+    """Expectation-maximisation over an encoded bitext.
+
+    Parameters
+    ----------
+    source, target : EncodedSide
+    settings : Settings
+    workers : int, optional
+        Threads; the result does not depend on it.
+    report : callable, optional
+        Called with one line of text after each stage.
+    """
+
+    def __init__(
+        self,
+        source: EncodedSide,
+        target: EncodedSide,
+        settings: Settings,
+        *,
+        workers: int | None = None,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        self.source, self.target, self.settings = source, target, settings
+        self.workers = default_workers() if workers is None else workers
+        self.report = report or (lambda text: None)
+        self.buckets = make_buckets(source, target)
+        self.index = index_pairs(self.buckets, len(target.words) - 1)
+        self.views = [
+            make_view(source, target, self.index, letters, spelling=settings.spelling)
+            for letters in settings.views
+        ]
+        self.report(
+            f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
+            f" {len(self.index) - 1:,} pairs that meet"
+        )
+
+    def run(self) -> Estimate:
+        """Run all passes and return what was learned."""
+        counts = self._sweep(
+            lambda k: expect_uniform(self.buckets[k], self.index.cells[k], self.settings.lexicon_null)
+        )
+        for number in range(1, self.settings.lexicon_passes):
+            counts = self._lexicon_pass(counts)
+            self.report(f"lexicon pass {number} of {self.settings.lexicon_passes - 1}")
+        jumps = (
+            initial_jumps(len(self.source.words) - 1, self.settings.own_jumps),
+            initial_jumps(len(self.target.words) - 1, self.settings.own_jumps),
+        )
+        for number in range(1, self.settings.jump_passes + 1):
+            counts, jumps = self._jump_pass(counts, jumps)
+            per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
+            self.report(
+                f"jump pass {number} of {self.settings.jump_passes}: log-likelihood {per_word:.4f} a word over chance"
+            )
+        return Estimate(self.views, self._pruned(counts), jumps)
+
+    @property
+    def smoothing(self) -> Smoothing:
+        """How the counts of this bitext become ratios."""
+        return Smoothing(float(max(len(self.target.tokens), 1)), self.settings.discount, self.settings.floor)
+
+    def _view_counts(self, counts: Counts) -> list[ViewCounts]:
+        return [
+            view_counts(view, counts.pairs, counts.source_null, counts.target_null) for view in self.views
+        ]
+
+    def _lexicon_pass(self, counts: Counts) -> Counts:
+        words = emissions(self.views, self._view_counts(counts), self.smoothing._replace(floor=LEAST))
+        null = self.settings.lexicon_null
+        return self._sweep(
+            lambda k: expect_without_positions(self.buckets[k], self.index.cells[k], words, null)
+        )
+
+    def _jump_pass(self, counts: Counts, jumps: tuple[Jumps, Jumps]) -> tuple[Counts, tuple[Jumps, Jumps]]:
+        words = emissions(self.views, self._view_counts(counts), self.smoothing)
+        null = self.settings.null
+        found = self._sweep(
+            lambda k: expect_with_jumps(
+                self.buckets[k], self.index.cells[k], words, jumps, null, count_jumps=True
+            )
+        )
+        if found.forward_jumps is None or found.reverse_jumps is None:
+            return found, jumps
+        return found, (
+            estimate_jumps(found.forward_jumps, jumps[0]),
+            estimate_jumps(found.reverse_jumps, jumps[1]),
+        )
+
+    def _sweep(self, expect: Callable[[int], Expected]) -> Counts:
+        """Sum what `expect` finds in bucket k over all k."""
+        total = _Sum(len(self.index), len(self.source.words), len(self.target.words))
+        results = in_order(expect, range(len(self.buckets)), self.workers)
+        for bucket, expected in zip(self.buckets, results, strict=True):
+            total.add(bucket, expected)
+        return total.result()
+
+    def _pruned(self, counts: Counts) -> list[ViewCounts]:
+        """Return the counts of the views without the very small ones."""
+        found = self._view_counts(counts)
+        for view in found:
+            view.pairs[view.pairs < self.settings.prune] = 0
+        return found

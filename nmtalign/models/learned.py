@@ -1,0 +1,305 @@
+"""The learned aligner: a lexicon, jumps, and what it takes to align text with them.
+
+Axes: B pairs of a bucket, T target words, S source words, P word pairs that meet, L links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.alignment.extraction import extract
+from nmtalign.alignment.links import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.alignment.symmetrization import symmetrize_matrices
+from nmtalign.models.aligner import Words, align_lines
+from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
+from nmtalign.models.decoding import Extraction
+from nmtalign.models.estimation import Estimator, Settings, attend, default_workers, in_order
+from nmtalign.models.hmm import Jumps
+from nmtalign.models.lexicon import Emissions, Lexicon, emissions, index_pairs, learned_view
+from nmtalign.models.segments import Segments, cut_long_pairs
+from nmtalign.text.tokenization import TextSettings
+
+Floats = NDArray[np.float32]
+Longs = NDArray[np.int64]
+
+THRESHOLD = 0.7  # of the joint probability; flat between 0.6 and 0.8 on all development sets
+
+
+def joint_probability(forward: Floats, reverse: Floats) -> Floats:
+    """Return the probability of links from both directions: the mean of their two logits.
+
+    Parameters
+    ----------
+    forward, reverse : arrays of one shape
+        p(s|t) and p(t|s).
+
+    Returns
+    -------
+    array
+        ``g / (g + h)`` with ``g = sqrt(forward reverse)`` and ``h = sqrt((1 - forward) (1 - reverse))``.
+
+    Examples
+    --------
+    >>> float(joint_probability(np.float32(0.5), np.float32(0.5)))
+    0.5
+    """
+    g = np.sqrt(forward * reverse)
+    h = np.sqrt(np.maximum(1 - forward, 0) * np.maximum(1 - reverse, 0))
+    return np.asarray(g / np.maximum(g + h, np.float32(1e-30)))
+
+
+class Model(NamedTuple):
+    """What is learned from a bitext.
+
+    Attributes
+    ----------
+    lexicon : Lexicon
+    jumps : (Jumps, Jumps)
+        Over source positions and over target positions.
+    settings : Settings
+    text : TextSettings
+        How lines become words.
+    languages : (str or None, str or None)
+    corpus : dict
+        What it was learned from: number of pairs and words, hash.
+    """
+
+    lexicon: Lexicon
+    jumps: tuple[Jumps, Jumps]
+    settings: Settings
+    text: TextSettings
+    languages: tuple[str | None, str | None]
+    corpus: dict[str, Any]
+
+
+class Found(NamedTuple):
+    """Links of some pairs: pair, source and target position, probability, each (L,), and one number a pair."""
+
+    pair: Longs
+    source: Longs
+    target: Longs
+    probability: Floats
+    pairs: Longs
+    scores: NDArray[np.float64]
+
+
+def find_links(
+    bucket: Bucket, emission: Floats, words: Emissions, model: Model, extraction: Extraction
+) -> Found:
+    """Attend in a bucket and choose links; the score of a pair is its log-likelihood over chance a word."""
+    forward, reverse = attend(bucket, emission, words, model.jumps, model.settings.null)
+    weights = forward.attention, reverse.attention.transpose(1, 0, 2)
+    joint = joint_probability(*weights)  # (T, S, B)
+    if extraction.method in (None, "posterior") and extraction.symmetrize is None:
+        chosen = joint > np.float32(THRESHOLD if extraction.threshold is None else extraction.threshold)
+    else:
+        chosen = _by_name(bucket, weights, joint, extraction)
+    t, s, b = np.nonzero(chosen)
+    real = np.flatnonzero(bucket.pairs >= 0)
+    score = (forward.log_likelihood + reverse.log_likelihood)[real]
+    score /= (bucket.source_lengths + bucket.target_lengths)[real]
+    return Found(bucket.pairs[b], s, t, joint[t, s, b], bucket.pairs[real], score)
+
+
+def _by_name(
+    bucket: Bucket, weights: tuple[Floats, Floats], joint: Floats, extraction: Extraction
+) -> NDArray[np.bool_]:
+    """Choose links by one of the extractions made for matrices without padding."""
+    chosen = np.zeros(joint.shape, dtype=bool)
+    lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
+    for S, T in np.unique(lengths[:, bucket.pairs >= 0], axis=1).T:
+        columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
+        both = [np.moveaxis(w[:T, :S, columns], -1, 0) for w in (*weights, joint)]  # (B, T, S)
+        chosen[:T, :S, columns] = np.moveaxis(_extracted(*both, extraction), 0, -1)
+    return chosen
+
+
+def _extracted(forward: Floats, reverse: Floats, joint: Floats, extraction: Extraction) -> NDArray[np.bool_]:
+    """Choose links in a stack (B, T, S) by name."""
+    if extraction.symmetrize is not None:
+        return symmetrize_matrices(
+            extract(forward, "argmax"), extract(reverse, "argmax-reverse"), extraction.symmetrize
+        )
+    method = extraction.method or "posterior"
+    weights = {"argmax": forward, "argmax-reverse": reverse}.get(method, joint)
+    if method in ("threshold", "transport") and extraction.threshold is not None:
+        return extract(weights, method, threshold=extraction.threshold)
+    chosen = extract(weights, method)
+    return chosen if extraction.threshold is None else chosen & (joint >= extraction.threshold)
+
+
+def collect(found: Sequence[Found], segments: Segments) -> AlignedBatch:
+    """Put the links of all buckets into the order of the pairs."""
+    columns = [np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*found, strict=True)]
+    if not columns:
+        columns = [np.zeros(0, np.int64) for _ in Found._fields]
+    piece, source, target, probability = (column for column in columns[:4])
+    kept, pair, source, target = segments.restore(piece.astype(np.int64), source, target)
+    order = np.lexsort((target, source, pair))
+    counts = np.bincount(pair, minlength=segments.pairs)
+    return AlignedBatch(
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
+        source=source[order].astype(np.int32),
+        target=target[order].astype(np.int32),
+        probability=probability[kept][order].astype(np.float32),
+        scores=segments.mean(columns[4].astype(np.int64), columns[5].astype(np.float64)),
+    )
+
+
+def align_encoded(
+    model: Model,
+    segments: Segments,
+    buckets: Sequence[Bucket],
+    cells: Sequence[NDArray[np.int32]],
+    words: Emissions,
+    extraction: Extraction,
+    workers: int,
+) -> AlignedBatch:
+    """Align a text whose word pairs are numbered."""
+
+    def one(k: int) -> Found:
+        return find_links(buckets[k], words.pairs.take(cells[k]), words, model, extraction)
+
+    return collect(list(in_order(one, range(len(buckets)), workers)), segments)
+
+
+@dataclass(frozen=True)
+class LearnedAligner:
+    """An aligner learned from a bitext: location-aware attention over a lexicon.
+
+    Parameters
+    ----------
+    model : Model
+    extraction : Extraction, optional
+        How links are chosen; by posterior if left out.
+    workers : int, optional
+        Threads.
+    """
+
+    model: Model
+    extraction: Extraction = field(default_factory=Extraction)
+    workers: int | None = None
+
+    @property
+    def text(self) -> TextSettings:
+        """How lines become words."""
+        return self.model.text
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Source and target language, where known."""
+        return self.model.languages
+
+    @property
+    def settings(self) -> str:
+        """The settings that make the links, in one line."""
+        learned = self.model.settings
+        views = ",".join(map(str, learned.views))
+        chosen = str(self.extraction) if self.extraction.method else f"extract=posterior({THRESHOLD:g})"
+        pairs = self.model.corpus.get("pairs", 0)
+        return f"learned views={views} passes={learned.lexicon_passes}+{learned.jump_passes} pairs={pairs} {chosen} text={self.text}"
+
+    def align(self, source: str, target: str) -> AlignedPair:
+        """Align two lines of text; the matrix shows the words as they stand in the lines."""
+        return align_lines(self, source, target)
+
+    def align_batch(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
+        """Align many pairs of words that are already normalised; the same links as one by one."""
+        segments, buckets, cells, words = self._prepared(pairs)
+        workers = default_workers() if self.workers is None else self.workers
+        return align_encoded(self.model, segments, buckets, cells, words, self.extraction, workers)
+
+    def inspect(self, source_words: Words, target_words: Words) -> AlignedPair:
+        """Align two sentences of words that are already normalised, with all weights to look at.
+
+        Returns
+        -------
+        AlignedPair
+            Rows of `forward` and columns of `reverse` sum to 1 minus the probability of null; `matrix` is
+            :func:`joint_probability` of both.
+        """
+        S, T = len(source_words), len(target_words)
+        forward, reverse = np.zeros((T, S), np.float32), np.zeros((T, S), np.float32)
+        segments, buckets, cells, words = self._prepared([(source_words, target_words)])
+        for bucket, index in zip(buckets, cells, strict=True):
+            both = attend(bucket, words.pairs.take(index), words, self.model.jumps, self.model.settings.null)
+            segments.paste(bucket, both.forward.attention, forward)
+            segments.paste(bucket, both.reverse.attention.transpose(1, 0, 2), reverse)
+        batch = self.align_batch([(source_words, target_words)])
+        links = batch.links(0)
+        return AlignedPair(
+            Alignment(frozenset(links), S, T),
+            AlignmentMatrix(joint_probability(forward, reverse), tuple(source_words), tuple(target_words)),
+            forward=forward,
+            reverse=reverse,
+            probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
+            score=float(batch.scores[0]),
+            settings=self.settings,
+        )
+
+    def _prepared(
+        self, pairs: Sequence[tuple[Words, Words]]
+    ) -> tuple[Segments, list[Bucket], list[NDArray[np.int32]], Emissions]:
+        sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
+        source, target, segments = cut_long_pairs(*sides)
+        buckets = make_buckets(source, target)
+        index = index_pairs(buckets, len(target.words) - 1)
+        return segments, buckets, index.cells, self.model.lexicon.emissions(source, target, index)
+
+
+class Training(NamedTuple):
+    """A learned model, and a way to align the bitext it was learned from without preparing it again."""
+
+    model: Model
+    align: Callable[[Extraction], AlignedBatch]
+
+
+def learn(
+    source: EncodedSide,
+    target: EncodedSide,
+    settings: Settings,
+    *,
+    text: TextSettings,
+    languages: tuple[str | None, str | None] = (None, None),
+    corpus: dict[str, Any] | None = None,
+    workers: int | None = None,
+    report: Callable[[str], None] | None = None,
+) -> Training:
+    """Learn a model from an encoded bitext.
+
+    Parameters
+    ----------
+    source, target : EncodedSide
+    settings : Settings
+    text, languages, corpus
+        Kept in the model.
+    workers : int, optional
+        Threads; the model does not depend on it.
+    report : callable, optional
+        Called with one line of text after each stage.
+    """
+    source, target, segments = cut_long_pairs(source, target)
+    estimator = Estimator(source, target, settings, workers=workers, report=report)
+    estimate = estimator.run()
+    lexicon = Lexicon(
+        source.words,
+        target.words,
+        source.counts,
+        target.counts,
+        [learned_view(view, counts) for view, counts in zip(estimate.views, estimate.counts, strict=True)],
+        estimator.smoothing,
+        settings.spelling,
+    )
+    model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {})
+
+    def align(extraction: Extraction) -> AlignedBatch:
+        words = emissions(estimate.views, estimate.counts, estimator.smoothing)
+        cells = estimator.index.cells
+        return align_encoded(model, segments, estimator.buckets, cells, words, extraction, estimator.workers)
+
+    return Training(model, align)

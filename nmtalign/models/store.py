@@ -1,0 +1,175 @@
+"""A learned model on disk: a folder of text, JSON and plain NumPy arrays; no pickle.
+
+    meta.json                    format, settings, tokeniser, what it was learned from, size of every array
+    source.txt, target.txt       one word a line, the most frequent first
+    arrays.npz                   word counts, counts of forms, jumps
+    view-K.keys.npy, .counts.npy word pairs of view K, memory-mapped
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError
+from nmtalign.models.estimation import Settings
+from nmtalign.models.hmm import Jumps
+from nmtalign.models.learned import Model
+from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
+from nmtalign.text.tokenization import TextSettings
+
+FORMAT = "nmtalign model"
+VERSION = 1
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def is_model(folder: str | Path) -> bool:
+    """Tell whether a folder holds a learned model, of whatever version."""
+    return (Path(folder) / "meta.json").is_file() and (Path(folder) / "arrays.npz").is_file()
+
+
+def save_model(model: Model, folder: str | Path) -> None:
+    """Write a model into a folder, which is made if need be."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    lexicon = model.lexicon
+    for side, words in (("source", lexicon.source_words), ("target", lexicon.target_words)):
+        (folder / f"{side}.txt").write_text("".join(w + "\n" for w in words[1:]), encoding="utf-8", newline="\n")
+    arrays: Arrays = {"source_counts": lexicon.source_counts, "target_counts": lexicon.target_counts}
+    for side, jumps in zip(("source", "target"), model.jumps, strict=True):
+        arrays[f"{side}_jumps"], arrays[f"{side}_classes"] = jumps.tables, jumps.classes
+    for k, view in enumerate(lexicon.views):
+        for side in ("source", "target"):
+            counts: FormCounts = getattr(view, side)
+            arrays[f"{k}_{side}_linked"] = counts.linked.astype(np.float32)
+            arrays[f"{k}_{side}_null"] = counts.null.astype(np.float32)
+        np.save(folder / f"view-{k}.keys.npy", view.keys, allow_pickle=False)
+        np.save(folder / f"view-{k}.counts.npy", view.counts, allow_pickle=False)
+    np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
+    meta = json.dumps(_meta(model), ensure_ascii=False, indent=1) + "\n"
+    (folder / "meta.json").write_text(meta, encoding="utf-8", newline="\n")
+
+
+def _meta(model: Model) -> dict[str, Any]:
+    """Return what meta.json says."""
+    lexicon = model.lexicon
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": model.settings.as_dict(),
+        "text": model.text.as_dict(),
+        "languages": list(model.languages),
+        "corpus": model.corpus,
+        "source_words": len(lexicon.source_words) - 1,
+        "target_words": len(lexicon.target_words) - 1,
+        "smoothing": lexicon.smoothing._asdict(),
+        "views": [
+            {
+                "letters": view.letters,
+                "pairs": len(view.keys),
+                "source_null": view.source.all_null,
+                "target_null": view.target.all_null,
+            }
+            for view in lexicon.views
+        ],
+    }
+
+
+def load_model(folder: str | Path) -> Model:
+    """Open a model folder; the word pairs are memory-mapped.
+
+    Raises
+    ------
+    DataError
+        If the folder is not a model, is of a newer format, or a part is missing or cut short.
+    """
+    folder = Path(folder)
+    meta = _read_meta(folder)
+    try:
+        return _open(folder, meta)
+    except (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, DataError):
+            raise
+        what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"this model folder is damaged or incomplete: {what}; learn it again").at(folder) from error
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    path = folder / "meta.json"
+    try:
+        meta = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError("expected a model folder with a meta.json; there is none").at(folder) from error
+    except ValueError as error:
+        raise DataError(f"this is not JSON ({error}); the model folder is damaged").at(path) from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise DataError(f"expected a folder of the format {FORMAT!r}; this is something else").at(path)
+    if not isinstance(meta.get("version"), int) or meta["version"] > VERSION:
+        found = meta.get("version")
+        raise DataError(f"format version {found} is newer than this program reads ({VERSION}); update it").at(path)
+    return meta
+
+
+def _open(folder: Path, meta: dict[str, Any]) -> Model:
+    with np.load(folder / "arrays.npz", allow_pickle=False) as file:
+        arrays = dict(file)
+    sides = [_read_words(folder / f"{side}.txt", meta[f"{side}_words"]) for side in ("source", "target")]
+    lexicon = Lexicon(
+        *sides,
+        arrays["source_counts"],
+        arrays["target_counts"],
+        [_read_view(folder, k, view, arrays) for k, view in enumerate(meta["views"])],
+        Smoothing(**meta["smoothing"]),
+        meta["settings"]["spelling"],
+    )
+    _check_sizes(folder, lexicon, arrays)
+    settings = Settings(**(meta["settings"] | {"views": tuple(meta["settings"]["views"])}))
+    jumps = [Jumps(arrays[f"{side}_jumps"], arrays[f"{side}_classes"]) for side in ("source", "target")]
+    languages = meta["languages"][0], meta["languages"][1]
+    return Model(lexicon, (jumps[0], jumps[1]), settings, TextSettings.from_dict(meta["text"]), languages, meta["corpus"])
+
+
+def _read_words(path: Path, count: int) -> list[str]:
+    words = _lines(path)
+    if len(words) != count:
+        raise DataError(f"expected {count} words, found {len(words)}").at(path)
+    return ["", *words]
+
+
+def _lines(path: Path) -> list[str]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        return file.read().split("\n")[:-1]
+
+
+def _read_view(folder: Path, k: int, meta: dict[str, Any], arrays: Arrays) -> LearnedView:
+    keys, counts = (
+        np.load(folder / f"view-{k}.{name}.npy", mmap_mode="r", allow_pickle=False) for name in ("keys", "counts")
+    )
+    if not len(keys) == len(counts) == meta["pairs"]:
+        found = f"{len(keys)} keys and {len(counts)} counts"
+        raise DataError(f"expected {meta['pairs']} word pairs, found {found}").at(folder / f"view-{k}.keys.npy")
+    source, target = (
+        FormCounts(
+            arrays[f"{k}_{side}_linked"].astype(np.float64),
+            arrays[f"{k}_{side}_null"].astype(np.float64),
+            meta[f"{side}_null"],
+        )
+        for side in ("source", "target")
+    )
+    return LearnedView(meta["letters"], keys, counts, source, target)
+
+
+def _check_sizes(folder: Path, lexicon: Lexicon, arrays: Arrays) -> None:
+    """Refuse arrays that do not fit the vocabularies."""
+    for side, words in (("source", lexicon.source_words), ("target", lexicon.target_words)):
+        for name in (f"{side}_counts", f"{side}_classes"):
+            if len(arrays[name]) != len(words):
+                raise DataError(
+                    f"expected {len(words)} entries of {name}, found {len(arrays[name])}; the folder is damaged"
+                ).at(folder / "arrays.npz")

@@ -1,0 +1,149 @@
+"""From a bitext on disk to a learned model: reading, checks, learning."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from nmtalign.errors import DataError
+from nmtalign.models.corpus import EncodedSide, SideEncoder
+from nmtalign.models.estimation import PRESETS, Settings
+from nmtalign.models.learned import Training, learn
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.tokenization import TextSettings
+
+FEWEST = 50  # pairs from which on statistics of lengths mean something
+
+
+def train(
+    pairs: Iterable[SentencePair | tuple[str, str]],
+    *,
+    settings: Settings | None = None,
+    text: TextSettings | None = None,
+    languages: tuple[str | None, str | None] = (None, None),
+    workers: int | None = None,
+    report: Callable[[str], None] | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> Training:
+    """Learn an alignment model from sentence pairs.
+
+    Parameters
+    ----------
+    pairs : iterable of (source line, target line)
+        Read once.
+    settings : Settings, optional
+        A preset of :data:`nmtalign.models.estimation.PRESETS` or your own.
+    text : TextSettings, optional
+        How lines become words.
+    languages : (str or None, str or None), optional
+        For tokenisers.
+    workers : int, optional
+        Threads; the model does not depend on it.
+    report, warn : callable, optional
+        Called with a line of text: progress, and what looks wrong with the bitext.
+
+    Returns
+    -------
+    Training
+        ``.model`` is what was learned; ``.align(extraction)`` aligns the bitext itself.
+
+    Raises
+    ------
+    DataError
+        If no pair has words on both sides.
+
+    Examples
+    --------
+    >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
+    >>> model = train(bitext).model
+    >>> from nmtalign.models.learned import LearnedAligner
+    >>> list(LearnedAligner(model).align("the car", "la auto").alignment)
+    [Link(source=0, target=0), Link(source=1, target=1)]
+    """
+    text = text or TextSettings()
+    source, target, digest = _encoded(pairs, text, languages)
+    if not ((source.lengths > 0) & (target.lengths > 0)).any():
+        raise DataError("expected sentence pairs to learn from, found none with words on both sides")
+    for warning in suspicions(source, target):
+        (warn or (lambda line: None))(warning)
+    corpus: dict[str, Any] = {
+        "pairs": len(source.lengths),
+        "source_tokens": len(source.tokens),
+        "target_tokens": len(target.tokens),
+        "sha256": digest,
+    }
+    return learn(
+        source,
+        target,
+        settings or PRESETS["default"],
+        text=text,
+        languages=languages,
+        corpus=corpus,
+        workers=workers,
+        report=report,
+    )
+
+
+def _encoded(
+    pairs: Iterable[SentencePair | tuple[str, str]],
+    text: TextSettings,
+    languages: tuple[str | None, str | None],
+) -> tuple[EncodedSide, EncodedSide, str]:
+    """Tokenise and number a bitext as it streams by; also return its SHA-256."""
+    encoders = SideEncoder(), SideEncoder()
+    digest = hashlib.sha256()
+    for source, target in pairs:
+        encoders[0].add(text.words(source, language=languages[0]))
+        encoders[1].add(text.words(target, language=languages[1]))
+        digest.update(f"{source}\t{target}\n".encode("utf-8", "surrogatepass"))
+    return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()
+
+
+def suspicions(source: EncodedSide, target: EncodedSide) -> list[str]:
+    """Return a line of warning for each thing that looks wrong with a bitext."""
+    s, t = source.lengths, target.lengths
+    n = len(s)
+    found = []
+    empty = int(((s == 0) | (t == 0)).sum())
+    if empty > n / 2:
+        found.append(f"{empty:,} of {n:,} pairs have an empty side; is this the right pair of files?")
+    if n >= FEWEST and not empty > n / 2:
+        same = _same_sentences(source, target)
+        if same > n / 2:
+            found.append(f"{same:,} of {n:,} pairs have the same words on both sides; is one file given twice?")
+        found.extend(_of_lengths(s.astype(float), t.astype(float)))
+    return found
+
+
+def _same_sentences(source: EncodedSide, target: EncodedSide) -> int:
+    """Count the pairs whose two sides are the same words."""
+    place = {word: k for k, word in enumerate(target.words)}
+    as_target = np.array([place.get(word, -1) for word in source.words])[source.tokens]
+    equal = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
+    return sum(
+        np.array_equal(
+            as_target[source.offsets[k] : source.offsets[k + 1]],
+            target.tokens[target.offsets[k] : target.offsets[k + 1]],
+        )
+        for k in equal.tolist()
+    )
+
+
+def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
+    """Return Pearson's correlation, 1 where a side does not vary."""
+    return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else 1.0
+
+
+def _of_lengths(s: np.ndarray[Any, Any], t: np.ndarray[Any, Any]) -> list[str]:
+    """Warn where the lengths of the two sides do not go together, or do so only after a shift."""
+    here = _correlation(s, t)
+    if here > 0.3:
+        return []
+    by_shift = {k: _correlation(s[max(0, -k) : len(s) - max(0, k)], t[max(0, k) : len(t) + min(0, k)]) for k in (-2, -1, 1, 2)}
+    best = max(by_shift, key=lambda k: by_shift[k])
+    if by_shift[best] > max(0.5, here + 0.2):
+        return [f"the lengths of the sides go together better when the target is moved by {best} lines; is it shifted?"]
+    return [f"the lengths of the two sides are hardly correlated ({here:.2f}); are the lines translations of each other?"]
