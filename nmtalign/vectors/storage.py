@@ -18,10 +18,12 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.binary_files import (
     FASTTEXT_MAGIC,
     read_fasttext_binary,
@@ -187,7 +189,11 @@ def _word2int_files(path: Path) -> tuple[Path, Path]:
 
 
 def load_pair(
-    folder: str | Path, *, languages: tuple[str, str] | None = None, unsafe_pickle: bool = False
+    folder: str | Path,
+    *,
+    languages: tuple[str, str] | None = None,
+    limit: int | None = None,
+    unsafe_pickle: bool = False,
 ) -> tuple[Embeddings, Embeddings]:
     """Load source and target vectors that lie side by side in one folder.
 
@@ -198,24 +204,35 @@ def load_pair(
         ``XX`` of the own format.
     languages : (str, str), optional
         Source and target; by default as ``pair.json`` says, else the only two there are, alphabetically.
+    limit, unsafe_pickle
+        As in :func:`load_embeddings`.
 
     Returns
     -------
     (source, target) : Embeddings
-        Vectors of the same dimension.
+        Vectors of the same dimension, with the settings of ``pair.json`` where there is one.
+
+    Raises
+    ------
+    DataError
+        If a language is not there, or the two have different dimensions.
     """
     folder = Path(folder)
-    places = _languages(folder)
-    source, target = languages or _default_pair(folder, sorted(places))
-    for language in (source, target):
-        if language not in places:
-            raise DataError(f"no vectors for language {language!r}; found {sorted(places)}").at(folder)
-    first = load_embeddings(places[source], unsafe_pickle=unsafe_pickle)
-    second = load_embeddings(places[target], unsafe_pickle=unsafe_pickle)
-    if first.dimension != second.dimension:
-        found = f"{source} has {first.dimension} dimensions, {target} {second.dimension}"
+    places, noted = languages_of(folder), _read_pair_note(folder)
+    if places is None:
+        raise DataError("expected word2int_XX.pkl files or folders of vectors, found none").at(folder)
+    names = languages or _default_pair(folder, noted, sorted(places))
+    for name in names:
+        if name not in places:
+            raise DataError(f"no vectors for language {name!r}; found {sorted(places)}").at(folder)
+    source, target = (
+        _with_settings(load_embeddings(places[name], limit=limit, unsafe_pickle=unsafe_pickle), noted)
+        for name in names
+    )
+    if source.dimension != target.dimension:
+        found = f"{names[0]} has {source.dimension} dimensions, {names[1]} {target.dimension}"
         raise DataError(f"{found}; they share no space").at(folder)
-    return first, second
+    return source, target
 
 
 def save_pair(
@@ -226,29 +243,62 @@ def save_pair(
     languages: tuple[str, str],
     format: str = "folder",
 ) -> None:
-    """Save source and target vectors side by side, so that :func:`load_pair` finds them again."""
+    """Save source and target vectors side by side.
+
+    ``folder`` and ``word2int`` are found again by :func:`load_pair`, with the order of the languages and the
+    settings in ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for language, embeddings in zip(languages, (source, target), strict=True):
-        name = language if format == "folder" else f"word2int_{language}.pkl"
-        save_embeddings(embeddings, folder / name, format=format)
-    text = json.dumps({"languages": list(languages), "settings": dict(source.settings)}, indent=2)
+        save_embeddings(embeddings, folder / _FILE_NAMES[format].format(language), format=format)
+    note = {"languages": list(languages), "settings": dict(source.settings)}
+    text = json.dumps(note, indent=2, ensure_ascii=False)
     (folder / "pair.json").write_text(text + "\n", encoding="utf-8")
 
 
-def _languages(folder: Path) -> dict[str, Path]:
-    """Return where each language of a folder lies."""
-    if not folder.is_dir():
-        raise DataError("no such folder of vectors").at(folder)
+def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:
+    """Return the vectors with a note of how lines became words, so that others can do the same."""
+    return replace(embeddings, settings={**embeddings.settings, "text": text.as_dict()})
+
+
+_FILE_NAMES = {
+    "folder": "{}",
+    "word2int": "word2int_{}.pkl",
+    "word2vec": "vectors_{}.vec",
+    "glove": "vectors_{}.txt",
+    "word2vec-binary": "vectors_{}.bin",
+}
+
+
+def languages_of(folder: str | Path) -> dict[str, Path] | None:
+    """Return where each language of a folder of several languages lies; None for anything else."""
+    folder = Path(folder)
     places = {path.stem.removeprefix("word2int_"): path for path in folder.glob("word2int_*.pkl")}
     places |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
-    return places
+    return dict(sorted(places.items())) or None
 
 
-def _default_pair(folder: Path, found: list[str]) -> tuple[str, str]:
-    if (folder / "pair.json").exists():
-        languages = json.loads((folder / "pair.json").read_text(encoding="utf-8"))["languages"]
-        return languages[0], languages[1]
-    if len(found) != 2:
+def _read_pair_note(folder: Path) -> dict[str, Any]:
+    path = folder / "pair.json"
+    if not path.exists():
+        return {}
+    try:
+        note = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"not readable as JSON ({error})").at(path) from error
+    if not isinstance(note, dict) or not isinstance(note.get("settings", {}), dict):
+        raise DataError("expected an object with languages and settings").at(path)
+    return note
+
+
+def _with_settings(embeddings: Embeddings, noted: dict[str, Any]) -> Embeddings:
+    settings = embeddings.settings or noted.get("settings", {})
+    return replace(embeddings, settings=settings)
+
+
+def _default_pair(folder: Path, noted: dict[str, Any], found: list[str]) -> tuple[str, str]:
+    languages = noted.get("languages", found)
+    if len(languages) != 2:
         raise UsageError(f"{folder}: expected vectors of two languages, found {found}; name them (--langs)")
-    return found[0], found[1]
+    return languages[0], languages[1]

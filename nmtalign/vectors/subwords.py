@@ -43,6 +43,9 @@ class CharacterNgrams:
         if self.shortest < 0 or self.longest < self.shortest:
             raise DataError(f"sub-words of {self.shortest} to {self.longest} characters make no sense")
 
+    def __str__(self) -> str:
+        return f"{len(self.matrix):,} vectors of {self.shortest} to {self.longest} characters"
+
     def buckets(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the buckets of all n-grams of the words, and where each word's begin, shape (N + 1,)."""
         owners, hashes = ngram_hashes(words, self.shortest, self.longest)

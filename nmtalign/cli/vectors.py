@@ -1,0 +1,219 @@
+"""``nmtalign vectors``: look at, convert and learn word vectors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nmtalign.cli._messages import warnings_to_stderr
+from nmtalign.cli._model_options import TOKENIZERS, UNICODE_FORMS, two_languages
+from nmtalign.cli._progress import Progress
+
+if TYPE_CHECKING:
+    from nmtalign.text.bitext import SentencePair
+    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.vectors.embeddings import Coverage, Embeddings
+
+READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
+WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
+BYTES = ("strict", "ignore", "replace", "backslashreplace")
+METHODS = ("cooccurrence",)
+
+_READING = (
+    click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format.  [auto]"),
+    click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors."),
+    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the words."),
+    click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
+    click.option("--unsafe-pickle", is_flag=True, help="Let pickles run code. Only for files you made."),
+)
+_TEXT = (
+    click.option("--tokenizer", type=click.Choice(TOKENIZERS), default="space", show_default=True),
+    click.option("--lowercase/--no-lowercase", default=True, help="Words in lower case.  [yes]"),
+    click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", show_default=True),
+)
+
+
+def _reading_options(command: Any) -> Any:
+    for option in reversed(_READING):
+        command = option(command)
+    return command
+
+
+def _text_options(command: Any) -> Any:
+    for option in reversed(_TEXT):
+        command = option(command)
+    return command
+
+
+@click.group()
+def vectors() -> None:
+    """Look at, convert and learn word vectors.
+
+    Example: nmtalign vectors info word2int_en.pkl
+    """
+
+
+@vectors.command()
+@click.argument("path")
+@_reading_options
+@click.option("--text", metavar="FILE", help="Also count which words of this text have a vector.")
+@_text_options
+def info(path: str, text: str | None, tokenizer: str, lowercase: bool, unicode: str, **reading: Any) -> None:
+    """Show what is in PATH: a file or folder of word vectors, or a folder with those of two languages.
+
+    Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
+    """
+    from nmtalign.text.tokenization import TextSettings
+
+    with warnings_to_stderr():
+        for name, embeddings in _opened(path, **reading):
+            click.echo("\n".join(_described(name, embeddings)))
+            if text is not None:
+                settings = TextSettings(tokenizer, lowercase, unicode)
+                click.echo(f"  of {text}: {_text_coverage(embeddings, text, settings)}")
+
+
+def _opened(path: str, **reading: Any) -> Iterator[tuple[str, Embeddings]]:
+    """Give the vectors at a path with a title for each."""
+    from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
+
+    places = languages_of(path)
+    for place in [Path(path)] if places is None else places.values():
+        format_ = detect_format(place) if reading["format"] == "auto" else reading["format"]
+        yield f"{place}: {format_}", load_embeddings(place, **reading | {"format": format_})
+
+
+def _described(name: str, embeddings: Embeddings) -> list[str]:
+    """Return the lines that `info` prints."""
+    import numpy as np
+
+    lengths = np.linalg.norm(np.asarray(embeddings.matrix, dtype=np.float32), axis=1)  # (V,)
+    lines = [
+        name,
+        f"  {len(embeddings):,} words, {embeddings.dimension} dimensions, {embeddings.matrix.dtype}",
+        f"  first words: {' '.join(embeddings.vocabulary.words[:10])}",
+    ]
+    if len(lengths):
+        range_ = f"{lengths.min():.3g} to {lengths.max():.3g}, mean {lengths.mean():.3g}"
+        lines.append(f"  lengths of the vectors: {range_}; {int((lengths == 0).sum()):,} are zero")
+    if embeddings.subwords is not None:
+        lines.append(f"  sub-words: {embeddings.subwords}")
+    if embeddings.settings:
+        lines.append(f"  made with: {json.dumps(dict(embeddings.settings), ensure_ascii=False)}")
+    return lines
+
+
+def _text_coverage(embeddings: Embeddings, path: str, settings: TextSettings) -> Coverage:
+    from nmtalign.files import read_lines
+    from nmtalign.vectors.embeddings import Coverage
+
+    return sum((embeddings.coverage(settings.words(line)) for line in read_lines(path)), Coverage())
+
+
+@vectors.command()
+@click.argument("path")
+@click.argument("output")
+@click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
+@_reading_options
+def convert(path: str, output: str, to: str, **reading: Any) -> None:
+    """Write the vectors at PATH in another format.
+
+    `folder` is our own: it opens in milliseconds and keeps sub-words. For `word2int` OUTPUT is
+    word2int_XX.pkl, and embeddings_XX.npz is written beside it. gensim reads `word2vec-binary` with
+    KeyedVectors.load_word2vec_format.
+
+    Example: nmtalign vectors convert cc.fr.300.bin french --to folder
+    """
+    from nmtalign.vectors.storage import load_embeddings, save_embeddings
+
+    with warnings_to_stderr():
+        embeddings = load_embeddings(path, **reading)
+        save_embeddings(embeddings, output, format=to)
+        if embeddings.subwords is not None and to != "folder":
+            click.echo(f"nmtalign: warning: {to} cannot hold the sub-words; they are left out", err=True)
+    click.echo(
+        f"nmtalign: {len(embeddings):,} words, {embeddings.dimension} dimensions -> {output}", err=True
+    )
+
+
+@vectors.command()
+@click.argument("source", required=False)
+@click.argument("target", required=False)
+@click.option(
+    "-o", "--output", metavar="DIR", required=True, help="Folder for the vectors of both languages."
+)
+@click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
+@click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
+@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True)
+@click.option("--dimension", type=click.IntRange(min=1), default=300, show_default=True)
+@click.option(
+    "--min-count", type=click.IntRange(min=1), default=2, show_default=True, help="Least occurrences."
+)
+@click.option("--langs", metavar="XX,YY", help="Names of the languages.  [the endings of the two files]")
+@click.option(
+    "--to", type=click.Choice(WRITABLE), default="folder", show_default=True, help="Format to write."
+)
+@click.option("--seed", type=int, default=1, show_default=True)
+@_text_options
+def learn(
+    source: str | None,
+    target: str | None,
+    output: str,
+    pairs: str | None,
+    bitext_format: str,
+    method: str,
+    dimension: int,
+    min_count: int,
+    langs: str | None,
+    to: str,
+    seed: int,
+    tokenizer: str,
+    lowercase: bool,
+    unicode: str,
+) -> None:
+    """Learn word vectors of two languages in one space from a bitext.
+
+    `align --vectors DIR` uses them. cooccurrence: words by sentence pairs, scaled by word and pair size,
+    truncated singular value decomposition (cross-language latent semantic indexing).
+
+    Example: nmtalign vectors learn text.en text.fr -o vectors
+    """
+    from nmtalign.cli.align import open_bitext
+    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.vectors.induction import learn_cooccurrence
+    from nmtalign.vectors.storage import save_pair, with_text_settings
+
+    text = TextSettings(tokenizer, lowercase, unicode)
+    languages = two_languages(langs) if langs else _languages_of_files(source, target)
+    bitext = open_bitext(source, target, pairs, bitext_format)
+    with warnings_to_stderr(), Progress("pairs") as progress:
+        words = _tokenized(bitext, text, languages, progress)
+        learned = learn_cooccurrence(words, dimension=dimension, minimum=min_count, seed=seed)
+        first, second = (with_text_settings(side, text) for side in learned)
+        save_pair(first, second, output, languages=languages, format=to)
+    sizes = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
+    click.echo(
+        f"nmtalign: {sizes} of {dimension} dimensions in {progress.seconds:.1f} s -> {output}", err=True
+    )
+
+
+def _tokenized(
+    bitext: Iterator[SentencePair], text: TextSettings, languages: tuple[str, str], progress: Progress
+) -> Iterator[tuple[list[str], list[str]]]:
+    source_words, target_words = (partial(text.words, language=language) for language in languages)
+    for pair in bitext:
+        yield source_words(pair.source), target_words(pair.target)
+        progress.advance(1)
+
+
+def _languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:
+    """Return ``en, fr`` for files like train.en.gz and train.fr.gz, else ``source, target``."""
+    endings = [re.search(r"\.([a-z]{2,3})(\.(gz|bz2|xz|zst))?$", path or "") for path in (source, target)]
+    names = [match.group(1) for match in endings if match]
+    return (names[0], names[1]) if len(set(names)) == 2 else ("source", "target")
