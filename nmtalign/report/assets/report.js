@@ -163,7 +163,7 @@ function wordList(pair, side, card) {
   const linked = new Set([...pair.links.keys()].map((key) => Number(key.split("-")[side === "s" ? 0 : 1])));
   const words = pair[side].map((word, i) => {
     const alone = !linked.has(i), unknown = pair.u && pair.u[side === "s" ? 0 : 1].includes(i);
-    const button = html("button", { type: "button", class: `${alone ? "alone" : ""}${unknown ? " unknown" : ""}`, dir: "auto", tabindex: side === "s" && i === 0 ? 0 : -1, "data-side": side, "data-at": i }, word || "␣");
+    const button = html("button", { type: "button", class: `${alone ? "alone" : ""}${unknown ? " unknown" : ""}`, tabindex: side === "s" && i === 0 ? 0 : -1, "data-side": side, "data-at": i }, word || "␣");
     if (alone) button.append(html("span", { class: "unseen" }, " (not linked)"));
     return html("li", {}, button);
   });

@@ -1,0 +1,387 @@
+"""The HTML report in a real browser: look, point, type, sort, read aloud, print."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nmtalign.report.html import write_report
+from nmtalign.report.labels import visible
+from nmtalign.report.sample import SamplePair
+from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def open_report(chromium: Any, tmp_path: Path) -> Iterator[Open]:
+    """Write a report, open it in a window of a given size, and check that nothing was complained about."""
+
+    def size(width: int, height: int) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def prefer(scheme: str) -> None:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def show(
+        pairs: list[SamplePair], *, width: int = 1400, height: int = 900, hash: str = "", dark: bool = False
+    ) -> Any:
+        write_report(tmp_path / "report.html", pairs)
+        chromium.get("about:blank")
+        size(width, height)
+        prefer("dark" if dark else "light")
+        chromium.get(f"file://{tmp_path}/report.html{hash}")
+        wait(chromium, "return document.documentElement.dataset.ready === ''")
+        return chromium
+
+    yield show
+    assert chromium.get_log("browser") == []  # no error, no violation of the page's policy
+    assert chromium.execute_script("return window.hacked") is None
+
+
+def wait(page: Any, condition: str, *arguments: Any) -> None:
+    """Wait until a script returns something true."""
+    end = time.monotonic() + 10
+    while not page.execute_script(condition, *arguments):
+        assert time.monotonic() < end, f"still not: {condition}"
+        time.sleep(0.05)
+
+
+def find(page: Any, selector: str) -> list[Any]:
+    return page.find_elements("css selector", selector)
+
+
+def texts(page: Any, selector: str) -> list[str]:
+    return page.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((node) => node.textContent)", selector
+    )
+
+
+def point_at(page: Any, element: Any, x: int = 0, y: int = 0) -> None:
+    from selenium.webdriver import ActionChains
+
+    ActionChains(page).move_to_element_with_offset(element, x, y).perform()
+
+
+def press(page: Any, *names: str) -> None:
+    from selenium.webdriver import ActionChains, Keys
+
+    for name in names:
+        ActionChains(page).send_keys(getattr(Keys, name)).perform()
+
+
+def tip(page: Any) -> str:
+    wait(page, "return !document.getElementById('tip').hidden")
+    return (
+        page.execute_script("return document.getElementById('tip').innerText")
+        .replace("\u2068", "")
+        .replace("\u2069", "")
+    )
+
+
+def word(page: Any, text: str) -> Any:
+    return next(
+        button for button in find(page, ".words button") if button.text.split("\n")[0].startswith(text)
+    )
+
+
+def go_to_pairs(page: Any) -> None:
+    page.execute_script("document.querySelector('#pairs').scrollIntoView()")
+
+
+def test_pointing_at_a_word_lights_its_links_and_says_what_it_is_linked_to(open_report: Open) -> None:
+    page = open_report([CAT])
+    go_to_pairs(page)
+    assert texts(page, ".source button")[:3] == ["the", "black", "cat"]
+    assert texts(page, ".target button") == ["le", "chat", "noir", "dort (not linked)"]
+    assert len(find(page, ".pair .link.hit")) == 2
+    assert len(find(page, ".pair .link.wrong")) == 1
+    assert len(find(page, ".pair .link.missed")) == 1
+    point_at(page, word(page, "cat"))
+    assert "Linked to ‘chat’ 0.82" in tip(page)
+    assert [e.get_attribute("data-link") for e in find(page, ".link.on")] == ["2-1"]
+    assert {e.text for e in find(page, ".words button.on")} == {"cat", "chat"}
+    point_at(page, word(page, "sleeps"))
+    assert "unknown word" in tip(page)
+
+
+def test_a_refused_link_says_why(open_report: Open) -> None:
+    page = open_report([CAT])
+    go_to_pairs(page)
+    point_at(page, word(page, "dort"))
+    assert "Not linked: no partner is likelier than none." in tip(page)
+    matrix = find(page, ".matrix svg")[0]
+    wait(page, "return document.querySelectorAll('.matrix svg text').length === 8")
+    matrix.click()
+    page.execute_script("arguments[0].dispatchEvent(new PointerEvent('pointerleave'))", matrix)
+    cell = find(page, ".matrix circle.dot")[0].rect
+    frame = matrix.rect
+    left, top = cell["x"] - frame["x"] - frame["width"] / 2, cell["y"] - frame["y"] - frame["height"] / 2
+    point_at(page, matrix, int(left + 5 + 27), int(top + 5))  # the cell on the right of the-le
+    told = tip(page)
+    assert "‘black’ → ‘le’" in told
+    assert "Not linked: ‘le’ prefers ‘the’ (0.90 to 0.00); ‘black’ prefers ‘noir’ (0.70 to 0.00)" in told
+    assert "below the threshold 0.2" in told
+    assert "“mutual”" in told
+    assert "gold\nno link" in told
+
+
+def test_a_link_says_how_likely_it_is_and_which_rule_made_it(open_report: Open) -> None:
+    page = open_report([CAT])
+    go_to_pairs(page)
+    curve = find(page, '.hit-area[data-link="0-0"]')[0]
+    point_at(page, curve)
+    told = tip(page)
+    assert "Linked: each is the other’s best choice" in told
+    assert "probability\n0.900" in told
+    assert "gold\nsure" in told
+    assert "other\nlinked" in told
+
+
+def test_keys_walk_through_words_and_cells(open_report: Open) -> None:
+    page = open_report([CAT])
+    go_to_pairs(page)
+    page.execute_script("document.querySelector('.words button').focus()")
+    active = "return document.activeElement.textContent"
+    press(page, "ARROW_RIGHT", "ARROW_RIGHT")
+    assert page.execute_script(active) == "cat"
+    assert page.execute_script("return document.activeElement.getAttribute('aria-describedby')") == "tip"
+    assert "Linked to ‘chat’" in tip(page)
+    press(page, "ARROW_DOWN")
+    assert page.execute_script(active) == "chat"
+    press(page, "END")
+    assert page.execute_script(active).startswith("dort")
+    press(page, "HOME", "ARROW_UP")
+    assert page.execute_script(active) == "the"
+    press(page, "TAB")
+    assert (
+        page.execute_script("return document.activeElement.getAttribute('aria-roledescription')")
+        == "attention matrix"
+    )
+    press(page, "ARROW_RIGHT", "ARROW_DOWN", "ARROW_DOWN")
+    assert "‘black’\u2069 → \u2068‘noir’\u2069: ✓ Linked" in texts(page, "#live")[0].replace(
+        "\u2068‘black", "‘black"
+    )
+    press(page, "ESCAPE")
+    assert page.execute_script("return document.getElementById('tip').hidden")
+
+
+def test_the_direction_of_the_weights_can_be_switched(open_report: Open) -> None:
+    page = open_report([CAT])
+    from selenium.webdriver.support.ui import Select
+
+    select = Select(find(page, ".toolbar select")[0])
+    assert [option.text for option in select.options] == ["combined", "forward", "reverse"]
+    pictures = []
+    for name in ("combined", "forward", "reverse"):
+        select.select_by_visible_text(name)
+        assert f"{name} weights" in texts(page, ".matrix figcaption")[0]
+        pictures.append(page.execute_script("return document.querySelector('.matrix svg').innerHTML"))
+    assert len(set(pictures)) == 3
+
+
+def test_another_system_can_be_laid_over(open_report: Open) -> None:
+    page = open_report([CAT])
+    from selenium.webdriver.support.ui import Select
+
+    against = Select(find(page, ".toolbar select")[1])
+    assert [option.text for option in against.options] == ["nothing", "gold", "other"]
+    against.select_by_visible_text("other")
+    kinds = {kind: len(find(page, f".pair .link.{kind}")) for kind in ("both", "only", "other")}
+    assert kinds == {"both": 2, "only": 1, "other": 1}
+    assert texts(page, ".pair .tag") == ["A", "B"]  # the kinds differ by more than colour
+    assert len(find(page, ".matrix .diamond:not(.under)")) == 3
+    against.select_by_visible_text("nothing")
+    assert len(find(page, ".pair .link.both")) == 3
+
+
+def order(page: Any) -> list[int]:
+    return [int(text) for text in texts(page, "#index tbody tr:not([hidden]) a")]
+
+
+def test_the_table_sorts_the_pairs_and_searches_them(open_report: Open) -> None:
+    pairs = [*corpus(8, 6), CAT]
+    page = open_report(pairs)
+    assert order(page) == [*range(1, 9), 17]
+    heads = {head.text.strip(" ▲▼"): head for head in find(page, "#index th button")}
+    assert list(heads) == ["Pair", "Words", "Score", "AER", "F1 other"]
+    heads["Score"].click()
+    by_score = [p.number for p in sorted(pairs, key=lambda p: p.aligned.score or 0)]
+    assert order(page) == by_score
+    assert [int(text[5:]) for text in texts(page, ".pair h3")] == by_score  # the pairs below follow
+    assert find(page, "#index th:nth-child(3)")[0].get_attribute("aria-sort") == "ascending"
+    heads["Score"].click()
+    assert order(page) == by_score[::-1]
+    find(page, "#search")[0].send_keys("CAT dort")
+    wait(page, "return document.querySelectorAll('.pair:not([hidden])').length === 1")
+    assert order(page) == [17]
+    assert texts(page, "#found") == ["1 of 9 pairs"]
+
+
+def test_only_pairs_that_differ(open_report: Open) -> None:
+    same = SamplePair(3, CAT.aligned, None, {"other": CAT.aligned.alignment})
+    page = open_report([CAT, same])
+    from selenium.webdriver.support.ui import Select
+
+    Select(find(page, ".toolbar select")[1]).select_by_visible_text("other")
+    find(page, ".toolbar input")[0].click()
+    assert order(page) == [17]
+
+
+def test_a_link_to_a_pair_leads_to_it_among_a_thousand_that_are_not_all_drawn(open_report: Open) -> None:
+    started = time.monotonic()
+    page = open_report(corpus(1000, 25, compared=False), hash="#pair-617")
+    assert time.monotonic() - started < 20  # most of it is making the pairs
+    wait(
+        page,
+        "const { y } = document.getElementById('pair-617').getBoundingClientRect(); return y >= 0 && y < 200",
+    )
+    assert find(page, "#pair-617 .words button")
+    drawn = "return document.querySelectorAll('.sentences').length"
+    assert 1 <= page.execute_script(drawn) < 30
+    timing = "const t = performance.timing; return t.domContentLoadedEventEnd - t.navigationStart"
+    assert page.execute_script(timing) < 3000
+    page.execute_script("window.scrollTo(0, document.body.scrollHeight / 4)")
+    time.sleep(0.5)
+    assert 1 <= page.execute_script(drawn) < 40
+
+
+def test_searching_for_a_pair_that_is_hidden_shows_it_again(open_report: Open) -> None:
+    page = open_report([*corpus(5, 6), CAT])
+    find(page, "#search")[0].send_keys("dort")
+    wait(page, "return document.getElementById('pair-2').hidden")
+    page.execute_script("location.hash = '#pair-2'")
+    wait(page, "return !document.getElementById('pair-2').hidden")
+    assert len(order(page)) == 6
+
+
+def background(page: Any) -> str:
+    return page.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+
+def test_dark_and_light(open_report: Open) -> None:
+    page = open_report([CAT], dark=True)
+    dark = background(page)
+    button = find(page, "#theme")[0]
+    button.click()
+    light = background(page)
+    assert button.text == "Theme: light"
+    assert sum(map(int, dark[4:-1].split(","))) < 150 < 600 < sum(map(int, light[4:-1].split(",")))
+    button.click()
+    assert background(page) == dark
+    button.click()
+    assert button.text == "Theme: auto"
+    assert background(page) == dark
+
+
+def test_a_hostile_corpus_is_shown_and_runs_nothing(open_report: Open) -> None:
+    aligned = aligned_pair(HOSTILE_WORDS, HOSTILE_WORDS)
+    name = "<b>bold</b>"
+    page = open_report([SamplePair(1, aligned, others={name: aligned.alignment})])
+    go_to_pairs(page)
+    shown = page.execute_script(
+        "return [...document.querySelectorAll('.source button')].map((node) => node.firstChild.data)"
+    )
+    assert shown == [visible(text) or "␣" for text in HOSTILE_WORDS]
+    assert len(find(page, "script")) == 2
+    assert not find(page, "img, b, iframe")
+    assert f"F1 with {name}" in " ".join(texts(page, ".tile dt"))
+    point_at(page, find(page, ".source button")[2])
+    assert HOSTILE_WORDS[2] in tip(page)
+
+
+def test_nothing_is_fetched(open_report: Open) -> None:
+    page = open_report([CAT])
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+    page.execute_script(
+        "window.probe = new Image(); window.probe.src = 'data:image/gif;base64,R0lGODlhAQABAAAAACw='"
+    )
+    wait(page, "return window.probe.complete")
+    (violation,) = page.get_log(
+        "browser"
+    )  # the policy is in force: even a picture inside the file is refused
+    assert "Content Security Policy" in violation["message"]
+
+
+def test_right_to_left_words_run_from_right_to_left(open_report: Open) -> None:
+    arabic, chinese = ["ذهبنا", "اليوم", "إلى", "الحديقة"], ["今天", "我们", "去", "公园"]
+    pair = aligned_pair(arabic, chinese)
+    page = open_report([SamplePair(1, pair)])
+    places = {
+        side: [button.rect["x"] for button in find(page, f".{side} button")] for side in ("source", "target")
+    }
+    assert places["source"] == sorted(places["source"], reverse=True)
+    assert places["target"] == sorted(places["target"])
+    starts = [float(path.get_attribute("d")[1:].split(",")[0]) for path in find(page, ".pair .link")]
+    assert len(starts) == len(pair.alignment)
+    assert starts == sorted(starts, reverse=True)  # the curves start where the words are
+    page.execute_script("document.querySelector('.source button').focus()")
+    press(page, "ARROW_LEFT")
+    assert page.execute_script("return document.activeElement.textContent").startswith(arabic[1])
+
+
+@pytest.mark.parametrize("width", [360, 800, 1400])
+def test_nothing_sticks_out_at_any_width(open_report: Open, width: int) -> None:
+    page = open_report([CAT, *corpus(3, 30)], width=width, height=800)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    go_to_pairs(page)
+    wait(page, "return document.querySelectorAll('.link').length > 10")
+    outside = """
+        const width = document.documentElement.clientWidth;
+        return [...document.querySelectorAll('.words button, .toolbar *, .tile, .plot, h2, h3')]
+            .filter((node) => node.getBoundingClientRect().right > width + 1).map((node) => node.outerHTML)"""
+    assert page.execute_script(outside) == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [360, 1400])
+def test_axe_finds_no_violation(open_report: Open, axe: str, width: int, dark: bool) -> None:
+    short = aligned_pair(["one", "two"], ["eins", "zwei"])
+    page = open_report(
+        [CAT, SamplePair(99, short, None, {"other": short.alignment}), *corpus(3, 30)], width=width, dark=dark
+    )
+    go_to_pairs(page)
+    page.execute_script(axe)
+    result = page.execute_async_script(
+        "const done = arguments[0]; axe.run(document).then(done, (error) => done(String(error)))"
+    )
+    found = [(entry["id"], [node["html"][:120] for node in entry["nodes"]]) for entry in result["violations"]]
+    assert found == []
+    assert len(result["passes"]) > 20
+
+
+def test_the_printed_page_shows_every_pair(open_report: Open) -> None:
+    page = open_report(corpus(30, 12, compared=False))
+    document = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert document.startswith(b"%PDF")
+    assert document.count(b"/Type /Page\n") > 5
+
+
+def test_weights_are_read_back_as_they_were_written(open_report: Open) -> None:
+    """The colours of the matrix, cell by cell, against a plain computation from the weights."""
+    aligned = aligned_pair([f"s{n}" for n in range(7)], [f"t{n}" for n in range(5)], seed=3)
+    page = open_report([SamplePair(1, aligned)])
+    from nmtalign.report.colours import LEVELS, scale
+
+    weights = aligned.matrix.weights
+    expected = np.rint((weights - weights.min()) / np.ptp(weights) * 255) / 255 * (LEVELS - 1)
+    cells = page.execute_script("""
+        const paths = [...document.querySelectorAll('.matrix svg > path[shape-rendering]')];
+        const corners = (path) => [...path.getAttribute('d').matchAll(/M([\\d.]+) ([\\d.]+)/g)];
+        const fill = (path) => path.getAttribute('fill');
+        return paths.flatMap((path) => corners(path).map((m) => [fill(path), +m[1], +m[2]]))""")
+    xs, ys = (sorted({cell[axis] for cell in cells}) for axis in (1, 2))
+    step = np.diff(xs).min()
+    for colour, x, y in cells:
+        s, t = round((x - xs[0]) / step), round((y - ys[0]) / step)
+        assert abs(scale().index(colour) - expected[t, s]) <= 0.51
+    drawn = sum(np.rint(expected).ravel() > 0)
+    assert abs(len(cells) - drawn) <= 2

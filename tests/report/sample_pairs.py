@@ -1,0 +1,98 @@
+"""Sentence pairs for the tests of the report, with weights that look like those of an aligner."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.report.sample import SamplePair
+
+SETTINGS = "score=cosine extract=mutual threshold=0.2"
+
+
+def aligned_pair(source: list[str], target: list[str], *, seed: int = 0) -> AlignedPair:
+    """Return a pair that is aligned about word by word, with a null word in both directions."""
+    random = np.random.default_rng(seed)
+    S, T = len(source), len(target)
+    scores = random.gumbel(size=(T, S)) - 30 * np.abs(np.subtract.outer(np.arange(T) / T, np.arange(S) / S))
+    weights = np.exp(scores - scores.max(initial=0))  # (T, S)
+    forward = weights / (weights.sum(axis=1, keepdims=True) + 0.02)
+    reverse = weights / (weights.sum(axis=0, keepdims=True) + 0.02)
+    joint = np.sqrt(forward * reverse)
+    chosen = (
+        (forward == forward.max(axis=1, keepdims=True)) & (reverse == reverse.max(axis=0)) & (joint > 0.2)
+    )
+    alignment = Alignment.from_matrix(chosen)
+    return AlignedPair(
+        alignment,
+        AlignmentMatrix(joint, tuple(source), tuple(target)),
+        forward=forward,
+        reverse=reverse,
+        probabilities={link: float(joint[link.target, link.source]) for link in alignment.links},
+        score=float(2 * joint[chosen].sum() / (S + T)),
+        settings=SETTINGS,
+    )
+
+
+def corpus(count: int, length: int, *, seed: int = 0, compared: bool = True) -> list[SamplePair]:
+    """Return `count` pairs of `length` made-up words with gold and, if asked for, another system."""
+    random = np.random.default_rng(seed)
+    syllables = ["ka", "lo", "mi", "ren", "tu", "sol", "va", "ne"]
+    words = ["".join(random.choice(syllables, 1 + n % 3)) for n in range(400)]
+    pairs = []
+    for number in range(1, count + 1):
+        source, target = ([words[i] for i in random.integers(0, 400, length)] for _ in range(2))
+        aligned = aligned_pair(source, target, seed=number)
+        links = sorted(aligned.alignment.links)
+        sure = frozenset({*links[1:], Link(0, length - 1)})
+        gold = GoldAlignment(sure, sure | {Link(length - 1, 0)})
+        other = Alignment(frozenset(links[:-1]) | {Link(0, 0)}, length, length)
+        pairs.append(SamplePair(number, aligned, gold, {"other": other} if compared else {}))
+    return pairs
+
+
+CAT = SamplePair(
+    17,
+    AlignedPair(
+        Alignment(frozenset({(0, 0), (1, 2), (2, 1)}), 4, 4),
+        AlignmentMatrix(
+            np.array([[0.9, 0, 0, 0.05], [0, 0.04, 0.8, 0.1], [0, 0.7, 0.1, 0], [0.1, 0.2, 0, 0.15]]),
+            ("the", "black", "cat", "sleeps"),
+            ("le", "chat", "noir", "dort"),
+        ),
+        forward=np.array([[0.9, 0, 0, 0.1], [0, 0.05, 0.85, 0.1], [0, 0.8, 0.1, 0], [0.05, 0.25, 0, 0.2]]),
+        reverse=np.array([[0.9, 0, 0, 0.02], [0, 0.03, 0.8, 0.1], [0, 0.7, 0.1, 0], [0.1, 0.2, 0, 0.1]]),
+        probabilities={Link(0, 0): 0.9, Link(1, 2): 0.748, Link(2, 1): 0.825},
+        score=0.618,
+        settings=SETTINGS,
+    ),
+    GoldAlignment(frozenset({(0, 0), (1, 2), (3, 3)}), frozenset({(0, 0), (1, 2), (3, 3)})),
+    {"other": Alignment(frozenset({(0, 0), (2, 1), (3, 3)}), 4, 4)},
+    (frozenset({3}), frozenset()),
+)
+
+HOSTILE_WORDS = [
+    "<script>window.hacked=1</script>",
+    "</script><script>window.hacked=2</script>",
+    "<img/src=x/onerror=window.hacked=3>",
+    "<!--",
+    "-->",
+    "]]>",
+    '"onmouseover="window.hacked=4',
+    "'",
+    "&lt;b&gt;",
+    "javascript:window.hacked=5",
+    "${window.hacked=6}",
+    "{{window.hacked=7}}",
+    "\\u003c",
+    "nul\0nul",
+    "\u202eright-to-left\u202c",
+    "\u2066isolate",
+    "line\u2028end",
+    "\u0085",
+    "__proto__",
+    "constructor",
+    "\ufeffmark",
+    "bell\x07",
+    "",
+]

@@ -1,0 +1,191 @@
+"""The report as a file: what it holds, what it allows, how large it is. The browser tests look at it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
+from nmtalign.report.html import html_report, pack, write_report
+from nmtalign.report.sample import SamplePair, best_sources, best_targets, jumps, lexicon, rule_of
+from nmtalign.report.summary import summarize
+from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
+
+
+class Elements(HTMLParser):
+    """Collect the elements of a page, and the text of scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {"script": [], "style": []}
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attributes)))
+        self._inside = tag
+
+    def handle_data(self, text: str) -> None:
+        if self._inside in self.texts:
+            self.texts[self._inside].append(text)
+            self._inside = ""
+
+
+def data_of(page: str) -> dict:
+    return json.loads(Elements(page).texts["script"][0])
+
+
+def unpack(packed: tuple[float, float, str], T: int, S: int) -> np.ndarray:
+    """Read weights back the way the script does, one byte at a time."""
+    low, high, text = packed
+    levels, raw = [], base64.b64decode(text)
+    position = 0
+    while position < len(raw):
+        if raw[position]:
+            levels.append(raw[position])
+            position += 1
+        else:
+            levels.extend([0] * raw[position + 1])
+            position += 2
+    return low + (high - low) * np.array(levels, dtype=float).reshape(T, S) / 255
+
+
+@given(arrays(float, array_shapes(min_dims=2, max_dims=2, max_side=40), elements=st.floats(-3, 7)))
+def test_packed_weights_are_off_by_at_most_half_a_level(weights: np.ndarray) -> None:
+    span = weights.max() - weights.min()
+    np.testing.assert_allclose(unpack(pack(weights), *weights.shape), weights, atol=span / 510 + 2e-5)
+
+
+def test_the_policy_allows_exactly_the_one_script_and_the_one_style() -> None:
+    page = html_report([CAT])
+    elements = Elements(page)
+    policies = [a["content"] for tag, a in elements.found if a.get("http-equiv") == "Content-Security-Policy"]
+    assert len(policies) == 1
+    assert policies[0].startswith("default-src 'none';")
+    assert "unsafe" not in policies[0]
+    hashes = re.findall(r"sha256-([^']+)", policies[0])
+    texts = [elements.texts["script"][1], elements.texts["style"][0]]
+    assert hashes == [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+
+
+def test_the_page_refers_to_nothing_outside_itself() -> None:
+    elements = Elements(html_report([CAT])).found
+    for tag, attributes in elements:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base", "form")
+        assert not {"src", "srcset", "action", "style"} & set(attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+        assert (attributes.get("href") or "#").startswith("#")
+    assert "http:" not in re.sub(r'"http://www.w3.org/2000/svg"', "", html_report([CAT]))
+    assert "https:" not in html_report([CAT])
+
+
+def test_words_never_become_markup() -> None:
+    words = [word or "x" for word in HOSTILE_WORDS]
+    page = html_report(
+        [SamplePair(1, aligned_pair(words, words), others={"</script>": Alignment(frozenset(), 23, 23)})],
+        title="</title><script>window.hacked=8</script>",
+    )
+    assert [tag for tag, _ in Elements(page).found].count("script") == 2
+    assert "window.hacked=1<" not in page
+    assert data_of(page)["pairs"][0]["s"][:3] == words[:3]
+    assert not [c for c in page if c in "\0\x07\u202e\u2066"]
+
+
+def test_the_same_pairs_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_report(tmp_path / name, corpus(3, 6))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_fifty_pairs_of_25_words_stay_under_250_kB_and_1000_under_5_MB() -> None:
+    assert len(html_report(corpus(50, 25)).encode()) < 250_000
+    assert len(html_report(corpus(1000, 25)).encode()) < 5_000_000
+
+
+def test_a_pair_holds_what_the_script_draws() -> None:
+    pair = data_of(html_report([CAT]))["pairs"][0]
+    assert pair["l"] == [0, 0, 900, 1, 2, 748, 2, 1, 825]
+    assert pair["g"] == [0, 0, 1, 1, 2, 1, 3, 3, 1]
+    assert pair["o"] == [[0, 0, 2, 1, 3, 3]]
+    assert pair["bf"] == [0, 2, 1, -1]  # dort: null 0.5 is likelier than black 0.25
+    assert pair["nt"] == [0, 0, 100, 500]
+    assert pair["u"] == [[3], []]
+    assert pair["a"] == pytest.approx(1 - 4 / 6, abs=1e-4)
+    np.testing.assert_allclose(unpack(pair["m"]["forward"], 4, 4), CAT.aligned.forward, atol=0.9 / 510)
+
+
+def test_a_plain_matrix_is_enough() -> None:
+    plain = AlignedPair(
+        Alignment({(0, 0)}, 2, 1), AlignmentMatrix(np.array([[3.0, -1.0]]), ("a", "b"), ("c",))
+    )
+    data = data_of(html_report([SamplePair(1, plain)]))
+    assert data["views"] == ["combined"]
+    assert data["compare"] == "none"
+    assert data["pairs"][0]["nt"] is None
+    assert data["pairs"][0]["a"] is None
+    assert data["pairs"][0]["l"] == [0, 0, 3000]
+
+
+def test_empty_sentences_and_an_empty_report_are_pages() -> None:
+    empty = AlignedPair(Alignment(frozenset(), 0, 2), AlignmentMatrix(np.zeros((2, 0)), (), ("a", "b")))
+    data = data_of(html_report([SamplePair(1, empty)]))
+    assert data["pairs"][0]["m"] == {"combined": [0.0, 1.0, ""]}
+    assert data["pairs"][0]["bf"] == [-1, -1]
+    assert data_of(html_report([]))["pairs"] == []
+
+
+def test_best_partners_follow_the_tie_rule() -> None:
+    even = AlignedPair(
+        Alignment(frozenset(), 3, 3), AlignmentMatrix(np.ones((3, 3)), ("a", "b", "c"), ("d", "e", "f"))
+    )
+    assert best_sources(even) == [0, 1, 2]  # nearest the diagonal
+    assert best_targets(even) == [0, 1, 2]
+
+
+def test_links_of_other_words_are_refused_with_the_number_of_the_pair() -> None:
+    aligned = CAT.aligned
+    with pytest.raises(DataError, match=r"pair 5: link 4-0 is outside a pair of 4 source and 4 target words"):
+        SamplePair(5, aligned, GoldAlignment(frozenset(), frozenset({(4, 0)})))
+    with pytest.raises(DataError, match=r"pair 5: link 0-9"):
+        SamplePair(5, aligned, others={"x": Alignment({(0, 9)}, 4, 10)})
+    with pytest.raises(UsageError, match="a number of its own"):
+        html_report([CAT, CAT])
+    with pytest.raises(UsageError, match="same other systems"):
+        html_report([CAT, SamplePair(18, aligned)])
+
+
+def test_figures_of_a_sample() -> None:
+    figures = {figure.name: figure for figure in summarize([CAT])}
+    assert figures["Words"].value == "8"
+    assert figures["Links"].value == "3"
+    assert figures["Precision"].value == "66.7 %"
+    assert figures["AER"].value == "33.3 %"
+    assert figures["AER of other"].value == "33.3 %"
+    assert figures["F1 with other"] == ("F1 with other", "66.7 %", "2 both, 1 only here, 1 only there")
+
+
+def test_jumps_and_lexicon_of_a_sample() -> None:
+    assert jumps([CAT]).tolist() == [2, -1]  # le-the, chat-cat, noir-black
+    assert [(e.source, e.target, e.links) for e in lexicon([CAT])] == [
+        ("the", "le", 1),
+        ("cat", "chat", 1),
+        ("black", "noir", 1),
+    ]
+    assert [e.links for e in lexicon([CAT, SamplePair(18, CAT.aligned)], most=2)] == [2, 2]
+
+
+def test_the_rule_is_read_from_the_signature() -> None:
+    assert rule_of("score=dot extract=itermax") == ("itermax", None)
+    assert rule_of("symmetrize=grow-diag threshold=0.25 text=space") == ("grow-diag", 0.25)
+    assert rule_of("") == ("", None)
