@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from nmtalign.alignment.links import AlignedBatch
+from nmtalign.batch.remapping import remap_batch
 from nmtalign.models.aligner import Aligner
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.tokenization import TextSettings, remap
 
 PAIRS = 10_000  # of one chunk: enough pairs of equal lengths to stack
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
@@ -25,16 +27,29 @@ class AlignedChunk(NamedTuple):
     words : list of (source words, target words)
         Normalised, as they were looked up.
     batch : AlignedBatch
+    text : TextSettings
+        What cuts the lines into the tokens that the links count.
+    languages : (str or None, str or None)
     """
 
     first: int
     lines: list[SentencePair]
     words: list[tuple[list[str], list[str]]]
     batch: AlignedBatch
+    text: TextSettings
+    languages: tuple[str | None, str | None]
+
+    def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Return the source and target tokens of each pair, as they stand in the lines."""
+        source, target = (
+            [[token.text for token in self.text.tokens(pair[side], language=language)] for pair in self.lines]
+            for side, language in enumerate(self.languages)
+        )
+        return source, target
 
 
 def align_stream(
-    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS
+    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, whitespace: bool = False
 ) -> Iterator[AlignedChunk]:
     """Align a bitext chunk by chunk; the links do not depend on how it is cut.
 
@@ -45,6 +60,8 @@ def align_stream(
         Read as it is needed.
     chunk : int
         Most pairs of a chunk.
+    whitespace : bool
+        Give links between the whitespace tokens of the lines, whatever the tokeniser.
 
     Yields
     ------
@@ -54,7 +71,8 @@ def align_stream(
     first = 1
     for lines in _chunks(pairs, chunk):
         words = [_words(aligner, pair) for pair in lines]
-        yield AlignedChunk(first, lines, words, aligner.align_batch(words))
+        found = AlignedChunk(first, lines, words, aligner.align_batch(words), aligner.text, aligner.languages)
+        yield _on_whitespace(found) if whitespace else found
         first += len(lines)
 
 
@@ -64,6 +82,15 @@ def _words(aligner: Aligner, pair: SentencePair) -> tuple[list[str], list[str]]:
         aligner.text.words(pair.source, language=source),
         aligner.text.words(pair.target, language=target),
     )
+
+
+def _on_whitespace(chunk: AlignedChunk) -> AlignedChunk:
+    """Return the chunk with links between the whitespace tokens of its lines."""
+    source, target = (
+        [remap(chunk.text.tokens(pair[side], language=language), pair[side]) for pair in chunk.lines]
+        for side, language in enumerate(chunk.languages)
+    )
+    return chunk._replace(batch=remap_batch(chunk.batch, source, target), text=TextSettings("space"))
 
 
 def _chunks(pairs: Iterable[SentencePair], most: int) -> Iterator[list[SentencePair]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -36,12 +36,14 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to LINKS.")
 @click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
 @click.option("--table", metavar="FILE", help="One row a link: .csv, .tsv, .jsonl, .parquet.")
+@click.option("--remap", type=click.Choice(["space"]), help="Give links between words between spaces.")
 @model_options
 def align(
     source: str | None,
     target: str | None,
     pairs: str | None,
     bitext_format: str,
+    remap: str | None,
     options: ModelOptions,
     **outputs: str | None,
 ) -> None:
@@ -56,8 +58,8 @@ def align(
     _check_outputs(outputs)
     with warnings_to_stderr(), ExitStack() as stack:
         aligner = load_aligner(options)
-        sinks = [_SINKS[name](path, stack, aligner) for name, path in outputs.items() if path is not None]
-        summary = _run(aligner, bitext, sinks)
+        sinks = [_SINKS[name](path, stack) for name, path in outputs.items() if path is not None]
+        summary = _run(aligner, bitext, sinks, whitespace=remap == "space")
     click.echo(f"{summary}\nnmtalign: {aligner.settings}", err=True)
 
 
@@ -81,13 +83,13 @@ def _check_outputs(outputs: dict[str, str | None]) -> None:
         raise UsageError("two outputs go to the same place; give each its own file")
 
 
-def _run(aligner: Aligner, bitext: Iterator[SentencePair], sinks: list[Sink]) -> str:
+def _run(aligner: Aligner, bitext: Iterator[SentencePair], sinks: list[Sink], *, whitespace: bool) -> str:
     """Stream the bitext into the sinks and return a summary of what was done."""
     from nmtalign.batch.stream import align_stream
 
     links, coverage = 0, _CoverageCount(aligner)
     with Progress("pairs") as progress:
-        for chunk in align_stream(aligner, bitext):
+        for chunk in align_stream(aligner, bitext, whitespace=whitespace):
             _warn_of_long_pairs(chunk)
             for sink in sinks:
                 sink(chunk)
@@ -144,40 +146,35 @@ def _text_sink(path: str, stack: ExitStack, text: Callable[[AlignedChunk], str])
     return write
 
 
-def _links(path: str, stack: ExitStack, aligner: Aligner) -> Sink:
+def _links(path: str, stack: ExitStack) -> Sink:
     from nmtalign.alignment.formats import format_pharaoh_batch
 
     return _text_sink(path, stack, lambda chunk: format_pharaoh_batch(chunk.batch))
 
 
-def _scores(path: str, stack: ExitStack, aligner: Aligner) -> Sink:
+def _scores(path: str, stack: ExitStack) -> Sink:
     from nmtalign.alignment.formats import format_scores_batch
 
     return _text_sink(path, stack, lambda chunk: format_scores_batch(chunk.batch))
 
 
-def _pair_scores(path: str, stack: ExitStack, aligner: Aligner) -> Sink:
+def _pair_scores(path: str, stack: ExitStack) -> Sink:
     return _text_sink(path, stack, lambda chunk: "".join(f"{score:.6f}\n" for score in chunk.batch.scores))
 
 
-def _table(path: str, stack: ExitStack, aligner: Aligner) -> Sink:
+def _table(path: str, stack: ExitStack) -> Sink:
     from nmtalign.batch.output import whole_file
     from nmtalign.report.tables import TableWriter, batch_rows
 
     table = stack.enter_context(TableWriter(stack.enter_context(whole_file(path))))
 
     def write(chunk: AlignedChunk) -> None:
-        sides = zip(*chunk.lines, strict=True)
-        words = [
-            [[token.text for token in aligner.text.tokens(line, language=language)] for line in lines]
-            for lines, language in zip(sides, aligner.languages, strict=True)
-        ]
-        table.write(batch_rows(chunk.batch, *words, first=chunk.first))
+        table.write(batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first))
 
     return write
 
 
-_SINKS: dict[str, Callable[[str, ExitStack, Any], Sink]] = {
+_SINKS: dict[str, Callable[[str, ExitStack], Sink]] = {
     "output": _links,
     "scores": _scores,
     "pair_scores": _pair_scores,

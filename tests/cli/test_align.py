@@ -110,6 +110,28 @@ def test_options_reach_the_aligner(options, first, bitext, vectors, capsys):
     assert set(first.split()) <= set(capsys.readouterr().out.split("\n")[0].split())
 
 
+def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
+    for name, line in (("a", "The cat  (black) sleeps."), ("b", "Le chat (noir) dort.")):
+        (tmp_path / name).write_text(f"{line}\n\n", encoding="utf-8")
+    files = (
+        tmp_path / "a",
+        tmp_path / "b",
+        "--vectors",
+        vectors,
+        "--tokenizer",
+        "simple",
+        "--unknown",
+        "backoff",
+    )
+    places = "-o", tmp_path / "links", "--table", tmp_path / "links.tsv"
+    assert run("align", *files, *places) == 0
+    assert (tmp_path / "links").read_text() == "0-0 1-1 2-2 3-3 4-4 5-5 6-6\n\n"
+    assert run("align", *files, *places, "--remap", "space") == 0
+    assert (tmp_path / "links").read_text() == "0-0 1-1 2-2 3-3\n\n"
+    rows = [line.split("\t") for line in (tmp_path / "links.tsv").read_text().splitlines()[1:]]
+    assert [(row[2], row[4]) for row in rows][2:] == [("(black)", "(noir)"), ("sleeps.", "dort.")]
+
+
 def test_every_choice_of_the_command_line_exists():
     from nmtalign.alignment.extraction import EXTRACTORS
     from nmtalign.alignment.symmetrization import METHODS

@@ -1,0 +1,44 @@
+"""Files appear under their name only when they are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nmtalign.batch.output import whole_file
+from nmtalign.errors import UsageError
+
+
+def test_a_failed_block_leaves_the_older_file_and_nothing_else(tmp_path):
+    path = tmp_path / "links.txt"
+    path.write_text("old")
+
+    def fail() -> None:
+        with whole_file(path) as partial:
+            Path(partial).write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_temporary_name_keeps_the_ending(tmp_path):
+    with whole_file(tmp_path / "links.tsv.gz") as partial:
+        assert str(partial).endswith("links.tsv.gz")
+        assert Path(partial).parent == tmp_path
+        Path(partial).write_bytes(b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["links.tsv.gz"]
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/null"])
+def test_streams_and_devices_are_given_as_they_are(path):
+    with whole_file(path) as partial:
+        assert str(partial) == path
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(UsageError, match="there is no folder"), whole_file(tmp_path / "no" / "links"):
+        pass
