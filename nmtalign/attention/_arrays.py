@@ -56,7 +56,7 @@ def constant(value: float, like: Array) -> Array:
     """Return `value` as an array of no axes, in the library, type and place of `like`."""
     if isinstance(like, np.ndarray):
         return np.asarray(value, dtype=like.dtype)
-    return namespace(like).asarray(value, dtype=like.dtype, device=like.device)
+    return namespace(like).asarray(value, dtype=like.dtype, device=_device(like))
 
 
 def moved(array: Array, like: Array | None) -> Array:
@@ -66,7 +66,11 @@ def moved(array: Array, like: Array | None) -> Array:
     dtype = like.dtype if array.dtype.kind == "f" else None
     if isinstance(like, np.ndarray):
         return array.astype(dtype) if dtype is not None else array
-    return namespace(like).asarray(array, dtype=dtype, device=like.device)
+    return namespace(like).asarray(array, dtype=dtype, device=_device(like))
+
+
+def _device(array: Array) -> Any:
+    return getattr(array, "device", None)  # JAX compiles a function with arrays that are in no place yet
 
 
 def transposed(array: Array) -> Array:

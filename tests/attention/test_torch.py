@@ -8,6 +8,7 @@ import torch
 
 from nmtalign.attention.mechanism import MultiHead, attend, attend_blockwise, multi_head
 from nmtalign.attention.recurrent import GRU, RecurrentEncoder, gru, recurrent_encoder
+from nmtalign.attention.scores import additive, additive_gradient
 from nmtalign.attention.transformer import (
     DecoderBlock,
     EncoderBlock,
@@ -18,7 +19,7 @@ from nmtalign.attention.transformer import (
     layer_norm,
     transformer,
 )
-from nmtalign.attention.weights import causal_mask, padding_mask
+from nmtalign.attention.weights import causal_mask, padding_mask, softmax, softmax_gradient
 from nmtalign.errors import DataError
 
 B, T, S, D, H, F = 3, 5, 7, 12, 4, 20
@@ -210,6 +211,19 @@ def test_gru_with_a_first_state(library, draw):
     expected, _ = reference(layer, x, state)
     own = library(GRU.from_torch(layer.state_dict()))
     library.equal(gru(own, library(x), library(state[0])), expected)
+
+
+def test_pytorch_finds_the_same_gradients_through_the_same_functions(draw):
+    W, U, v = draw(D, 6), draw(D, 6), draw(6)
+    arrays = {"queries": draw(B, T, D), "keys": draw(B, S, D), "W": W, "U": U, "v": v, "bias": draw(6)}
+    upstream = draw(B, T, S)
+    tensors = {name: torch.tensor(array, requires_grad=True) for name, array in arrays.items()}
+    weights = softmax(additive(**tensors))
+    (weights * torch.tensor(upstream)).sum().backward()
+    by_score = softmax_gradient(softmax(additive(**arrays)), upstream)
+    mine = additive_gradient(**arrays, upstream=by_score)._asdict()
+    for name, tensor in tensors.items():
+        np.testing.assert_allclose(mine[name], tensor.grad, rtol=1e-9, atol=1e-11)
 
 
 def test_a_missing_entry_is_named():
