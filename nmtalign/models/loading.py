@@ -14,7 +14,7 @@ from nmtalign.models.store import is_model, load_model
 from nmtalign.shipped import shipped
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.storage import load_embeddings, load_pair
+from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
 DEFAULT = "en_fr_vectors"
 
@@ -25,10 +25,12 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     Parameters
     ----------
     path : str or Path, optional
-        A folder with word vectors of two languages (``word2int_XX.pkl`` and ``embeddings_XX.npz``, or
-        sub-folders of the own format). The shipped English-French vectors if left out.
+        A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
+        ``embeddings_XX.npz``, or sub-folders of the own format). The shipped English-French vectors if
+        left out.
     **settings
-        As of :func:`vector_aligner`, and ``languages``, ``limit``, ``unsafe_pickle`` for the vectors.
+        As of :func:`vector_aligner` or :func:`learned_aligner`; for vectors also ``languages`` (source and
+        target, where the folder does not tell), ``limit`` and ``unsafe_pickle``.
 
     Raises
     ------
@@ -45,13 +47,13 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     """
     folder = shipped(DEFAULT) if path is None else Path(path)
     if not folder.is_dir():
-        raise DataError("expected a folder with word vectors of two languages").at(folder)
+        raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
         return learned_aligner(folder, **settings)
-    languages = settings.pop("languages", None)
     reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
+    languages = settings.pop("languages", None) or pair_languages(folder)
     source, target = load_pair(folder, languages=languages, **reading)
-    return vector_aligner(source, target, **settings)
+    return vector_aligner(source, target, languages=languages, **settings)
 
 
 def learned_aligner(

@@ -221,7 +221,7 @@ def load_pair(
     places, noted = languages_of(folder), _read_pair_note(folder)
     if places is None:
         raise DataError("expected word2int_XX.pkl files or folders of vectors, found none").at(folder)
-    names = languages or _default_pair(folder, noted, sorted(places))
+    names = languages or pair_languages(folder)
     for name in names:
         if name not in places:
             raise DataError(f"no vectors for language {name!r}; found {sorted(places)}").at(folder)
@@ -297,8 +297,11 @@ def _with_settings(embeddings: Embeddings, noted: dict[str, Any]) -> Embeddings:
     return replace(embeddings, settings=settings)
 
 
-def _default_pair(folder: Path, noted: dict[str, Any], found: list[str]) -> tuple[str, str]:
-    languages = noted.get("languages", found)
+def pair_languages(folder: str | Path) -> tuple[str, str]:
+    """Return source and target language of a folder: as ``pair.json`` says, else the only two there are."""
+    folder = Path(folder)
+    found = list(languages_of(folder) or {})
+    languages = _read_pair_note(folder).get("languages", found)
     if len(languages) != 2:
         raise UsageError(f"{folder}: expected vectors of two languages, found {found}; name them (--langs)")
     return languages[0], languages[1]
