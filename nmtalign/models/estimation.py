@@ -23,11 +23,11 @@ from nmtalign.models.corpus import Bucket, EncodedSide, make_buckets
 from nmtalign.models.hmm import (
     Jumps,
     Posterior,
-    count_widths,
     estimate_jumps,
     forward_backward,
     initial_jumps,
     transitions,
+    widths,
 )
 from nmtalign.models.lexicon import (
     Emissions,
@@ -125,15 +125,32 @@ def default_workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Expected(NamedTuple):
-    """What one bucket adds to the counts: agreed links by number of the word pair, unaligned words, jumps."""
+class Sparse(NamedTuple):
+    """Numbers to be added to some entries of an array."""
 
-    pair: Ints
-    link: Floats
-    source_null: Floats  # (S, B)
-    target_null: Floats  # (T, B)
-    forward_jumps: Doubles | None = None
-    reverse_jumps: Doubles | None = None
+    place: NDArray[np.integer]
+    value: NDArray[np.floating]
+
+
+class Expected(NamedTuple):
+    """What one bucket adds to the counts.
+
+    Attributes
+    ----------
+    links : Sparse
+        Agreed links, by number of the word pair.
+    source_null, target_null : Sparse
+        Unaligned words, by number of the word.
+    forward_jumps, reverse_jumps : Sparse
+        Jumps, by place in the flattened jump tables.
+    log_likelihood : float
+    """
+
+    links: Sparse
+    source_null: Sparse
+    target_null: Sparse
+    forward_jumps: Sparse | None = None
+    reverse_jumps: Sparse | None = None
     log_likelihood: float = 0.0
 
 
@@ -143,50 +160,33 @@ class Counts(NamedTuple):
     pairs: Doubles  # (P,)
     source_null: Doubles  # (V + 1,)
     target_null: Doubles
-    forward_jumps: Doubles | None
-    reverse_jumps: Doubles | None
+    forward_jumps: Doubles  # flattened tables
+    reverse_jumps: Doubles
     log_likelihood: float
 
 
 class _Sum:
-    """Adds up what buckets expect, in their order, so that the sums do not depend on the workers."""
+    """Adds up sparse numbers in the order they come, so that the sum does not depend on the workers."""
 
-    def __init__(self, pairs: int, source_words: int, target_words: int) -> None:
-        self.pairs = np.zeros(pairs)
-        self.nulls = np.zeros(source_words), np.zeros(target_words)
-        self.jumps: list[Doubles | None] = [None, None]
-        self.log_likelihood = 0.0
-        self._waiting: list[tuple[Ints, Floats]] = []
+    def __init__(self, size: int) -> None:
+        self.total = np.zeros(size)
+        self._waiting: list[Sparse] = []
         self._size = 0
 
-    def add(self, bucket: Bucket, expected: Expected) -> None:
-        self._waiting.append((expected.pair, expected.link))
-        self._size += len(expected.pair)
+    def add(self, numbers: Sparse | None) -> None:
+        if numbers is not None:
+            self._waiting.append(Sparse(numbers.place.ravel(), numbers.value.ravel()))
+            self._size += numbers.place.size
         if self._size > FLUSH:
-            self._flush()
-        for null, words, value in (
-            (self.nulls[0], bucket.source, expected.source_null),
-            (self.nulls[1], bucket.target, expected.target_null),
-        ):
-            null += np.bincount(words.ravel(), value.ravel(), len(null))
-        for k, jumps in enumerate((expected.forward_jumps, expected.reverse_jumps)):
-            if jumps is not None:
-                own = self.jumps[k]
-                self.jumps[k] = jumps if own is None else own + jumps
-        self.log_likelihood += expected.log_likelihood
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> Doubles:
         if self._waiting:
-            pair, link = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
-            self.pairs += np.bincount(pair, link, len(self.pairs))
+            place, value = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
+            self.total += np.bincount(place, value, len(self.total))
             self._waiting.clear()
             self._size = 0
-
-    def result(self) -> Counts:
-        self._flush()
-        for counts in (self.pairs, *self.nulls):
-            counts[0] = 0
-        return Counts(self.pairs, *self.nulls, *self.jumps, self.log_likelihood)
+        return self.total
 
 
 def expect_uniform(bucket: Bucket, cells: Ints, null: float) -> Expected:
@@ -194,8 +194,10 @@ def expect_uniform(bucket: Bucket, cells: Ints, null: float) -> Expected:
     s = (1 / np.maximum(bucket.source_lengths, 1)).astype(np.float32)
     t = (1 / np.maximum(bucket.target_lengths, 1)).astype(np.float32)
     link = np.broadcast_to((s + t) / 2, cells.shape)
-    nulls = [np.where(words > 0, np.float32(null), np.float32(0)) for words in (bucket.source, bucket.target)]
-    return Expected(cells.ravel(), link.ravel(), *nulls)
+    source_null, target_null = (np.full(w.shape, null, np.float32) for w in (bucket.source, bucket.target))
+    return Expected(
+        Sparse(cells, link), Sparse(bucket.source, source_null), Sparse(bucket.target, target_null)
+    )
 
 
 def expect_without_positions(bucket: Bucket, cells: Ints, words: Emissions, null: float) -> Expected:
@@ -212,7 +214,11 @@ def expect_without_positions(bucket: Bucket, cells: Ints, words: Emissions, null
     weights *= per_target[:, None, :]
     weights *= per_source
     kept = weights > LEAST
-    return Expected(cells[kept], weights[kept], 1 - by_source * per_source, 1 - by_target * per_target)
+    return Expected(
+        Sparse(cells[kept], weights[kept]),
+        Sparse(bucket.source, 1 - by_source * per_source),
+        Sparse(bucket.target, 1 - by_target * per_target),
+    )
 
 
 class Attention(NamedTuple):
@@ -266,20 +272,18 @@ def expect_with_jumps(
     forward, reverse = attend(bucket, words.pairs.take(cells), words, jumps, null, count_jumps=count_jumps)
     link = forward.attention * reverse.attention.transpose(1, 0, 2)
     kept = link > LEAST
-    widths: list[Doubles | None] = [None, None]
-    if forward.jumps is not None and reverse.jumps is not None:
-        widths = [
-            count_widths(forward.jumps, bucket.source, bucket.source_lengths, jumps[0]),
-            count_widths(reverse.jumps, bucket.target, bucket.target_lengths, jumps[1]),
-        ]
     real = bucket.pairs >= 0
-    return Expected(
-        cells[kept],
-        link[kept],
-        1 - reverse.attention.sum(axis=1),
-        1 - forward.attention.sum(axis=1),
-        *widths,
-        float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
+    found = Expected(
+        Sparse(cells[kept], link[kept]),
+        Sparse(bucket.source, 1 - reverse.attention.sum(axis=1)),
+        Sparse(bucket.target, 1 - forward.attention.sum(axis=1)),
+        log_likelihood=float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
+    )
+    if forward.jumps is None or reverse.jumps is None:
+        return found
+    return found._replace(
+        forward_jumps=Sparse(*widths(forward.jumps, bucket.source, bucket.source_lengths, jumps[0])),
+        reverse_jumps=Sparse(*widths(reverse.jumps, bucket.target, bucket.target_lengths, jumps[1])),
     )
 
 
@@ -370,22 +374,27 @@ class Estimator:
         found = self._sweep(
             lambda k: expect_with_jumps(
                 self.buckets[k], self.index.cells[k], words, jumps, null, count_jumps=True
-            )
+            ),
+            jumps,
         )
-        if found.forward_jumps is None or found.reverse_jumps is None:
-            return found, jumps
         return found, (
             estimate_jumps(found.forward_jumps, jumps[0]),
             estimate_jumps(found.reverse_jumps, jumps[1]),
         )
 
-    def _sweep(self, expect: Callable[[int], Expected]) -> Counts:
+    def _sweep(self, expect: Callable[[int], Expected], jumps: Sequence[Jumps] = ()) -> Counts:
         """Sum what `expect` finds in bucket k over all k."""
-        total = _Sum(len(self.index), len(self.source.words), len(self.target.words))
-        results = in_order(expect, range(len(self.buckets)), self.workers)
-        for bucket, expected in zip(self.buckets, results, strict=True):
-            total.add(bucket, expected)
-        return total.result()
+        sizes = [len(self.index), len(self.source.words), len(self.target.words)]
+        sums = [_Sum(size) for size in (*sizes, *(j.tables.size for j in jumps))]
+        log_likelihood = 0.0
+        for expected in in_order(expect, range(len(self.buckets)), self.workers):
+            for total, numbers in zip(sums, expected, strict=False):
+                total.add(numbers)
+            log_likelihood += expected.log_likelihood
+        totals = [total.flush() for total in sums] + [np.zeros(0)] * (2 - len(jumps))
+        for counts in totals[:3]:
+            counts[0] = 0
+        return Counts(totals[0], totals[1], totals[2], totals[3], totals[4], log_likelihood)
 
     def _pruned(self, counts: Counts) -> list[ViewCounts]:
         """Return the counts of the views without the very small ones."""

@@ -9,6 +9,8 @@ that the numbers of a pair do not depend on which pairs it was stacked with.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -116,7 +118,8 @@ def forward_backward(
     return Posterior(filtered, jumps, log_likelihood)
 
 
-class Jumps(NamedTuple):
+@dataclass(frozen=True)
+class Jumps:
     """Jump distributions of one direction.
 
     Attributes
@@ -130,6 +133,13 @@ class Jumps(NamedTuple):
 
     tables: Floats
     classes: NDArray[np.int32]
+
+    @cached_property
+    def sums(self) -> Floats:
+        """Running sums of the tables from the left, with a 0 in front, shape (K, 2 * REACH + 2)."""
+        sums = np.zeros((len(self.tables), self.tables.shape[1] + 1))
+        np.cumsum(self.tables, axis=1, out=sums[:, 1:])
+        return sums.astype(np.float32)
 
 
 def initial_jumps(vocabulary: int, own: int) -> Jumps:
@@ -147,9 +157,6 @@ def transitions(
     S, B = source.shape
     tables = jumps.tables
     width = tables.shape[1]
-    sums = np.zeros((len(tables), width + 1), dtype=np.float64)
-    np.cumsum(tables, axis=1, out=sums[:, 1:])
-    sums = sums.astype(np.float32)
     classes = np.zeros((S + 1, B), dtype=np.int64)
     classes[1:] = jumps.classes[source]
     i = np.arange(S + 1)[:, None]  # (S + 1, 1)
@@ -158,7 +165,7 @@ def transitions(
     end = np.clip(
         lengths - i + 1 + reach, 0, width - 1
     )  # entry of the jump to the end of the sentence, (S + 1, B)
-    flat = sums.ravel()
+    flat = jumps.sums.ravel()
     row = classes * (width + 1)
     norm = flat[row + end + 1] - flat[row + start]  # (S + 1, B)
     inverse = 1 / np.maximum(norm, TINY)
@@ -174,20 +181,21 @@ def transitions(
     return transition, stop
 
 
-def count_widths(
+def widths(
     expected: Floats, source: NDArray[np.int32], lengths: NDArray[np.int64], jumps: Jumps
-) -> NDArray[np.float64]:
-    """Sum expected jumps (S + 1, S + 1, B) by class of the word they start from and by width, shape of the tables."""
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return expected jumps (S + 1, S + 1, B) as places in the flattened jump tables and counts to add there."""
     S1, _, B = expected.shape
     width = jumps.tables.shape[1]
-    classes = np.zeros((S1, B), dtype=np.int64)
-    classes[1:] = jumps.classes[source]
+    row = np.zeros((S1, B), dtype=np.int64)
+    row[1:] = jumps.classes[source]
+    row *= width
     i = np.arange(S1)[:, None]
     entry = np.clip(np.arange(1, S1 + 1)[None, :] - i + REACH, 0, width - 1)  # (S + 1, S + 1)
-    index = np.broadcast_to((classes * width)[:, None, :] + entry[:, :, None], expected.shape).copy()
-    index[:, -1, :] = classes * width + np.clip(lengths - i + 1 + REACH, 0, width - 1)
+    place = row[:, None, :] + entry[:, :, None]  # (S + 1, S + 1, B)
+    place[:, -1, :] = row + np.clip(lengths - i + 1 + REACH, 0, width - 1)
     kept = expected > 1e-3
-    return np.bincount(index[kept], expected[kept], jumps.tables.size).reshape(jumps.tables.shape)
+    return place[kept], expected[kept]
 
 
 def _smooth(counts: NDArray[np.float64], near: int = 9) -> NDArray[np.float64]:
@@ -204,7 +212,7 @@ def _smooth(counts: NDArray[np.float64], near: int = 9) -> NDArray[np.float64]:
 
 def estimate_jumps(counts: NDArray[np.float64], jumps: Jumps, *, strength: float = 50.0) -> Jumps:
     """Return jump tables from expected counts; a word's own table is weighted n / (n + strength)."""
-    smooth = _smooth(counts)
+    smooth = _smooth(counts.reshape(jumps.tables.shape))
     pooled = smooth.sum(axis=0)
     pooled = pooled / max(pooled.sum(), 1e-9) + 1e-7
     n = smooth.sum(axis=1, keepdims=True)
