@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 from nmtalign.errors import DataError, UsageError
 
 # What the decompressors raise on a damaged or cut-off file.
-_DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)
+DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
 
 class _Borrowed(io.TextIOWrapper):
@@ -154,26 +154,40 @@ def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:
     DataError
         Bytes that are not `encoding`, or a damaged compressed file: with the line.
     """
-    if encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32")):
+    for line in try_lines(path, encoding=encoding):
+        if isinstance(line, DataError):
+            raise line
+        yield line
+
+
+def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | DataError]:
+    """Yield what :func:`read_lines` does, with the error in the place of a line that is not `encoding`."""
+    if encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32", "utf16", "utf32")):
         raise UsageError(f"{encoding} is not supported; convert the file to UTF-8 first")
     stream = open_binary(path)
     number = 0
     try:
         for number, raw in enumerate(stream, 1):
-            line = raw.decode(encoding)
+            try:
+                line = raw.decode(encoding)
+            except UnicodeDecodeError as error:
+                yield _undecodable(error, encoding).at(path, line=number)
+                continue
             if number == 1:
                 line = line.removeprefix("\ufeff")
             if line.endswith("\n"):
                 line = line[:-2] if line.endswith("\r\n") else line[:-1]
             yield line
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"expected {encoding} text, found the byte 0x{error.object[error.start]:02x} at column"
-            f" {error.start + 1}; convert the file or name its encoding"
-        ).at(path, line=number) from None
-    except _DAMAGE as error:
+    except DAMAGE as error:
         damage = DataError(f"the compressed file is damaged or cut off ({error})")
         raise damage.at(path, line=number + 1) from None
     finally:
         if str(path) != "-":
             stream.close()
+
+
+def _undecodable(error: UnicodeDecodeError, encoding: str) -> DataError:
+    return DataError(
+        f"expected {encoding} text, found the byte 0x{error.object[error.start]:02x} at column"
+        f" {error.start + 1}; convert the file or name its encoding"
+    )

@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The first call of a test may import a heavy package, and other work may share the machine: no deadline.
+settings.register_profile("nmtalign", deadline=None)
+settings.load_profile("nmtalign")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -1,29 +1,40 @@
 """Sentence pairs from every kind of file: streamed, and one pair out for each record in.
 
 ===========  =========================================================================
-two files    line n of one is the translation of line n of the other (``moses``)
+moses        two files: line n of one is the translation of line n of the other
 fast-align   one file, ``source ||| target`` on a line
 tsv          one file, columns between tabs, no quoting
+jsonl        one file, an object on a line: ``{"source": "...", "target": "..."}``
+tmx          translation memory; a pair for each unit
+xliff        1.2 and 2.0; a pair for each unit or segment, the target empty where there is none
+po           gettext catalogue; a pair for each message, the header left out
+parquet      two columns (extra ``[parquet]``)
 ===========  =========================================================================
 
-A file may be compressed (.gz .bz2 .xz .zst) or ``-``. A record that does not parse is an error with its
-place; given `on_error` it becomes an empty pair and the run goes on, so that no pair ever moves.
+A file may be compressed (.gz .bz2 .xz .zst) or ``-``. Line ends inside a record become spaces. A record
+that does not parse is an error with its place; given `on_error` it becomes an empty pair and the run
+goes on, so that no pair ever moves.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import open_text, read_lines
+from nmtalign.files import open_text, read_lines, try_lines
+from nmtalign.text.catalogs import read_po
+from nmtalign.text.columns import read_parquet
+from nmtalign.text.memories import read_tmx, read_xliff
 
 __all__ = ["FORMATS", "SentencePair", "open_text", "read_bitext", "read_lines"]
 
 OnError = Callable[[DataError], None]
-_ENDINGS = {".tsv": "tsv"}
+Select = tuple[str, str] | None
+Record = tuple[str, str] | DataError
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
@@ -40,7 +51,7 @@ def read_bitext(
     *,
     format: str = "auto",
     encoding: str = "utf-8",
-    select: tuple[str, str] | None = None,
+    select: Select = None,
     on_error: OnError | None = None,
 ) -> Iterator[SentencePair]:
     """Yield the sentence pairs of a bitext, in order, one for each record.
@@ -54,9 +65,10 @@ def read_bitext(
     format : str
         One of `FORMATS`, or ``auto``: two files, else by the file's ending, else by its first line.
     encoding : str
-        Of text files.
+        Of text files; XML says its own.
     select : (str, str), optional
-        Where the two sides are: columns of a TSV counted from 1.
+        Where the two sides are: columns of a TSV counted from 1, keys of JSON objects (``a.b`` for b
+        inside a), languages of a TMX, columns of a Parquet file.
     on_error : callable, optional
         Called with the error of a record that does not parse; an empty pair takes its place.
         Without it the error is raised.
@@ -78,12 +90,24 @@ def read_bitext(
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
-        return _read_two(source, target, encoding)
+        return _settled(_read_two(source, target, encoding), on_error)
     if format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
     if format == "auto":
         format = _ENDINGS.get(_ending(source), "auto")
-    return _read_one(source, format, encoding, select, on_error)
+    return _settled(_read_one(source, format, encoding, select), on_error)
+
+
+def _settled(records: Iterator[Record], on_error: OnError | None) -> Iterator[SentencePair]:
+    """Raise the errors among the records, or hand them to `on_error` and put empty pairs in their places."""
+    for record in records:
+        if not isinstance(record, DataError):
+            yield SentencePair(*record)
+        elif on_error is None:
+            raise record
+        else:
+            on_error(record)
+            yield SentencePair("", "")
 
 
 def _ending(path: str | Path) -> str:
@@ -92,37 +116,32 @@ def _ending(path: str | Path) -> str:
     return Path(name.stem).suffix.lower() if name.suffix.lower() in _PACKED else name.suffix.lower()
 
 
-def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator[SentencePair]:
+def _read_two(source: str | Path, target: str | Path, encoding: str) -> Iterator[Record]:
     if str(source) == str(target) == "-":
         raise UsageError("only one side can come from standard input")
-    sides = read_lines(source, encoding=encoding), read_lines(target, encoding=encoding)
-    number = 0
-    for source_line in sides[0]:
-        target_line = next(sides[1], None)
-        if target_line is None:
-            raise _uneven(source, number + 1 + _count(sides[0]), target, number)
-        number += 1
-        yield SentencePair(source_line, target_line)
-    rest = _count(sides[1])
-    if rest:
-        raise _uneven(source, number, target, number + rest)
+    counts = [0, 0]
+    sides = (try_lines(path, encoding=encoding) for path in (source, target))
+    for first, second in zip_longest(*sides):
+        counts[0] += first is not None
+        counts[1] += second is not None
+        if first is None or second is None:
+            continue  # to the end of the longer file, to name both counts
+        if isinstance(first, DataError):
+            yield first
+        else:
+            yield second if isinstance(second, DataError) else (first, second)
+    if counts[0] != counts[1]:
+        raise DataError(
+            f"expected as many lines in both files, found {counts[0]} in {source} and {counts[1]} in"
+            f" {target}; a line is missing or too many, so the pairs after it do not belong together"
+        )
 
 
-def _count(lines: Iterator[str]) -> int:
-    return sum(1 for _ in lines)
-
-
-def _uneven(source: str | Path, source_count: int, target: str | Path, target_count: int) -> DataError:
-    return DataError(
-        f"expected as many lines in both files, found {source_count} in {source} and {target_count} in"
-        f" {target}; a line is missing or too many, so the pairs after it do not belong together"
-    )
-
-
-def _read_one(
-    path: str | Path, format: str, encoding: str, select: tuple[str, str] | None, on_error: OnError | None
-) -> Iterator[SentencePair]:
-    lines = read_lines(path, encoding=encoding)
+def _read_one(path: str | Path, format: str, encoding: str, select: Select) -> Iterator[Record]:
+    if format in _FILE_READERS:
+        yield from _FILE_READERS[format](path, select)
+        return
+    lines = try_lines(path, encoding=encoding)
     if format == "auto":
         format, lines = _guess(path, lines)
     if format not in _LINE_PARSERS:
@@ -130,73 +149,109 @@ def _read_one(
     parse = _LINE_PARSERS[format](select)
     for number, line in enumerate(lines, 1):
         try:
-            yield parse(line)
+            yield line if isinstance(line, DataError) else parse(line)
         except DataError as error:
-            error = error.at(path, line=number)
-            if on_error is None:
-                raise error from None
-            on_error(error)
-            yield SentencePair("", "")
+            yield error.at(path, line=number)
 
 
-def _guess(path: str | Path, lines: Iterator[str]) -> tuple[str, Iterator[str]]:
+def _guess(path: str | Path, lines: Iterator[str | DataError]) -> tuple[str, Iterator[str | DataError]]:
     """Return the format that the first line shows, and all lines again."""
     first = next(lines, None)
-    if first is None:
-        return "fast-align", lines
+    if isinstance(first, DataError):
+        raise first
     if first and "|||" not in first and "\t" not in first:
         raise DataError(
             "expected 'source ||| target' or 'source<tab>target', found neither; name the format, or give"
             " two files"
         ).at(path, line=1)
-    format = "tsv" if "\t" in first and "|||" not in first else "fast-align"
-    return format, chain([first], lines)
+    format = "tsv" if first and "|||" not in first else "fast-align"
+    return format, lines if first is None else chain([first], lines)
 
 
 # --- one record on a line ------------------------------------------------------------------------
 
-LineParser = Callable[[str], SentencePair]
+LineParser = Callable[[str], tuple[str, str]]
 
 
-def _parse_fast_align(select: tuple[str, str] | None) -> LineParser:
-    def parse(line: str) -> SentencePair:
+def _parse_fast_align(select: Select) -> LineParser:
+    _refuse_select("fast-align", select)
+
+    def parse(line: str) -> tuple[str, str]:
         if not line:
-            return SentencePair("", "")
+            return "", ""
         sides = line.split("|||")
         if len(sides) != 2:
             raise DataError(f"expected one '|||' between source and target, found {len(sides) - 1}")
         if "\t" in line:
             raise DataError("expected 'source ||| target' without tabs, found a tab; a number in front?")
-        return SentencePair(sides[0].strip(" "), sides[1].strip(" "))
+        return sides[0].strip(" "), sides[1].strip(" ")
 
     return parse
 
 
-def _parse_tsv(select: tuple[str, str] | None) -> LineParser:
+def _refuse_select(format: str, select: Select) -> None:
+    if select is not None:
+        raise UsageError(
+            f"the format {format!r} has its sides in fixed places; {','.join(select)} cannot be chosen"
+        )
+
+
+def _parse_tsv(select: Select) -> LineParser:
     first, second = _columns(select)
 
-    def parse(line: str) -> SentencePair:
+    def parse(line: str) -> tuple[str, str]:
         if not line:
-            return SentencePair("", "")
+            return "", ""
         fields = line.split("\t")
         if select is None and len(fields) != 2:
             raise DataError(f"expected 2 columns, found {len(fields)}; choose which hold source and target")
         if len(fields) < max(first, second):
             raise DataError(f"expected at least {max(first, second)} columns, found {len(fields)}")
-        return SentencePair(fields[first - 1], fields[second - 1])
+        return fields[first - 1], fields[second - 1]
 
     return parse
 
 
-def _columns(select: tuple[str, str] | None) -> tuple[int, int]:
+def _columns(select: Select) -> tuple[int, int]:
     names = select or ("1", "2")
     if not all(name.isdecimal() and int(name) > 0 for name in names):
         raise UsageError(f"expected two columns counted from 1, such as 1,2, found {','.join(names)}")
     return int(names[0]), int(names[1])
 
 
-_LINE_PARSERS: dict[str, Callable[[tuple[str, str] | None], LineParser]] = {
+def _parse_json(select: Select) -> LineParser:
+    keys = select or ("source", "target")
+
+    def parse(line: str) -> tuple[str, str]:
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"expected a JSON object ({error}), found {line[:60]!r}") from None
+        return _value(record, keys[0]), _value(record, keys[1])
+
+    return parse
+
+
+def _value(record: Any, key: str) -> str:
+    value = record
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    if not isinstance(value, str):
+        raise DataError(f"expected text under the key {key!r}, found {json.dumps(record)[:80]}")
+    return value.replace("\r\n", " ").replace("\n", " ")
+
+
+_LINE_PARSERS: dict[str, Callable[[Select], LineParser]] = {
     "fast-align": _parse_fast_align,
     "tsv": _parse_tsv,
+    "jsonl": _parse_json,
 }
-FORMATS = ("moses", *_LINE_PARSERS)
+_FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[Record]]] = {
+    "tmx": read_tmx,
+    "xliff": read_xliff,
+    "po": read_po,
+    "parquet": read_parquet,
+}
+_ENDINGS = {f".{format}": format for format in ("tsv", "jsonl", *_FILE_READERS)}
+_ENDINGS |= {".xlf": "xliff", ".pot": "po"}
+FORMATS = ("moses", *_LINE_PARSERS, *_FILE_READERS)

@@ -1,0 +1,65 @@
+"""gettext catalogues (.po): messages and their translations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.files import read_lines
+
+Record = tuple[str, str] | DataError
+_KEYWORD = re.compile(r"(msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d+\])\s+(\".*)")
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*')
+_ESCAPE = re.compile(r"\\(.)")
+_ESCAPED = {"n": " ", "t": "\t", "r": "", '"': '"', "\\": "\\"}  # a line end inside a message is a space
+
+
+def read_po(path: str | Path, select: tuple[str, str] | None = None) -> Iterator[Record]:
+    """Yield a pair for each message of a catalogue, the translation empty where there is none.
+
+    The header (the message with an empty ``msgid``) and obsolete messages (``#~``) are left out; of a message
+    with plural forms the first is taken.
+
+    Yields
+    ------
+    (str, str) or DataError
+        An error, with its line, for a line that does not belong in a catalogue.
+    """
+    if select is not None:
+        raise UsageError("a PO file has one source and one target; they cannot be chosen")
+    message: dict[str, str] = {}
+    problem: DataError | None = None
+    keyword = ""
+    for number, line in enumerate(read_lines(path), 1):
+        line = line.strip(" \t")
+        if not line or line.startswith("#"):
+            continue
+        match = _KEYWORD.fullmatch(line)
+        if match and match[1] in ("msgctxt", "msgid") and any(key.startswith("msgstr") for key in message):
+            yield from _pair(message, problem)
+            message, problem = {}, None
+        keyword = match[1] if match else keyword
+        string = _STRING.fullmatch(match[2] if match else line)
+        if string and keyword:
+            message[keyword] = message.get(keyword, "") + _ESCAPE.sub(_unescape, string[1])
+        else:
+            problem = problem or _problem(line).at(path, line=number)
+    yield from _pair(message, problem)
+
+
+def _problem(line: str) -> DataError:
+    return DataError(f'expected msgid "..." or msgstr "..." or "...", found {line[:60]!r}')
+
+
+def _pair(message: dict[str, str], problem: DataError | None) -> Iterator[Record]:
+    """Yield the pair of a message, or what is wrong with it; nothing for the header."""
+    if problem:
+        yield problem
+    elif message.get("msgid"):
+        yield message["msgid"], message.get("msgstr", message.get("msgstr[0]", ""))
+
+
+def _unescape(match: re.Match[str]) -> str:
+    return _ESCAPED.get(match[1], match[0])
