@@ -116,7 +116,10 @@ def read_tmx(path: str | Path, select: tuple[str, str] | None = None) -> Iterato
     for line, unit, header in _units(path, {"tu"}):
         texts = {_language(variant): variant.find("seg") for variant in unit.findall("tuv")}
         if select is None:
-            select = _first_languages(texts, header)
+            try:
+                select = _first_languages(texts, header)
+            except DataError as error:
+                raise error.at(path, line=line) from None
         sides = [_find_language(texts, language) for language in select]
         if sides[0] is None or sides[1] is None:
             found = ", ".join(texts) or "none"
@@ -132,9 +135,8 @@ def _language(variant: Element) -> str:
 def _first_languages(texts: dict[str, Element | None], header: dict[str, str]) -> tuple[str, str]:
     languages = list(texts)
     if len(languages) < 2:
-        raise DataError(
-            f"expected two languages in the first unit, found {languages}; choose source and target"
-        )
+        found = ", ".join(languages) or "none"
+        raise DataError(f"expected two languages in the first unit, found {found}; choose source and target")
     source = _find_language(texts, header.get("srclang", "")) or languages[0]
     return source, next(language for language in languages if language != source)
 

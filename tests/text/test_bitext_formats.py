@@ -125,7 +125,7 @@ def test_tmx_languages_inline_codes_and_lines(tmp_path):
     assert list(read_bitext(path, select=("fr", "en"), on_error=errors.append)) == swapped
     with pytest.raises(DataError, match="line 4: expected a unit in en and de, found fr-ca, en"):
         list(read_bitext(path, select=("en", "de")))
-    with pytest.raises(UsageError, match="choose source and target"):
+    with pytest.raises(DataError, match=r"line 4: expected two languages .* found none"):
         list(read_bitext(write(tmp_path / "b.tmx", tmx("<tu/>"))))
 
 
