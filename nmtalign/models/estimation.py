@@ -60,7 +60,10 @@ class Settings:
     views : tuple of int
         Letters of each view, as of :func:`nmtalign.models.lexicon.shorten`.
     lexicon_passes, jump_passes : int
-        Passes over the bitext without and with positions.
+        Passes over the bitext without and with positions; the first of them knows nothing yet.
+    single_passes : int
+        So many of the passes without positions count each direction by itself, before the others count what
+        both agree on: agreement too early takes the first guess for the truth.
     discount : float
         Count that is taken off every word, so that rare words do not claim all of their neighbours.
     floor : float
@@ -77,6 +80,7 @@ class Settings:
 
     views: tuple[int, ...] = (0, 3, 4, 6)
     lexicon_passes: int = 4
+    single_passes: int = 1
     jump_passes: int = 5
     discount: float = 4.0
     floor: float = 5e-4
@@ -200,8 +204,10 @@ def expect_uniform(bucket: Bucket, cells: Ints, null: float) -> Expected:
     )
 
 
-def expect_without_positions(bucket: Bucket, cells: Ints, words: Emissions, null: float) -> Expected:
-    """Expect links by the lexicon alone (IBM model 1, both directions, their product)."""
+def expect_without_positions(
+    bucket: Bucket, cells: Ints, words: Emissions, null: float, *, agree: bool
+) -> Expected:
+    """Expect links by the lexicon alone (IBM model 1, both directions, their product or their mean)."""
     odds = np.float32(null / (1 - null))
     weights = words.pairs.take(cells)  # (T, S, B)
     by_target = weights.sum(axis=1)  # (T, B)
@@ -210,9 +216,12 @@ def expect_without_positions(bucket: Bucket, cells: Ints, words: Emissions, null
     source_null = odds * bucket.target_lengths.astype(np.float32) * words.source_null[bucket.source]
     per_target = 1 / np.maximum(by_target + target_null, np.float32(1e-30))
     per_source = 1 / np.maximum(by_source + source_null, np.float32(1e-30))
-    weights *= weights
-    weights *= per_target[:, None, :]
-    weights *= per_source
+    if agree:
+        weights *= weights
+        weights *= per_target[:, None, :]
+        weights *= per_source
+    else:
+        weights *= (per_target[:, None, :] + per_source) / 2
     kept = weights > LEAST
     return Expected(
         Sparse(cells[kept], weights[kept]),
@@ -337,7 +346,7 @@ class Estimator:
             lambda k: expect_uniform(self.buckets[k], self.index.cells[k], self.settings.lexicon_null)
         )
         for number in range(1, self.settings.lexicon_passes):
-            counts = self._lexicon_pass(counts)
+            counts = self._lexicon_pass(counts, agree=number > self.settings.single_passes)
             self.report(f"lexicon pass {number} of {self.settings.lexicon_passes - 1}")
         jumps = (
             initial_jumps(len(self.source.words) - 1, self.settings.own_jumps),
@@ -361,11 +370,11 @@ class Estimator:
             view_counts(view, counts.pairs, counts.source_null, counts.target_null) for view in self.views
         ]
 
-    def _lexicon_pass(self, counts: Counts) -> Counts:
+    def _lexicon_pass(self, counts: Counts, *, agree: bool) -> Counts:
         words = emissions(self.views, self._view_counts(counts), self.smoothing._replace(floor=LEAST))
         null = self.settings.lexicon_null
         return self._sweep(
-            lambda k: expect_without_positions(self.buckets[k], self.index.cells[k], words, null)
+            lambda k: expect_without_positions(self.buckets[k], self.index.cells[k], words, null, agree=agree)
         )
 
     def _jump_pass(self, counts: Counts, jumps: tuple[Jumps, Jumps]) -> tuple[Counts, tuple[Jumps, Jumps]]:
