@@ -11,6 +11,7 @@ import click
 from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli.align import align
 from nmtalign.cli.evaluate import evaluate
+from nmtalign.cli.report import SAMPLE, report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,13 +44,22 @@ def demo(context: click.Context, output: str) -> None:
     )
     click.echo(f"\nAgainst the gold links of {sample}:")
     context.invoke(evaluate, links=links, gold=str(sample / "gold.pharaoh"))
+    context.invoke(
+        report,
+        source=str(sample / "text.en"),
+        target=str(sample / "text.fr"),
+        gold=str(sample / "gold.pharaoh"),
+        output=str(folder / "report.html"),
+        title="The English-French sample",
+    )
     _draw(sample, folder)
     click.echo("\nOpen:")
     for name, what in _RESULTS.items():
-        click.echo(f"  {folder / name!s:<24} {what}")
+        click.echo(f"  {folder / name!s:<26} {what}")
 
 
 _RESULTS = {
+    "report.html": f"{SAMPLE} pairs to look through: words, weights, gold links, figures",
     "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",
     "heatmap.svg": "the same, with text that can be searched",
     "heatmaps.pdf": f"{len(PAGES)} pairs, one a page",

@@ -1,0 +1,27 @@
+"""nmtalign demo: everything it promises is there, and its score is that of the README's commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from nmtalign.alignment.evaluation import evaluate
+from nmtalign.alignment.formats import read_gold, read_links
+from nmtalign.cli import main
+from nmtalign.cli.demo import _RESULTS
+from nmtalign.shipped import shipped
+
+
+def test_demo_writes_what_it_names(tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["demo", "-o", str(tmp_path / "out")])
+    assert not caught.value.code
+    out = capsys.readouterr().out
+    for name in _RESULTS:
+        assert (tmp_path / "out" / name).stat().st_size > 0
+        assert name in out
+    golds = list(read_gold(shipped("en_fr_sample") / "gold.pharaoh"))
+    result = evaluate(list(read_links(tmp_path / "out" / "links.txt")), golds)
+    assert f"{100 * result.aer:.2f}" in out
+    assert result.aer < 0.3
+    assert (tmp_path / "out" / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "out" / "heatmaps.pdf").read_bytes().startswith(b"%PDF")
