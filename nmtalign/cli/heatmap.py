@@ -15,12 +15,11 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from nmtalign.alignment.links import AlignedPair, AlignmentMatrix, GoldAlignment
+    from nmtalign.alignment.links import AlignedPair, AlignmentMatrix
     from nmtalign.models.aligner import Aligner
-    from nmtalign.text.bitext import SentencePair
+    from nmtalign.report.corpus import Record
 
 VIEWS = ("combined", "forward", "reverse", "all")
-Numbered = "tuple[int, tuple[SentencePair, GoldAlignment | None]]"
 
 
 @click.command()
@@ -62,13 +61,10 @@ def heatmap(
     from nmtalign.report.heatmap import check_format, save_heatmaps
 
     check_format(output)
-    chosen = _choose(source_sentence, target_sentence, pairs, format_, lines, gold)
+    records = _choose(source_sentence, target_sentence, pairs, format_, lines, gold)
     with warnings_to_stderr(), whole_file(output) as partial:
         aligner = load_aligner(options)
-        figures = (
-            _draw(aligner, number, pair, gold_links, view=view, links=links, numbers=numbers)
-            for number, (pair, gold_links) in chosen
-        )
+        figures = (_draw(aligner, record, view=view, links=links, numbers=numbers) for record in records)
         save_heatmaps(figures, partial, dpi=dpi)
 
 
@@ -79,8 +75,9 @@ def _choose(
     format_: str,
     lines: str | None,
     gold: str | None,
-) -> Iterator[tuple[int, tuple[SentencePair, GoldAlignment | None]]]:
-    """Yield the numbered pairs to draw, each with its gold links."""
+) -> Iterator[Record]:
+    """Yield the records to draw."""
+    from nmtalign.report.corpus import read_corpus
     from nmtalign.text.bitext import SentencePair, read_bitext
 
     if (pairs is None) != (source is not None and target is not None) or (pairs and source is not None):
@@ -88,42 +85,24 @@ def _choose(
     if lines is not None and pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
     if source is not None and target is not None:
-        return enumerate(_with_gold(iter([SentencePair(source, target)]), gold))  # 0 is no number of a line
-    both = _with_gold(read_bitext(str(pairs), format=format_), gold)
-    return pick(both, parse_lines(lines)) if lines else enumerate(both, 1)
+        return (
+            record._replace(number=0) for record in read_corpus([SentencePair(source, target)], gold=gold)
+        )
+    records = read_corpus(read_bitext(str(pairs), format=format_), gold=gold)
+    return (record for _, record in pick(records, parse_lines(lines))) if lines else records
 
 
-def _with_gold(
-    records: Iterator[SentencePair], gold: str | None
-) -> Iterator[tuple[SentencePair, GoldAlignment | None]]:
-    """Put the gold links of each line beside the pair."""
-    if gold is None:
-        return ((record, None) for record in records)
-    from nmtalign.alignment.formats import read_gold
-
-    return zip(records, read_gold(gold), strict=True)
-
-
-def _draw(
-    aligner: Aligner,
-    number: int,
-    pair: SentencePair,
-    gold: GoldAlignment | None,
-    *,
-    view: str,
-    links: bool,
-    numbers: bool | None,
-) -> Figure:
-    """Align one pair and draw it."""
+def _draw(aligner: Aligner, record: Record, *, view: str, links: bool, numbers: bool | None) -> Figure:
+    """Align one pair and draw it; a pair with the number 0 is no line of a file."""
     from nmtalign.report.heatmap import draw_heatmaps
 
-    found = aligner.align(*pair)
+    found = aligner.align(*record.pair)
     return draw_heatmaps(
         _views(found, view),
         links=found.alignment if links else None,
-        gold=gold,
+        gold=record.gold,
         numbers=numbers,
-        title=f"pair {number}" if number else "",
+        title=f"pair {record.number}" if record.number else "",
     )
 
 

@@ -1,0 +1,135 @@
+"""nmtalign heatmap: two sentences or lines of a bitext in, a picture out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from nmtalign.cli import main
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import save_pair
+
+ENGLISH = ["the", "cat", "sleeps", "black", "house", "white", "."]
+FRENCH = ["le", "chat", "dort", "noir", "maison", "blanche", "."]
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of vectors in which each word is the unit vector of its translation."""
+    folder = tmp_path_factory.mktemp("vectors")
+    sides = [
+        Embeddings(Vocabulary.from_words(words), np.eye(7, dtype=np.float32)) for words in (ENGLISH, FRENCH)
+    ]
+    save_pair(*sides, folder, languages=("en", "fr"), format="word2int")
+    return folder
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.tsv"
+    path.write_text(
+        "the cat\tle chat\n\t\nthe white house\tla maison blanche\nsleeps\tdort\n", encoding="utf-8"
+    )
+    return path
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+def written(path: Path) -> list[str]:
+    """Return the texts of an SVG."""
+    return [node.text or "" for node in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_two_sentences_become_a_picture(vectors: Path, tmp_path: Path) -> None:
+    assert (
+        run("heatmap", "The black cat", "Le chat noir", "--vectors", vectors, "-o", tmp_path / "cat.svg") == 0
+    )
+    texts = written(tmp_path / "cat.svg")
+    assert {"The", "black", "cat", "Le", "chat", "noir", "chosen link"} <= set(texts)
+    assert not [text for text in texts if text.startswith("pair")]
+
+
+def test_all_directions_side_by_side_without_links(vectors: Path, tmp_path: Path) -> None:
+    out = tmp_path / "cat.svg"
+    code = run(
+        "heatmap", "the cat", "le chat", "--vectors", vectors, "-o", out, "--view", "all", "--no-links"
+    )
+    assert code == 0
+    assert {"forward", "reverse", "combined"} <= set(written(out))
+    assert "chosen link" not in written(out)
+
+
+def test_lines_of_a_bitext_become_pages(vectors: Path, pairs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pages.pdf"
+    assert run("heatmap", "--pairs", pairs, "--lines", "3-4,1", "--vectors", vectors, "-o", out) == 0
+    assert out.read_bytes().count(b"/Type /Page ") == 3
+    assert run("heatmap", "--pairs", pairs, "--vectors", vectors, "-o", out) == 0
+    assert out.read_bytes().count(b"/Type /Page ") == 4  # also the empty pair has its page
+
+
+def test_gold_links_stay_with_their_line(vectors: Path, pairs: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.txt"
+    gold.write_text("0-0\n\n0-0 1p2\n0-0\n", encoding="utf-8")
+    out = tmp_path / "house.svg"
+    command = ("heatmap", "--pairs", pairs, "--lines", 3, "--gold", gold, "--vectors", vectors, "-o", out)
+    assert run(*command) == 0
+    assert {"pair 3", "sure in the gold", "possible", "maison"} <= set(written(out))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["one"], 2, "expected two sentences, or --pairs FILE"),
+        (["one", "un", "--lines", "1"], 2, "--lines chooses among the pairs of a file"),
+        (["--pairs", "PAIRS", "--lines", "9"], 3, "expected a pair in line 9, found only 4 pairs"),
+        (["--pairs", "PAIRS", "--lines", "3-1"], 2, "ranges going up"),
+        (["--pairs", "PAIRS", "--lines", "x"], 2, "expected lines like 3,7-9, found 'x'"),
+        (["--pairs", "PAIRS", "--gold", "GOLD"], 3, "expected one line of links for each sentence pair"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    arguments: list[str],
+    code: int,
+    message: str,
+    vectors: Path,
+    pairs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gold = tmp_path / "gold.txt"
+    gold.write_text("0-0\n", encoding="utf-8")
+    named = [{"PAIRS": str(pairs), "GOLD": str(gold)}.get(argument, argument) for argument in arguments]
+    out = tmp_path / "out.pdf"
+    assert run("heatmap", *named, "--vectors", vectors, "-o", out) == code
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_several_pairs_and_a_format_without_pages(
+    vectors: Path, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("heatmap", "--pairs", pairs, "--vectors", vectors, "-o", tmp_path / "out.png") == 2
+    assert "a .png holds one picture, found 4; save to .pdf" in capsys.readouterr().err
+    assert run("heatmap", "a", "b", "--vectors", vectors, "-o", tmp_path / "out.jpg") == 2
+    assert "expected a file name ending in .png, .svg, .pdf" in capsys.readouterr().err
+
+
+def test_a_missing_font_is_one_line_on_stderr(
+    vectors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nmtalign.report import fonts
+
+    only = {fonts.DEFAULT_FONT: fonts._font_paths()[fonts.DEFAULT_FONT]}
+    monkeypatch.setattr(fonts, "_font_paths", lambda: only)
+    assert run("heatmap", "the", "中", "--vectors", vectors, "-o", tmp_path / "out.png") == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("nmtalign: warning: no installed font has the CJK letters")

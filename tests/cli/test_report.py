@@ -1,0 +1,133 @@
+"""nmtalign report: which pairs are shown, and what is said about them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtalign.cli import main
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import save_pair
+
+ENGLISH = ["the", "cat", "sleeps", "black", "house", "white", "."]
+FRENCH = ["le", "chat", "dort", "noir", "maison", "blanche", "."]
+SOURCE = ["the cat sleeps", "", "the white house", "black zebra", "cat"]
+TARGET = ["le chat dort", "le", "la maison blanche", "noir zebre", "chat"]
+GOLD = ["0-0 1-1 2-2", "", "0-0 1-1 2-2", "0-1", "0-0"]
+OTHER = ["0-0 1-1 2-2", "", "0-0", "0-1", "0-0"]
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("vectors")
+    sides = [
+        Embeddings(Vocabulary.from_words(words), np.eye(7, dtype=np.float32)) for words in (ENGLISH, FRENCH)
+    ]
+    save_pair(*sides, folder, languages=("en", "fr"), format="word2int")
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path: Path, vectors: Path) -> dict[str, Path]:
+    texts = {"source": SOURCE, "target": TARGET, "gold": GOLD, "other": OTHER}
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return {name: tmp_path / name for name in texts} | {"vectors": vectors, "out": tmp_path / "report.html"}
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+def report(files: dict[str, Path], *arguments: object) -> dict:
+    """Write a report and return the data in it."""
+    command = ("report", files["source"], files["target"], "--vectors", files["vectors"], "-o", files["out"])
+    assert run(*command, *arguments) == 0
+    page = files["out"].read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def numbers(data: dict) -> list[int]:
+    return [pair["n"] for pair in data["pairs"]]
+
+
+def test_a_small_corpus_is_shown_whole(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    data = report(files)
+    assert numbers(data) == [1, 2, 3, 4, 5]
+    assert data["pairs"][0]["s"] == ["the", "cat", "sleeps"]
+    assert data["pairs"][3]["u"] == [[1], [1]]  # zebra, zebre
+    assert data["rule"] == {"name": "mutual", "threshold": None}
+    assert data["settings"].startswith("score=cosine")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "5 pairs; open it in a browser" in captured.err
+
+
+def test_lines_and_samples_are_shown_in_the_order_of_the_corpus(files: dict[str, Path]) -> None:
+    assert numbers(report(files, "--lines", "4-5,1")) == [1, 4, 5]
+    samples = {tuple(numbers(report(files, "--sample", 2, "--sample-seed", seed))) for seed in range(12)}
+    assert len(samples) > 4
+    assert all(len(sample) == 2 and sample[0] < sample[1] for sample in samples)
+    assert numbers(report(files, "--sample", 2)) == numbers(report(files, "--sample", 2))
+
+
+def test_the_worst_come_first_with_figures_of_the_whole_corpus(files: dict[str, Path]) -> None:
+    data = report(files, "--gold", files["gold"], "--worst", 2, "--by", "gold")
+    assert numbers(data) == [4, 3]  # AER 1 and 2/3
+    figures = {name: value for name, value, _ in data["summary"]}
+    assert figures["Pairs in the corpus"] == "5"
+    assert figures["Recall of the corpus"] == "62.5 %"
+    assert figures["Recall"] == "25.0 %"
+    compared = report(files, "--compare", f"mine={files['other']}", "--worst", 1, "--by", "mine")
+    assert numbers(compared) == [4]
+    assert compared["others"] == ["mine"]
+    assert numbers(report(files, "--worst", 1)) == [2]  # an empty side has score 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--lines", "1", "--worst", "2"], 2, "--lines and --worst contradict each other"),
+        (["--by", "gold"], 2, "give --worst N"),
+        (["--worst", "1", "--by", "gold"], 2, "needs --gold"),
+        (["--worst", "1", "--by", "x"], 2, "needs --compare x=LINKS"),
+        (["--compare", "x"], 2, "--compare wants NAME=LINKS, found 'x'"),
+        (["--compare", "gold=OTHER"], 2, "the name 'gold' is taken"),
+        (["--gold", "SHORT"], 3, "SHORT ends after 1 lines, the bitext goes on"),
+        (["--gold", "WRONG"], 3, "pair 5: link 7-0 is outside a pair of 1 source and 1 target words"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    arguments: list[str],
+    code: int,
+    message: str,
+    files: dict[str, Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(files["out"].parent)
+    Path("SHORT").write_text("0-0\n", encoding="utf-8")
+    Path("WRONG").write_text("\n\n\n\n7-0\n", encoding="utf-8")
+    command = ("report", files["source"], files["target"], "--vectors", files["vectors"], "-o", files["out"])
+    assert run(*command, *arguments) == code
+    assert message in capsys.readouterr().err
+    assert not files["out"].exists()
+
+
+def test_the_sentences_may_stand_in_one_file(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = files["out"].with_name("pairs.txt")
+    pairs.write_text("the cat ||| le chat\n", encoding="utf-8")
+    assert run("report", "--pairs", pairs, "--vectors", files["vectors"], "-o", files["out"]) == 0
+    assert run("report", pairs, "--vectors", files["vectors"], "-o", files["out"]) == 2
+    assert "expected SOURCE and TARGET, or --pairs FILE" in capsys.readouterr().err

@@ -1,0 +1,69 @@
+"""Which pairs of a corpus a report shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtalign import DataError, GoldAlignment, Link
+from nmtalign.models.loading import vector_aligner
+from nmtalign.report.corpus import Record, random_sample, read_corpus, show, worst_sample
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+
+LETTERS = list("abcdef")
+ALIGNER = vector_aligner(*(Embeddings(Vocabulary.from_words(LETTERS), np.eye(6)) for _ in range(2)))
+
+
+def records(count: int) -> list[Record]:
+    return [Record(n, SentencePair("a", "a"), None, {}) for n in range(1, count + 1)]
+
+
+def test_files_stay_beside_their_pairs(tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text("0-0\n\n0p0\n", encoding="utf-8")
+    (tmp_path / "mine").write_text("\n0-0\n0-1\n", encoding="utf-8")
+    pairs = [SentencePair(word, word) for word in "abc"]
+    found = list(read_corpus(pairs, gold=tmp_path / "gold", others={"mine": tmp_path / "mine"}))
+    assert [record.number for record in found] == [1, 2, 3]
+    assert found[2].gold == GoldAlignment(frozenset(), frozenset({Link(0, 0)}))
+    assert [record.others["mine"] for record in found] == [frozenset(), {Link(0, 0)}, {Link(0, 1)}]
+    for uneven in (pairs[:2], [*pairs, pairs[0]]):
+        with pytest.raises(DataError, match=r"ends after [23] lines"):
+            list(read_corpus(uneven, gold=tmp_path / "gold"))
+
+
+def test_every_pair_is_equally_likely_in_a_sample() -> None:
+    counts = Counter(r.number for seed in range(3000) for r in random_sample(records(10), 3, seed=seed))
+    expected, spread = 900, np.sqrt(3000 * 0.3 * 0.7)
+    assert all(abs(counts[n] - expected) < 4.5 * spread for n in range(1, 11))
+    assert random_sample(records(3), 5) == records(3)
+
+
+def test_the_worst_equal_a_full_sort() -> None:
+    random = np.random.default_rng(0)
+    corpus = []
+    for n in range(1, 60):
+        source = "".join(random.permutation(LETTERS)[:3])
+        target = "".join(random.permutation(LETTERS)[:3])
+        gold = GoldAlignment(
+            frozenset({Link(0, int(random.integers(3)))}), frozenset(Link(0, t) for t in range(3))
+        )
+        corpus.append(Record(n, SentencePair(" ".join(source), " ".join(target)), gold, {}))
+    pairs = {pair.number: pair for pair in show(corpus, ALIGNER)}
+    found = worst_sample(corpus, 7, ALIGNER)
+    assert found.size == 59
+    assert found.evaluation is not None
+    assert len(found.evaluation.sentences) == 59
+    by_score = sorted(pairs, key=lambda n: (pairs[n].aligned.score, n))[:7]
+    assert [record.number for record in found.records] == by_score
+
+
+def test_shown_pairs_know_their_unknown_words() -> None:
+    (pair,) = show([Record(4, SentencePair("a x", "y b y"), None, {"s": frozenset({Link(1, 2)})})], ALIGNER)
+    assert pair.unknown == ({1}, {0, 2})
+    assert pair.number == 4
+    assert pair.others["s"].links == {Link(1, 2)}
