@@ -4,6 +4,7 @@
 ``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
             numbers, web addresses, Chinese and Japanese character by character.
 ``moses``   the Moses tokeniser (package sacremoses, extra ``[moses]``).
+``sentencepiece:FILE``  sub-words of a sentencepiece model (extra ``[sentencepiece]``).
 """
 
 from __future__ import annotations
@@ -187,6 +188,40 @@ def locate(tokens: Iterable[str], text: str) -> list[Span]:
     return spans
 
 
+# --- sentencepiece -------------------------------------------------------------------------------
+
+
+class _SentencePiece:
+    """Pieces of a sentencepiece model; a piece stands where its letters stand, without the space before."""
+
+    def __init__(self, file: str) -> None:
+        try:
+            from sentencepiece import SentencePieceProcessor
+        except ImportError:
+            raise UsageError(
+                "the tokenizer 'sentencepiece' needs its package: pip install 'nmtalign[sentencepiece]'"
+            ) from None
+        try:
+            self._encode = SentencePieceProcessor(model_file=file).encode
+        except (OSError, RuntimeError) as error:
+            raise DataError(f"expected a sentencepiece model ({error})").at(file) from None
+
+    def split(self, text: str) -> list[str]:
+        return list(self._encode(text, return_type=str))
+
+    def spans(self, text: str) -> list[Span]:
+        return [
+            _without_space(text, *span)
+            for span in self._encode(text, return_type="offset_mapping")["offsets"]
+        ]
+
+
+def _without_space(text: str, start: int, end: int) -> Span:
+    while start < end and text[start].isspace():
+        start += 1
+    return start, end
+
+
 # --- settings ------------------------------------------------------------------------------------
 
 TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
@@ -194,20 +229,24 @@ TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
     "simple": _Simple,
     "moses": _Moses,
 }
+_WITH_FILE: dict[str, Callable[[str], Tokenizer]] = {"sentencepiece": _SentencePiece}
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 _PLAIN_APOSTROPHE = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 
 
-def _choice(what: str, name: str, names: Iterable[str]) -> None:
-    if name not in names:
-        raise UsageError(f"there is no {what} {name!r}; choose one of {', '.join(names)}")
+def _check_tokenizer(name: str) -> None:
+    kind, colon, file = name.partition(":")
+    if not (kind in _WITH_FILE and file if colon else kind in TOKENIZERS):
+        names = (*TOKENIZERS, *(f"{with_file}:FILE" for with_file in _WITH_FILE))
+        raise UsageError(f"there is no tokenizer {name!r}; choose one of {', '.join(names)}")
 
 
 @lru_cache(maxsize=64)
 def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
     """Return the tokeniser called `name` for `language` (a code such as ``fr``; None for any)."""
-    _choice("tokenizer", name, TOKENIZERS)
-    return TOKENIZERS[name](language)
+    _check_tokenizer(name)
+    kind, _, file = name.partition(":")
+    return _WITH_FILE[kind](file) if file else TOKENIZERS[name](language)
 
 
 @dataclass(frozen=True)
@@ -216,7 +255,7 @@ class TextSettings:
 
     Parameters
     ----------
-    tokenizer : {"space", "simple", "moses"}
+    tokenizer : {"space", "simple", "moses"} or "sentencepiece:FILE"
     lowercase : bool
         Look words up in lower case.
     unicode : {"nfc", "nfkc", "strip-accents", "none"}
@@ -236,8 +275,10 @@ class TextSettings:
     unicode: str = "nfc"
 
     def __post_init__(self) -> None:
-        _choice("tokenizer", self.tokenizer, TOKENIZERS)
-        _choice("unicode form", self.unicode, UNICODE_FORMS)
+        _check_tokenizer(self.tokenizer)
+        if self.unicode not in UNICODE_FORMS:
+            forms = ", ".join(UNICODE_FORMS)
+            raise UsageError(f"there is no unicode form {self.unicode!r}; choose one of {forms}")
 
     def __str__(self) -> str:
         return f"{self.tokenizer}+{'lower' if self.lowercase else 'cased'}+{self.unicode}"
@@ -318,5 +359,5 @@ def remap(tokens: Iterable[Token], text: str) -> list[int]:
     for token in tokens:
         while word < len(ends) and ends[word] <= token.start:
             word += 1
-        numbers.append(word)
+        numbers.append(min(word, len(ends) - 1))  # a sub-word may stand for the space at the end
     return numbers

@@ -1,0 +1,79 @@
+"""Sub-words: which word each piece belongs to, and links between pieces as links between words.
+
+``bpe``            a piece that ends with ``@@`` goes on in the next one: ``un@@ happy``
+``sentencepiece``  a piece that begins with ``▁`` begins a word: ``▁un happy``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nmtalign.errors import UsageError
+
+MARKS = ("bpe", "sentencepiece")
+
+
+def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:
+    """Return for each piece the number of the word it is part of, from 0.
+
+    Parameters
+    ----------
+    pieces : sequence of str
+        Marked sub-words, in order.
+    marks : {"bpe", "sentencepiece"}
+
+    Returns
+    -------
+    list of int
+        Never decreasing, without gaps. A link (i, j) of pieces becomes (source[i], target[j]).
+
+    Examples
+    --------
+    >>> word_numbers(["un@@", "happ@@", "y", "cat"], "bpe")
+    [0, 0, 0, 1]
+    >>> word_numbers(["▁un", "happy", "▁", "cat"], "sentencepiece")
+    [0, 0, 1, 1]
+    """
+    if marks not in MARKS:
+        raise UsageError(f"there are no sub-word marks {marks!r}; choose one of {', '.join(MARKS)}")
+    begins = _begins_bpe(pieces) if marks == "bpe" else [piece.startswith("▁") for piece in pieces]
+    numbers: list[int] = []
+    word = -1
+    for begin in begins:
+        word += begin or word < 0
+        numbers.append(word)
+    return numbers
+
+
+def _begins_bpe(pieces: Sequence[str]) -> list[bool]:
+    return [n == 0 or not pieces[n - 1].endswith("@@") for n in range(len(pieces))]
+
+
+def join_pieces(pieces: Sequence[str], marks: str) -> list[str]:
+    """Return the words that the pieces make, without the marks.
+
+    Examples
+    --------
+    >>> join_pieces(["un@@", "happ@@", "y", "cat"], "bpe")
+    ['unhappy', 'cat']
+    """
+    numbers = word_numbers(pieces, marks)
+    words = [""] * (numbers[-1] + 1 if numbers else 0)
+    for number, piece in zip(numbers, pieces, strict=True):
+        words[number] += piece.removesuffix("@@") if marks == "bpe" else piece.removeprefix("▁")
+    return words
+
+
+def links_of_words(
+    links: Iterable[tuple[int, int]], source_numbers: Sequence[int], target_numbers: Sequence[int]
+) -> set[tuple[int, int]]:
+    """Return links between pieces as links between the words they are part of.
+
+    Two words are linked if any of their pieces are.
+
+    Examples
+    --------
+    >>> sorted(links_of_words({(0, 0), (1, 0), (2, 1)}, [0, 0, 1], [0, 1]))
+    [(0, 0), (1, 1)]
+    """
+    return {(source_numbers[s], target_numbers[t]) for s, t in links}
