@@ -461,7 +461,7 @@ function choice(label, key, options) {
 function tick(label, key) {
   const box = html("input", { type: "checkbox", "data-key": key });
   box.checked = state[key];
-  box.addEventListener("change", () => { state[key] = box.checked; redraw(); find(); });
+  box.addEventListener("change", () => { state[key] = box.checked; redraw(); drawKey(); find(); });
   return html("label", {}, box, label);
 }
 function makeToolbar() {
@@ -491,7 +491,7 @@ function drawKey() {
   };
   if (!state.matrices) return;
   const nothing = { links: new Map(), gold: null, others: {} }, one = new Map([["0-0", 1]]);
-  cell({ ...nothing, links: one }, "link");
+  cell({ ...nothing, links: one }, "link in the matrix");
   if (data.gold) { cell({ ...nothing, gold: one }, "sure in the gold"); cell({ ...nothing, gold: new Map([["0-0", 0]]) }, "possible"); }
   if (data.others[state.compare] !== undefined) cell({ ...nothing, others: { [state.compare]: one } }, data.others[state.compare]);
 }
