@@ -137,11 +137,11 @@ class Bucket:
 def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Round lengths up to a grid with steps of at most an eighth, so that padding stays small."""
     step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
-    return -(-lengths // step) * step
+    return np.asarray(-(-lengths // step) * step)
 
 
 def _stack(side: EncodedSide, pairs: NDArray[np.int64], columns: int) -> tuple[Ints, NDArray[np.int64]]:
-    """Return the word numbers of `pairs` as columns of a padded (length, columns) array, and their lengths."""
+    """Return the words of `pairs` as columns of a padded (length, columns) array, and their lengths."""
     lengths = np.zeros(columns, dtype=np.int64)
     lengths[: len(pairs)] = side.lengths[pairs]
     rows = np.arange(int(lengths.max()))[:, None]  # (length, 1)

@@ -1,7 +1,8 @@
 """Learn an alignment model from a bitext: expectation-maximisation with both directions in agreement.
 
-First some passes without positions (IBM model 1), then some with jumps (a hidden Markov model), both directions at
-once. A link counts as ``p(s|t) p(t|s)``: only what both directions believe in is learned (Liang et al. 2006).
+First some passes without positions (IBM model 1), then some with jumps (a hidden Markov model), both
+directions at once. A link counts as ``p(s|t) p(t|s)``: only what both directions believe in is learned (Liang
+et al. 2006).
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs that meet.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -31,6 +32,7 @@ from nmtalign.models.hmm import (
 )
 from nmtalign.models.lexicon import (
     Emissions,
+    FormCounts,
     Smoothing,
     View,
     ViewCounts,
@@ -156,6 +158,11 @@ class Expected(NamedTuple):
     forward_jumps: Sparse | None = None
     reverse_jumps: Sparse | None = None
     log_likelihood: float = 0.0
+
+    @property
+    def sparse(self) -> tuple[Sparse | None, ...]:
+        """All that is to be added up."""
+        return self.links, self.source_null, self.target_null, self.forward_jumps, self.reverse_jumps
 
 
 class Counts(NamedTuple):
@@ -356,7 +363,8 @@ class Estimator:
             counts, jumps = self._jump_pass(counts, jumps)
             per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
             self.report(
-                f"jump pass {number} of {self.settings.jump_passes}: log-likelihood {per_word:.4f} a word over chance"
+                f"jump pass {number} of {self.settings.jump_passes}:"
+                f" log-likelihood {per_word:.4f} a word over chance"
             )
         return Estimate(self.views, self._pruned(counts), jumps)
 
@@ -397,7 +405,7 @@ class Estimator:
         sums = [_Sum(size) for size in (*sizes, *(j.tables.size for j in jumps))]
         log_likelihood = 0.0
         for expected in in_order(expect, range(len(self.buckets)), self.workers):
-            for total, numbers in zip(sums, expected, strict=False):
+            for total, numbers in zip(sums, expected.sparse, strict=False):
                 total.add(numbers)
             log_likelihood += expected.log_likelihood
         totals = [total.flush() for total in sums] + [np.zeros(0)] * (2 - len(jumps))
@@ -406,8 +414,18 @@ class Estimator:
         return Counts(totals[0], totals[1], totals[2], totals[3], totals[4], log_likelihood)
 
     def _pruned(self, counts: Counts) -> list[ViewCounts]:
-        """Return the counts of the views without the very small ones."""
-        found = self._view_counts(counts)
-        for view in found:
+        """Return the counts of the views without the very small ones, in the precision they are saved in."""
+        found = []
+        for view in self._view_counts(counts):
             view.pairs[view.pairs < self.settings.prune] = 0
+            sides = [
+                FormCounts(_single(side.linked), _single(side.null), side.all_null)
+                for side in (view.source, view.target)
+            ]
+            found.append(ViewCounts(view.pairs, *sides))
         return found
+
+
+def _single(values: Doubles) -> Doubles:
+    """Round to single precision."""
+    return values.astype(np.float32).astype(np.float64)

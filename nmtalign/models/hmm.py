@@ -3,8 +3,8 @@
 The observations are the T target words, the states the S source words. In each step attention jumps from
 position i to position j with probability ``p(j | i)``, a learned distribution over the width ``j - i``
 (Vogel et al. 1996), or stays at i and emits the target word from the null word (Och and Ney 2003).
-Everything works on buckets: the last axis B runs over sentence pairs, and every sum runs along another axis, so
-that the numbers of a pair do not depend on which pairs it was stacked with.
+Everything works on buckets: the last axis B runs over sentence pairs, and every sum runs along another axis,
+so that the numbers of a pair do not depend on which pairs it was stacked with.
 """
 
 from __future__ import annotations
@@ -141,6 +141,11 @@ class Jumps:
         np.cumsum(self.tables, axis=1, out=sums[:, 1:])
         return sums.astype(np.float32)
 
+    def renumbered(self, numbers: NDArray[np.integer]) -> Jumps:
+        """Return the jumps for other word numbers; `numbers` gives the old number of each word, or -1."""
+        rare = len(self.tables) - 1
+        return Jumps(self.tables, np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32))
+
 
 def initial_jumps(vocabulary: int, own: int) -> Jumps:
     """Return jumps that prefer one step ahead; the `own` most frequent words get tables of their own."""
@@ -153,7 +158,7 @@ def initial_jumps(vocabulary: int, own: int) -> Jumps:
 def transitions(
     jumps: Jumps, source: NDArray[np.int32], lengths: NDArray[np.int64], p0: float
 ) -> tuple[Floats, Floats]:
-    """Return ``transition`` (S + 1, S, B) and ``stop`` (S + 1, B) of a bucket for :func:`forward_backward`."""
+    """Return `transition` (S + 1, S, B) and `stop` (S + 1, B) of a bucket for :func:`forward_backward`."""
     S, B = source.shape
     tables = jumps.tables
     width = tables.shape[1]
@@ -184,7 +189,7 @@ def transitions(
 def widths(
     expected: Floats, source: NDArray[np.int32], lengths: NDArray[np.int64], jumps: Jumps
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return expected jumps (S + 1, S + 1, B) as places in the flattened jump tables and counts to add there."""
+    """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, and what to add there."""
     S1, _, B = expected.shape
     width = jumps.tables.shape[1]
     row = np.zeros((S1, B), dtype=np.int64)

@@ -78,7 +78,7 @@ class Model(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Links of some pairs: pair, source and target position, probability, each (L,), and one number a pair."""
+    """Links of some pairs: pair, source and target position, probability, each (L,); one number a pair."""
 
     pair: Longs
     source: Longs
@@ -88,34 +88,62 @@ class Found(NamedTuple):
     scores: NDArray[np.float64]
 
 
-def find_links(
-    bucket: Bucket, emission: Floats, words: Emissions, model: Model, extraction: Extraction
-) -> Found:
-    """Attend in a bucket and choose links; the score of a pair is its log-likelihood over chance a word."""
-    forward, reverse = attend(bucket, emission, words, model.jumps, model.settings.null)
-    weights = forward.attention, reverse.attention.transpose(1, 0, 2)
-    joint = joint_probability(*weights)  # (T, S, B)
+class Prepared(NamedTuple):
+    """A text ready for attention.
+
+    Attributes
+    ----------
+    segments : Segments
+        Where the sentence pairs of the buckets come from.
+    buckets : sequence of Bucket
+    cells : sequence of int32 arrays of shape (T, S, B)
+        Number of the word pair of each cell.
+    words : Emissions
+    jumps : (Jumps, Jumps)
+    null : float
+        Probability of the null word.
+    """
+
+    segments: Segments
+    buckets: Sequence[Bucket]
+    cells: Sequence[NDArray[np.int32]]
+    words: Emissions
+    jumps: tuple[Jumps, Jumps]
+    null: float
+
+    def attend(self, k: int) -> tuple[Floats, Floats, NDArray[np.float64]]:
+        """Return p(s|t) and p(t|s) of bucket k, each (T, S, B), and the log-likelihood of its pairs (B,)."""
+        emission = self.words.pairs.take(self.cells[k])
+        forward, reverse = attend(self.buckets[k], emission, self.words, self.jumps, self.null)
+        likelihood = forward.log_likelihood + reverse.log_likelihood
+        return forward.attention, reverse.attention.transpose(1, 0, 2), likelihood
+
+
+def find_links(text: Prepared, k: int, extraction: Extraction) -> Found:
+    """Attend in bucket k and choose links; the score of a pair is its log-likelihood over chance a word."""
+    bucket = text.buckets[k]
+    forward, reverse, likelihood = text.attend(k)
+    joint = joint_probability(forward, reverse)  # (T, S, B)
     if extraction.method in (None, "posterior") and extraction.symmetrize is None:
         chosen = joint > np.float32(THRESHOLD if extraction.threshold is None else extraction.threshold)
     else:
-        chosen = _by_name(bucket, weights, joint, extraction)
+        chosen = _by_name(bucket, forward, reverse, joint, extraction)
     t, s, b = np.nonzero(chosen)
     real = np.flatnonzero(bucket.pairs >= 0)
-    score = (forward.log_likelihood + reverse.log_likelihood)[real]
-    score /= (bucket.source_lengths + bucket.target_lengths)[real]
+    score = likelihood[real] / (bucket.source_lengths + bucket.target_lengths)[real]
     return Found(bucket.pairs[b], s, t, joint[t, s, b], bucket.pairs[real], score)
 
 
 def _by_name(
-    bucket: Bucket, weights: tuple[Floats, Floats], joint: Floats, extraction: Extraction
+    bucket: Bucket, forward: Floats, reverse: Floats, joint: Floats, extraction: Extraction
 ) -> NDArray[np.bool_]:
     """Choose links by one of the extractions made for matrices without padding."""
     chosen = np.zeros(joint.shape, dtype=bool)
     lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
     for S, T in np.unique(lengths[:, bucket.pairs >= 0], axis=1).T:
         columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
-        both = [np.moveaxis(w[:T, :S, columns], -1, 0) for w in (*weights, joint)]  # (B, T, S)
-        chosen[:T, :S, columns] = np.moveaxis(_extracted(*both, extraction), 0, -1)
+        own = [np.moveaxis(w[:T, :S, columns], -1, 0) for w in (forward, reverse, joint)]  # (B, T, S)
+        chosen[:T, :S, columns] = np.moveaxis(_extracted(own[0], own[1], own[2], extraction), 0, -1)
     return chosen
 
 
@@ -151,21 +179,14 @@ def collect(found: Sequence[Found], segments: Segments) -> AlignedBatch:
     )
 
 
-def align_encoded(
-    model: Model,
-    segments: Segments,
-    buckets: Sequence[Bucket],
-    cells: Sequence[NDArray[np.int32]],
-    words: Emissions,
-    extraction: Extraction,
-    workers: int,
-) -> AlignedBatch:
-    """Align a text whose word pairs are numbered."""
-
-    def one(k: int) -> Found:
-        return find_links(buckets[k], words.pairs.take(cells[k]), words, model, extraction)
-
-    return collect(list(in_order(one, range(len(buckets)), workers)), segments)
+def align_prepared(text: Prepared, extraction: Extraction, workers: int | None) -> AlignedBatch:
+    """Align a text; the links do not depend on the number of threads."""
+    found = in_order(
+        lambda k: find_links(text, k, extraction),
+        range(len(text.buckets)),
+        default_workers() if workers is None else workers,
+    )
+    return collect(list(found), text.segments)
 
 
 @dataclass(frozen=True)
@@ -201,8 +222,9 @@ class LearnedAligner:
         learned = self.model.settings
         views = ",".join(map(str, learned.views))
         chosen = str(self.extraction) if self.extraction.method else f"extract=posterior({THRESHOLD:g})"
+        passes = f"{learned.lexicon_passes}+{learned.jump_passes}"
         pairs = self.model.corpus.get("pairs", 0)
-        return f"learned views={views} passes={learned.lexicon_passes}+{learned.jump_passes} pairs={pairs} {chosen} text={self.text}"
+        return f"learned views={views} passes={passes} pairs={pairs} {chosen} text={self.text}"
 
     def align(self, source: str, target: str) -> AlignedPair:
         """Align two lines of text; the matrix shows the words as they stand in the lines."""
@@ -210,9 +232,7 @@ class LearnedAligner:
 
     def align_batch(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalised; the same links as one by one."""
-        segments, buckets, cells, words = self._prepared(pairs)
-        workers = default_workers() if self.workers is None else self.workers
-        return align_encoded(self.model, segments, buckets, cells, words, self.extraction, workers)
+        return align_prepared(self._prepared(pairs), self.extraction, self.workers)
 
     def inspect(self, source_words: Words, target_words: Words) -> AlignedPair:
         """Align two sentences of words that are already normalised, with all weights to look at.
@@ -225,12 +245,12 @@ class LearnedAligner:
         """
         S, T = len(source_words), len(target_words)
         forward, reverse = np.zeros((T, S), np.float32), np.zeros((T, S), np.float32)
-        segments, buckets, cells, words = self._prepared([(source_words, target_words)])
-        for bucket, index in zip(buckets, cells, strict=True):
-            both = attend(bucket, words.pairs.take(index), words, self.model.jumps, self.model.settings.null)
-            segments.paste(bucket, both.forward.attention, forward)
-            segments.paste(bucket, both.reverse.attention.transpose(1, 0, 2), reverse)
-        batch = self.align_batch([(source_words, target_words)])
+        text = self._prepared([(source_words, target_words)])
+        for k, bucket in enumerate(text.buckets):
+            weights = text.attend(k)
+            text.segments.paste(bucket, weights[0], forward)
+            text.segments.paste(bucket, weights[1], reverse)
+        batch = align_prepared(text, self.extraction, 1)
         links = batch.links(0)
         return AlignedPair(
             Alignment(frozenset(links), S, T),
@@ -242,14 +262,20 @@ class LearnedAligner:
             settings=self.settings,
         )
 
-    def _prepared(
-        self, pairs: Sequence[tuple[Words, Words]]
-    ) -> tuple[Segments, list[Bucket], list[NDArray[np.int32]], Emissions]:
+    def _prepared(self, pairs: Sequence[tuple[Words, Words]]) -> Prepared:
         sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
         source, target, segments = cut_long_pairs(*sides)
         buckets = make_buckets(source, target)
         index = index_pairs(buckets, len(target.words) - 1)
-        return segments, buckets, index.cells, self.model.lexicon.emissions(source, target, index)
+        lexicon = self.model.lexicon
+        jumps = [
+            own.renumbered(np.array([numbers.get(word, -1) for word in side.words]))
+            for own, numbers, side in zip(self.model.jumps, lexicon.numbers, (source, target), strict=True)
+        ]
+        emissions = lexicon.emissions(source, target, index)
+        return Prepared(
+            segments, buckets, index.cells, emissions, (jumps[0], jumps[1]), self.model.settings.null
+        )
 
 
 class Training(NamedTuple):
@@ -299,7 +325,9 @@ def learn(
 
     def align(extraction: Extraction) -> AlignedBatch:
         words = emissions(estimate.views, estimate.counts, estimator.smoothing)
-        cells = estimator.index.cells
-        return align_encoded(model, segments, estimator.buckets, cells, words, extraction, estimator.workers)
+        text = Prepared(
+            segments, estimator.buckets, estimator.index.cells, words, estimate.jumps, settings.null
+        )
+        return align_prepared(text, extraction, workers)
 
     return Training(model, align)

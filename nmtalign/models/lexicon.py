@@ -1,13 +1,13 @@
 """The learned lexicon: how much more often two words translate each other than chance would have it.
 
-A *view* shortens every word (the word itself, its first 3, 4, 6 letters), so that rare words share what is known of
-their relatives. For each view there are expected counts c(e, f) of links on which both directions agree, and from
-them the ratio
+A *view* shortens every word (the word itself, its first 3, 4, 6 letters), so that rare words share what is
+known of their relatives. For each view there are expected counts c(e, f) of links on which both directions
+agree, and from them the ratio
 
     r(e, f) = (c(e, f) + prior(e, f)) N / ((c(e) + s) (c(f) + s)) + floor
 
-which is p(f|e) / p(f) and p(e|f) / p(e) at once, with s taken off rare words. The emission of a word pair is the
-geometric mean of its ratios over the views: an average of logits, as over the heads of one attention.
+which is p(f|e) / p(f) and p(e|f) / p(e) at once, with s taken off rare words. The emission of a word pair is
+the geometric mean of its ratios over the views: an average of logits, as over the heads of one attention.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.errors import UsageError
 from nmtalign.models.corpus import Bucket, EncodedSide
 
 Floats = NDArray[np.float32]
@@ -52,7 +53,7 @@ class PairIndex:
 
 
 def index_pairs(buckets: Sequence[Bucket], targets: int) -> PairIndex:
-    """Number the word pairs that meet in the sentence pairs of `buckets`; `targets` is the number of target words."""
+    """Number the word pairs that meet in a sentence pair; `targets` is the number of target words."""
     found, cells = [], []
     for piece in _pieces(buckets):
         keys, numbers = _rank(_keys(piece, targets), piece)
@@ -154,7 +155,7 @@ class View:
 
     def counts(self, counts: Doubles) -> Doubles:
         """Sum counts of word pairs (P,) into counts of the view's pairs (Q,)."""
-        return counts if self.pair is None else np.bincount(self.pair, counts, len(self.source))
+        return counts if self.pair is None else _summed(self.pair, counts, len(self.source))
 
     def spread(self, values: Floats) -> Floats:
         """Return values of the view's pairs (Q,) for each word pair (P,)."""
@@ -186,7 +187,7 @@ def make_view(
     spelling : float
         Prior count of two forms with one spelling.
     distinct : bool
-        Number the view's pairs apart, so that counts can be summed; without it there is one for each word pair.
+        Number the view's pairs apart, so that counts can be summed; else there is one for each word pair.
     """
     s, s_forms = shorten(source.words, letters)
     t, t_forms = shorten(target.words, letters)
@@ -196,14 +197,14 @@ def make_view(
         keys = at_source.astype(np.int64) * len(t_forms) + at_target
         keys, of_pair = _distinct(keys)
         at_source, at_target = (keys // len(t_forms)).astype(np.int32), (keys % len(t_forms)).astype(np.int32)
-    prior = spelling * _spelled_alike(s_forms, t_forms, at_source, at_target)
+    prior = np.float32(spelling) * _spelled_alike(s_forms, t_forms, at_source, at_target)
     return View(letters, s_forms, t_forms, s, t, of_pair, at_source, at_target, prior)
 
 
 def _distinct(keys: Longs) -> tuple[Longs, Ints]:
     """Return the sorted distinct keys and the rank of each key. `keys` is overwritten.
 
-    A key and its place share one integer, so that a plain sort does the work of np.unique with its slow argsort.
+    A key and its place share one integer: a plain sort does the work of np.unique with its slow argsort.
     """
     bits = len(keys).bit_length()
     keys <<= bits
@@ -222,7 +223,7 @@ def _spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints
     """Return 1 for pairs of forms that are one string of three letters or more or with a digit, else 0."""
     place = {form: k for k, form in enumerate(target)}
     same = np.array([place.get(form, -1) if _telling(form) else -1 for form in source], dtype=np.int32)
-    return (same[at_source] == at_target).astype(np.float32)
+    return np.asarray(same[at_source] == at_target, dtype=np.float32)
 
 
 class Emissions(NamedTuple):
@@ -280,9 +281,14 @@ def view_counts(view: View, pairs: Doubles, source_null: Doubles, target_null: D
         (view.source_forms, view.source, view.source_number, source_null),
         (view.target_forms, view.target, view.target_number, target_null),
     ):
-        linked = np.bincount(at, counts, len(forms))
-        sides.append(FormCounts(linked, np.bincount(number, null, len(forms)), float(null.sum())))
+        linked = _summed(at, counts, len(forms))
+        sides.append(FormCounts(linked, _summed(number, null, len(forms)), float(null.sum())))
     return ViewCounts(counts.astype(np.float32), *sides)
+
+
+def _summed(place: Ints, values: Doubles, size: int) -> Doubles:
+    """Add values up by place."""
+    return np.asarray(np.bincount(place, values, size), dtype=np.float64)
 
 
 class Smoothing(NamedTuple):
@@ -360,6 +366,26 @@ def learned_view(view: View, counts: ViewCounts) -> LearnedView:
     return LearnedView(view.letters, keys, counts.pairs[kept], counts.source, counts.target)
 
 
+class Translations(NamedTuple):
+    """Word pairs with counts, each of shape (Q,).
+
+    Attributes
+    ----------
+    source, target : int arrays
+        Numbers of the words.
+    links : float array
+        Expected number of links.
+    target_given_source, source_given_target : float arrays
+        p(target word | source word) and p(source word | target word).
+    """
+
+    source: Longs
+    target: Longs
+    links: Doubles
+    target_given_source: Doubles
+    source_given_target: Doubles
+
+
 @dataclass(frozen=True)
 class Lexicon:
     """A learned lexicon: ratios for any words, also for words it has never seen.
@@ -395,6 +421,33 @@ class Lexicon:
             source, target = ({form: k for k, form in enumerate(forms)} for forms in sides)
             result.append((source, target))
         return result
+
+    @cached_property
+    def numbers(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Number of each source and target word."""
+        source, target = (
+            {word: k for k, word in enumerate(words)} for words in (self.source_words, self.target_words)
+        )
+        return source, target
+
+    def translations(self) -> Translations:
+        """Return the word pairs that were linked, by falling count.
+
+        Raises
+        ------
+        UsageError
+            If the lexicon has no view of whole words.
+        """
+        whole = next((view for view in self.views if view.letters == 0), None)
+        if whole is None:
+            raise UsageError("this lexicon knows shortened words only; it has no translations to list")
+        source, target = np.divmod(whole.keys, len(self.target_words))
+        counts = np.asarray(whole.counts, dtype=np.float64)
+        order = np.lexsort((target, source, -counts))
+        source, target, counts = source[order], target[order], counts[order]
+        return Translations(
+            source, target, counts, counts / whole.source.linked[source], counts / whole.target.linked[target]
+        )
 
     def emissions(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> Emissions:
         """Return the emissions of the words and word pairs of a text."""

@@ -1,13 +1,15 @@
 """Long sentence pairs as overlapping pieces, so that memory and time grow with the length, not its square.
 
-A pair with up to 500 words a side is one piece and is aligned exactly. A longer one is cut along the diagonal: each
-piece holds about 256 target words with a margin of 64 on both sides, and the source words that stand at the same
-share of the sentence, with wider margins. Links are taken from the middle of each piece.
+A pair with up to 500 words a side is one piece and is aligned exactly. A longer one is cut along the
+diagonal: each piece holds at most 256 words of either side with a margin of 64 target words at both ends, and
+the source words that stand at the same share of the sentence, with wider margins. Links are taken from the
+middle of each piece.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +77,7 @@ def _pieces(S: int, T: int) -> list[tuple[int, int, int, int, int, int]]:
     count = max(-(-T // CORE), -(-S // CORE))
     edges = [T * k // count for k in range(count + 1)]
     result = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         first, last = max(0, start - MARGIN), min(T, stop + MARGIN)
         left, right = max(0, S * first // T - SLACK), min(S, -(-S * last // T) + SLACK)
         result.append((left, right, first, last, start, stop))

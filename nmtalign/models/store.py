@@ -1,9 +1,10 @@
 """A learned model on disk: a folder of text, JSON and plain NumPy arrays; no pickle.
 
-    meta.json                    format, settings, tokeniser, what it was learned from, size of every array
-    source.txt, target.txt       one word a line, the most frequent first
-    arrays.npz                   word counts, counts of forms, jumps
-    view-K.keys.npy, .counts.npy word pairs of view K, memory-mapped
+meta.json                    format, settings, tokeniser, what it was learned from, size of every array
+source.txt, target.txt       one word a line, the most frequent first
+arrays.npz                   word counts, counts of forms, jumps
+view-K.targets.npy, .counts.npy  word pairs of view K, sorted by source form, memory-mapped
+(arrays.npz says how many of them each source form has)
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def save_model(model: Model, folder: str | Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     lexicon = model.lexicon
     for side, words in (("source", lexicon.source_words), ("target", lexicon.target_words)):
-        (folder / f"{side}.txt").write_text("".join(w + "\n" for w in words[1:]), encoding="utf-8", newline="\n")
+        (folder / f"{side}.txt").write_text(
+            "".join(w + "\n" for w in words[1:]), encoding="utf-8", newline="\n"
+        )
     arrays: Arrays = {"source_counts": lexicon.source_counts, "target_counts": lexicon.target_counts}
     for side, jumps in zip(("source", "target"), model.jumps, strict=True):
         arrays[f"{side}_jumps"], arrays[f"{side}_classes"] = jumps.tables, jumps.classes
@@ -49,7 +52,9 @@ def save_model(model: Model, folder: str | Path) -> None:
             counts: FormCounts = getattr(view, side)
             arrays[f"{k}_{side}_linked"] = counts.linked.astype(np.float32)
             arrays[f"{k}_{side}_null"] = counts.null.astype(np.float32)
-        np.save(folder / f"view-{k}.keys.npy", view.keys, allow_pickle=False)
+        rows, targets = np.divmod(view.keys, len(view.target.linked))
+        arrays[f"{k}_pairs"] = np.bincount(rows, minlength=len(view.source.linked)).astype(np.int32)
+        np.save(folder / f"view-{k}.targets.npy", targets.astype(np.int32), allow_pickle=False)
         np.save(folder / f"view-{k}.counts.npy", view.counts, allow_pickle=False)
     np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     meta = json.dumps(_meta(model), ensure_ascii=False, indent=1) + "\n"
@@ -97,7 +102,9 @@ def load_model(folder: str | Path) -> Model:
         if isinstance(error, DataError):
             raise
         what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
-        raise DataError(f"this model folder is damaged or incomplete: {what}; learn it again").at(folder) from error
+        raise DataError(f"this model folder is damaged or incomplete: {what}; learn it again").at(
+            folder
+        ) from error
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
@@ -112,7 +119,9 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         raise DataError(f"expected a folder of the format {FORMAT!r}; this is something else").at(path)
     if not isinstance(meta.get("version"), int) or meta["version"] > VERSION:
         found = meta.get("version")
-        raise DataError(f"format version {found} is newer than this program reads ({VERSION}); update it").at(path)
+        raise DataError(f"format version {found} is newer than this program reads ({VERSION}); update it").at(
+            path
+        )
     return meta
 
 
@@ -121,7 +130,8 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
         arrays = dict(file)
     sides = [_read_words(folder / f"{side}.txt", meta[f"{side}_words"]) for side in ("source", "target")]
     lexicon = Lexicon(
-        *sides,
+        sides[0],
+        sides[1],
         arrays["source_counts"],
         arrays["target_counts"],
         [_read_view(folder, k, view, arrays) for k, view in enumerate(meta["views"])],
@@ -132,7 +142,14 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
     settings = Settings(**(meta["settings"] | {"views": tuple(meta["settings"]["views"])}))
     jumps = [Jumps(arrays[f"{side}_jumps"], arrays[f"{side}_classes"]) for side in ("source", "target")]
     languages = meta["languages"][0], meta["languages"][1]
-    return Model(lexicon, (jumps[0], jumps[1]), settings, TextSettings.from_dict(meta["text"]), languages, meta["corpus"])
+    return Model(
+        lexicon,
+        (jumps[0], jumps[1]),
+        settings,
+        TextSettings.from_dict(meta["text"]),
+        languages,
+        meta["corpus"],
+    )
 
 
 def _read_words(path: Path, count: int) -> list[str]:
@@ -148,12 +165,16 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read_view(folder: Path, k: int, meta: dict[str, Any], arrays: Arrays) -> LearnedView:
-    keys, counts = (
-        np.load(folder / f"view-{k}.{name}.npy", mmap_mode="r", allow_pickle=False) for name in ("keys", "counts")
+    targets, counts = (
+        np.load(folder / f"view-{k}.{name}.npy", mmap_mode="r", allow_pickle=False)
+        for name in ("targets", "counts")
     )
-    if not len(keys) == len(counts) == meta["pairs"]:
-        found = f"{len(keys)} keys and {len(counts)} counts"
-        raise DataError(f"expected {meta['pairs']} word pairs, found {found}").at(folder / f"view-{k}.keys.npy")
+    of_source = arrays[f"{k}_pairs"]
+    if not len(targets) == len(counts) == int(of_source.sum()) == meta["pairs"]:
+        found = f"{len(targets)} targets and {len(counts)} counts"
+        raise DataError(f"expected {meta['pairs']} word pairs, found {found}").at(
+            folder / f"view-{k}.targets.npy"
+        )
     source, target = (
         FormCounts(
             arrays[f"{k}_{side}_linked"].astype(np.float64),
@@ -162,6 +183,7 @@ def _read_view(folder: Path, k: int, meta: dict[str, Any], arrays: Arrays) -> Le
         )
         for side in ("source", "target")
     )
+    keys = np.repeat(np.arange(len(of_source)) * len(target.linked), of_source) + targets
     return LearnedView(meta["letters"], keys, counts, source, target)
 
 
@@ -170,6 +192,5 @@ def _check_sizes(folder: Path, lexicon: Lexicon, arrays: Arrays) -> None:
     for side, words in (("source", lexicon.source_words), ("target", lexicon.target_words)):
         for name in (f"{side}_counts", f"{side}_classes"):
             if len(arrays[name]) != len(words):
-                raise DataError(
-                    f"expected {len(words)} entries of {name}, found {len(arrays[name])}; the folder is damaged"
-                ).at(folder / "arrays.npz")
+                found = f"expected {len(words)} entries of {name}, found {len(arrays[name])}"
+                raise DataError(f"{found}; the folder is damaged").at(folder / "arrays.npz")

@@ -113,7 +113,9 @@ def suspicions(source: EncodedSide, target: EncodedSide) -> list[str]:
     if n >= FEWEST and not empty > n / 2:
         same = _same_sentences(source, target)
         if same > n / 2:
-            found.append(f"{same:,} of {n:,} pairs have the same words on both sides; is one file given twice?")
+            found.append(
+                f"{same:,} of {n:,} pairs have the same words on both sides; is one file given twice?"
+            )
         found.extend(_of_lengths(s.astype(float), t.astype(float)))
     return found
 
@@ -142,8 +144,12 @@ def _of_lengths(s: np.ndarray[Any, Any], t: np.ndarray[Any, Any]) -> list[str]:
     here = _correlation(s, t)
     if here > 0.3:
         return []
-    by_shift = {k: _correlation(s[max(0, -k) : len(s) - max(0, k)], t[max(0, k) : len(t) + min(0, k)]) for k in (-2, -1, 1, 2)}
+    by_shift = {
+        k: _correlation(s[max(0, -k) : len(s) - max(0, k)], t[max(0, k) : len(t) + min(0, k)])
+        for k in (-2, -1, 1, 2)
+    }
     best = max(by_shift, key=lambda k: by_shift[k])
     if by_shift[best] > max(0.5, here + 0.2):
-        return [f"the lengths of the sides go together better when the target is moved by {best} lines; is it shifted?"]
-    return [f"the lengths of the two sides are hardly correlated ({here:.2f}); are the lines translations of each other?"]
+        moved = f"the lengths of the sides go together better when the target is moved by {best} lines"
+        return [f"{moved}; is it shifted?"]
+    return [f"the lengths of the two sides are hardly correlated ({here:.2f}); are they translations?"]

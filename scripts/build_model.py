@@ -1,0 +1,56 @@
+"""Build the English-French model that comes with nmtalign: data/en_fr_model.
+
+    python scripts/build_model.py --bitexts FOLDER [-o data/en_fr_model]
+
+FOLDER holds laws/, tatoeba/ and tico19/, each with train.en.gz and train.fr.gz: the three bitexts whose
+licences let what is learned from them be passed on (see data/README.md). Word pairs with an expected count
+below a tenth are dropped, which keeps the folder under 8 MB. The same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from nmtalign.models.estimation import preset
+from nmtalign.models.store import save_model
+from nmtalign.models.training import train
+from nmtalign.text.bitext import SentencePair, read_bitext
+from nmtalign.text.tokenization import TextSettings
+
+BITEXTS = ("laws", "tatoeba", "tico19")
+PRUNE = 0.1
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def main() -> None:
+    """Learn from all three bitexts and save."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bitexts", type=Path, required=True)
+    parser.add_argument("-o", "--output", type=Path, default=REPOSITORY / "data" / "en_fr_model")
+    arguments = parser.parse_args()
+    model = train(
+        _pairs(arguments.bitexts),
+        settings=replace(preset("default"), prune=PRUNE),
+        text=TextSettings("simple"),
+        languages=("en", "fr"),
+        report=print,
+    ).model
+    shutil.rmtree(arguments.output, ignore_errors=True)
+    save_model(model._replace(corpus=model.corpus | {"bitexts": list(BITEXTS)}), arguments.output)
+    size = sum(path.stat().st_size for path in arguments.output.iterdir())
+    print(f"{arguments.output}: {size / 1e6:.1f} MB")
+
+
+def _pairs(folder: Path) -> Iterator[SentencePair]:
+    for name in BITEXTS:
+        yield from read_bitext(folder / name / "train.en.gz", folder / name / "train.fr.gz")
+
+
+if __name__ == "__main__":
+    main()
