@@ -1,0 +1,604 @@
+"""Attention vectors: word vectors trained by gradient as the keys and queries of an alignment model.
+
+The score of a word pair is the dot product ``k_e . q_f`` of two vectors, each the sum of a row for the word and
+rows for its prefixes, so that rare and unseen words share what is known of their relatives. The model is
+
+    p(f | e) = p(f) exp(k_e . q_f) / Z_e        Z_e = sum over f of p(f) exp(k_e . q_f)
+
+and the same the other way round, with p(f) the share of f in the text; a word made by null is drawn from p(f).
+Positions follow the jumps of :mod:`nmtalign.models.hmm`. Training is generalised expectation-maximisation:
+the expected links of a small batch, agreed upon by both directions (Liang, Taskar and Klein 2006), give the
+exact gradient of the expected log-likelihood of its words, and Adam (Kingma and Ba 2015) takes one step.
+
+Axes: B sentence pairs, S source words, T target words, D dimension, V vocabulary, E and F distinct words of a
+batch (number 0 is padding), P rows that make up a word, R rows of one side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.models.corpus import Bucket, EncodedSide
+from nmtalign.models.hmm import (
+    Jumps,
+    Posterior,
+    estimate_jumps,
+    forward_backward,
+    initial_jumps,
+    transitions,
+    widths,
+)
+from nmtalign.models.lexicon import shorten
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+HIGHEST = np.float32(40)  # score: exp of it is still far from overflow
+LONGEST = 256  # words: longer sentences teach the jumps to wander and cost much; training leaves them out
+CELLS = 1 << 18  # transition cells of one stack of sentence pairs
+STACKS = 8  # stacks of a batch: pairs of like length lie together
+DIAGONAL = 6.0  # sharpness of the positions before jumps are known
+BETAS = (np.float32(0.9), np.float32(0.98))  # of Adam
+LAST_RATE = 0.05  # learning rate of the last step, as a share of the first
+COUNT_STEPS, JUMP_STEPS = 4, 20  # steps between two counts and two estimates of jumps
+ROWS, PAIRS = 1024, 1 << 16  # words and word pairs scored at a time
+
+
+@dataclass(frozen=True)
+class VectorSettings:
+    """Settings of :func:`learn_vectors`.
+
+    Attributes
+    ----------
+    dimension : int
+        D.
+    prefixes : tuple of int
+        Lengths of the prefixes that have rows.
+    steps : int, optional
+        Gradient steps. Left out: 200 for 2,500 sentence pairs or fewer, growing with their number to the .4.
+    batch : int, optional
+        Sentence pairs of a step. Left out: a sixteenth of all, between 64 and 512.
+    rate : float
+        Learning rate of the first step; it falls linearly.
+    decay : float
+        Weight decay of the vectors of a batch.
+    null : float
+        Probability of null.
+    seed : int
+    """
+
+    dimension: int = 64
+    prefixes: tuple[int, ...] = (3, 4, 5, 6)
+    steps: int | None = None
+    batch: int | None = None
+    rate: float = 0.02
+    decay: float = 0.02
+    null: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.dimension < 1 or min(self.prefixes, default=1) < 1:
+            raise UsageError(
+                f"dimension and prefixes must be positive, found {self.dimension}, {self.prefixes}"
+            )
+        if not (self.rate > 0 and self.decay >= 0 and 0 < self.null < 1):
+            found = f"rate {self.rate}, decay {self.decay}, null {self.null}"
+            raise UsageError(f"expected rate > 0, decay >= 0 and null between 0 and 1, found {found}")
+
+    def schedule(self, pairs: int) -> tuple[int, int]:
+        """Return (sentence pairs of a batch, steps) for a bitext of `pairs` sentence pairs.
+
+        >>> VectorSettings().schedule(100_000)
+        (512, 875)
+        """
+        batch = self.batch or min(512, max(64, pairs // 16))
+        return batch, self.steps or round(200 * max(1.0, pairs / 2500) ** 0.4)
+
+
+@dataclass(frozen=True, eq=False)
+class WordRows:
+    """Vectors of one side, as sums of rows.
+
+    Attributes
+    ----------
+    words : list of str
+        ``words[0]`` is the padding.
+    cuts : tuple of int
+        Letters of each view of the words; 0 stands for the whole word.
+    forms : list of list of str
+        The forms of each view; the first is "", whose row is zero.
+    rows : float32 array of shape (R, D)
+        Rows of all forms, view after view.
+    parts : int32 array of shape (V + 1, P)
+        The rows of each word.
+    """
+
+    words: list[str]
+    cuts: tuple[int, ...]
+    forms: list[list[str]]
+    rows: Floats
+    parts: Ints
+
+    def vectors(self, numbers: NDArray[np.integer] | slice = slice(None)) -> Floats:
+        """Return the vectors of words by number, shape (N, D); by default all, row 0 being zero."""
+        return self._sums(self.parts[numbers])
+
+    def compose(self, words: Sequence[str]) -> Floats:
+        """Return the vectors of any words, shape (N, D): sums of the rows there are, zero if there is none."""
+        parts = np.zeros((len(words), len(self.cuts)), dtype=np.int32)  # (N, P)
+        start = 0
+        for view, (cut, forms) in enumerate(zip(self.cuts, self.forms, strict=True)):
+            row = {form: start + number for number, form in enumerate(forms)}
+            parts[:, view] = [row.get(word[: cut or None], start) for word in words]
+            start += len(forms)
+        return self._sums(parts)
+
+    def _sums(self, parts: Ints) -> Floats:
+        sums = self.rows[parts[:, 0]]
+        for view in range(1, parts.shape[1]):
+            sums += self.rows[parts[:, view]]
+        return sums
+
+
+def initial_rows(words: list[str], settings: VectorSettings, random: np.random.Generator) -> WordRows:
+    """Return small random rows for the forms of `words` (the first of which is the padding)."""
+    cuts = (0, *settings.prefixes)
+    views = [shorten(words, cut) for cut in cuts]
+    starts = np.cumsum([0, *(len(forms) for _, forms in views)])
+    spread = np.float32(0.3 / settings.dimension**0.25 / len(cuts) ** 0.5)
+    rows = random.standard_normal((int(starts[-1]), settings.dimension), dtype=np.float32) * spread
+    rows[starts[:-1]] = 0
+    parts = np.stack([numbers + start for (numbers, _), start in zip(views, starts, strict=False)], axis=1)
+    return WordRows(words, cuts, [forms for _, forms in views], rows, parts.astype(np.int32))
+
+
+class _Adam:
+    """Adam for the rows of one side: only the rows of a batch are looked at, each counting its own steps."""
+
+    def __init__(self, table: WordRows) -> None:
+        self.table = table
+        self.mean = np.zeros_like(table.rows)
+        self.square = np.zeros_like(table.rows)
+        self.steps = np.zeros(len(table.rows), dtype=np.float32)
+
+    def ascend(self, words: Longs, gradient: Floats, rate: float) -> None:
+        """Take a step along the gradient (N, D) of the vectors of `words`."""
+        touched, g = self._row_gradient(words, gradient)
+        self.steps[touched] += 1
+        n = self.steps[touched][:, None]
+        b1, b2 = BETAS
+        mean = self.mean[touched]
+        mean *= b1
+        mean += (1 - b1) * g
+        self.mean[touched] = mean
+        square = self.square[touched]
+        square *= b2
+        g *= g
+        g *= 1 - b2
+        square += g
+        self.square[touched] = square
+        square /= 1 - b2**n
+        np.sqrt(square, out=square)
+        square += np.float32(1e-6)
+        mean /= square
+        mean *= np.float32(rate) / (1 - b1**n)
+        self.table.rows[touched] += mean
+
+    def _row_gradient(self, words: Longs, gradient: Floats) -> tuple[Longs, Floats]:
+        """Return the rows that make up the words and the gradient of each."""
+        from scipy.sparse import csr_matrix
+
+        parts = self.table.parts[words]  # (N, P)
+        touched, columns = _distinct(parts, len(self.table.rows))
+        ends = np.arange(0, parts.size + 1, parts.shape[1])
+        member = csr_matrix(
+            (np.ones(parts.size, np.float32), columns.ravel(), ends), (len(words), len(touched))
+        )
+        return touched, np.asarray(member.T @ gradient, dtype=np.float32)
+
+
+def _distinct(numbers: NDArray[np.integer], size: int) -> tuple[Longs, Longs]:
+    """Return the distinct numbers below `size`, ascending, and the place of each number among them."""
+    place = np.zeros(size, dtype=np.int64)
+    place[numbers] = 1
+    distinct = np.flatnonzero(place)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[numbers]
+
+
+class _Batch(NamedTuple):
+    """Stacks of sentence pairs, and the distinct words in them; the first of these is the padding."""
+
+    stacks: list[Bucket]
+    source: Longs  # (E,)
+    target: Longs  # (F,)
+    source_share: Floats  # (E,) weights that make sums over the batch sums over the vocabulary
+    target_share: Floats  # (F,)
+    source_place: list[Longs]  # (S, B) of each stack: place of a word in `source`
+    target_place: list[Longs]  # (T, B)
+
+
+def _batches(
+    source: EncodedSide, target: EncodedSide, size: int, random: np.random.Generator
+) -> Iterator[_Batch]:
+    """Give batches of about `size` sentence pairs for ever; every pair once in each pass."""
+    longest = np.maximum(source.lengths, target.lengths)
+    pairs = np.flatnonzero((np.minimum(source.lengths, target.lengths) > 0) & (longest <= LONGEST))
+    if not len(pairs):
+        raise DataError(f"no sentence pair has words on both sides and at most {LONGEST} of them")
+    width = -(-size // STACKS)
+    waiting: list[Longs] = []
+    while True:
+        while len(waiting) < STACKS:
+            shuffled = random.permutation(pairs)
+            shuffled = shuffled[np.lexsort((target.lengths[shuffled], source.lengths[shuffled]))]
+            pieces = [shuffled[at : at + width] for at in range(0, len(shuffled), width)]
+            waiting.extend(pieces[k] for k in random.permutation(len(pieces)))
+        yield _batch(source, target, waiting[:STACKS])
+        del waiting[:STACKS]
+
+
+def _batch(source: EncodedSide, target: EncodedSide, pieces: list[Longs]) -> _Batch:
+    stacks = [stack for pairs in pieces for stack in _stacks(source, target, pairs)]
+    s, s_share, s_place = _batch_words(source, [stack.source for stack in stacks])
+    t, t_share, t_place = _batch_words(target, [stack.target for stack in stacks])
+    return _Batch(stacks, s, t, s_share, t_share, s_place, t_place)
+
+
+def _stacks(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[Bucket]:
+    """Stack sentence pairs, as many at a time as CELLS allows."""
+    longest = int(max(source.lengths[pairs].max(), target.lengths[pairs].max()))
+    width = max(1, CELLS // (longest * (longest + 1)))
+    for at in range(0, len(pairs), width):
+        chosen = pairs[at : at + width]
+        lengths = source.lengths[chosen], target.lengths[chosen]
+        stacked = _stacked(source, chosen, lengths[0]), _stacked(target, chosen, lengths[1])
+        yield Bucket(chosen, *stacked, *lengths)
+
+
+def _stacked(side: EncodedSide, pairs: Longs, lengths: Longs) -> Ints:
+    """Return the word numbers of sentences as columns, padded with 0, shape (longest, B)."""
+    rows = np.arange(int(lengths.max()))[:, None]  # (longest, 1)
+    inside = rows < lengths  # (longest, B)
+    words = np.zeros(inside.shape, dtype=np.int32)
+    words[inside] = side.tokens[(side.offsets[pairs] + rows)[inside]]
+    return words
+
+
+def _batch_words(side: EncodedSide, stacks: list[Ints]) -> tuple[Longs, Floats, list[Longs]]:
+    """Return the distinct words of a batch, their weights (E,), and the place of each word among them.
+
+    A word of share p is in a batch of n words with probability ``1 - exp(-p n)``; weighted by p over that
+    probability, sums over the words of the batch estimate sums over the vocabulary.
+    """
+    flat = np.concatenate([words.ravel() for words in stacks])
+    words, place = _distinct(np.append(flat, 0), len(side.words))
+    share = side.counts[words] / side.counts.sum()
+    chance = -np.expm1(-share * np.count_nonzero(flat))
+    chance[0] = 1
+    places = np.split(place[:-1], np.cumsum([stack.size for stack in stacks])[:-1])
+    shaped = [p.reshape(stack.shape) for p, stack in zip(places, stacks, strict=True)]
+    return words, (share / chance).astype(np.float32), shaped
+
+
+class _Scores:
+    """exp of the scores of all pairs of words of a batch and what belongs to it; its memory is used again."""
+
+    def __init__(self) -> None:
+        self._memory = np.empty((2, 0), dtype=np.float32)
+
+    def fill(self, keys: Floats, queries: Floats, batch: _Batch) -> None:
+        """Score keys (E, D) against queries (F, D)."""
+        E, F = len(keys), len(queries)
+        if self._memory.shape[1] < E * F:
+            self._memory = np.empty((2, E * F * 5 // 4), dtype=np.float32)  # fresh memory is slow to touch
+        self.exp, self.gradient = (memory[: E * F].reshape(E, F) for memory in self._memory)
+        np.matmul(keys, queries.T, out=self.exp)
+        np.minimum(self.exp, HIGHEST, out=self.exp)
+        np.exp(self.exp, out=self.exp)
+        self.exp[0] = 0
+        self.exp[:, 0] = 0
+        self.per_source = _inverse(self.exp @ batch.target_share)  # 1 / Z_e, (E,)
+        self.per_target = _inverse(batch.source_share @ self.exp)  # 1 / Z_f, (F,)
+
+    def ratios(self, cells: Longs, source: Longs, target: Longs) -> tuple[Floats, Floats]:
+        """Return p(f|e)/p(f) and p(e|f)/p(e) of the cells of a stack, shapes (T, S, B)."""
+        exp = self.exp.ravel()[cells]
+        return exp * self.per_source[source], exp * self.per_target[target][:, None]
+
+
+def _inverse(sums: Floats) -> Floats:
+    return np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
+
+
+class _Expected(NamedTuple):
+    """Expected links of a stack by direction, shape (T, S, B)."""
+
+    forward: Floats
+    reverse: Floats
+
+
+def _diagonal(stack: Bucket, forward: Floats, reverse: Floats, null: float) -> _Expected:
+    """Return the expected links where attention prefers the diagonal (Dyer, Chahuneau and Smith 2013)."""
+    T, S, _ = stack.shape
+    across = np.arange(S)[:, None] / stack.source_lengths  # (S, B)
+    down = np.arange(T)[:, None] / stack.target_lengths  # (T, B)
+    prior = np.exp(-DIAGONAL * np.abs(across - down[:, None])).astype(np.float32)  # (T, S, B)
+    prior *= (stack.source > 0) & (stack.target > 0)[:, None]
+    links = []
+    for ratio, axis in ((forward, 1), (reverse, 0)):
+        share = (1 - null) * prior / np.maximum(prior.sum(axis=axis, keepdims=True), 1e-9)
+        share *= ratio
+        links.append(share / (null + share.sum(axis=axis, keepdims=True)))
+    return _Expected(*links)
+
+
+class _Positions:
+    """The jumps of both directions, estimated while training goes on."""
+
+    def __init__(self, source: EncodedSide, target: EncodedSide, null: float) -> None:
+        self.null = null
+        self.jumps = [initial_jumps(len(side.words) - 1, 0) for side in (source, target)]
+        self._counts = [np.zeros(jumps.tables.size) for jumps in self.jumps]
+
+    def expect(self, stack: Bucket, forward: Floats, reverse: Floats, *, count: bool) -> _Expected:
+        """Return the expected links of a stack by forward-backward; `count` also counts the jumps."""
+        sides = (stack.source, stack.source_lengths), (stack.target, stack.target_lengths)
+        ratios = forward, reverse.transpose(1, 0, 2)
+        links = []
+        for k, (words, lengths) in enumerate(sides):
+            found = self._attend(ratios[k], self.jumps[k], words, lengths, sides[1 - k][0] == 0, count=count)
+            links.append(found.attention)
+            if found.jumps is not None:
+                np.add.at(self._counts[k], *widths(found.jumps, words, lengths, self.jumps[k]))
+        return _Expected(links[0], links[1].transpose(1, 0, 2))
+
+    def _attend(
+        self,
+        ratio: Floats,
+        jumps: Jumps,
+        words: Ints,
+        lengths: Longs,
+        padded: NDArray[np.bool_],
+        *,
+        count: bool,
+    ) -> Posterior:
+        transition, stop = transitions(jumps, words, lengths, self.null)
+        null = np.where(padded, np.float32(1), np.float32(self.null))
+        mask = padded if padded.any() else None
+        return forward_backward(ratio, transition, stop, null, mask, count_jumps=count)
+
+    def update(self) -> None:
+        """Move the jumps half way to those counted since the last update."""
+        for k, jumps in enumerate(self.jumps):
+            counted = estimate_jumps(self._counts[k], jumps).tables
+            self.jumps[k] = Jumps((jumps.tables + counted) / np.float32(2), jumps.classes)
+            self._counts[k][:] = 0
+
+
+class _Links:
+    """Expected links of a batch: the gradient with respect to the scores is made from them."""
+
+    def __init__(self, batch: _Batch) -> None:
+        self.cells: list[Longs] = []
+        self.weights: list[Floats] = []
+        self.per_source = np.zeros(len(batch.source))  # links forward, (E,)
+        self.per_target = np.zeros(len(batch.target))  # links in reverse, (F,)
+
+    def add(self, links: _Expected, cells: Longs, source: Longs, target: Longs) -> None:
+        """Add the links of a stack, its words given by place in the batch."""
+        self.cells.append(cells.ravel())
+        self.weights.append((links.forward + links.reverse).ravel())
+        self.per_source += np.bincount(
+            source.ravel(), links.forward.sum(axis=0).ravel(), len(self.per_source)
+        )
+        self.per_target += np.bincount(
+            target.ravel(), links.reverse.sum(axis=1).ravel(), len(self.per_target)
+        )
+
+
+def _score_gradient(scores: _Scores, links: _Links, batch: _Batch) -> Floats:
+    """Return the gradient of the expected log-likelihood with respect to the scores, shape (E, F).
+
+    The likelihood of the links is sum c(e, f) (s(e, f) - log Z_e) + sum c'(e, f) (s(e, f) - log Z_f), so its
+    gradient is ``c + c' - exp(s) (c(e) p(f) / Z_e + c'(f) p(e) / Z_f)``.
+    """
+    forward = (links.per_source * scores.per_source).astype(np.float32)  # (E,)
+    reverse = (links.per_target * scores.per_target).astype(np.float32)  # (F,)
+    for at in range(0, len(forward), 64):  # rows that stay in the cache
+        rows = slice(at, at + 64)
+        expected = np.outer(forward[rows], batch.target_share)
+        expected += np.outer(batch.source_share[rows], reverse)
+        np.multiply(expected, scores.exp[rows], out=scores.gradient[rows])
+    np.negative(scores.gradient, out=scores.gradient)
+    flat = scores.gradient.ravel()
+    for cells, weights in zip(links.cells, links.weights, strict=True):
+        np.add.at(flat, cells, weights)
+    scores.gradient[0] = 0
+    scores.gradient[:, 0] = 0
+    return scores.gradient
+
+
+class _Trainer:
+    """Both sides' rows with their optimisers, and the positions."""
+
+    def __init__(self, source: EncodedSide, target: EncodedSide, settings: VectorSettings) -> None:
+        self.settings = settings
+        self.random = np.random.default_rng(settings.seed)
+        self.keys = _Adam(initial_rows(source.words, settings, self.random))
+        self.queries = _Adam(initial_rows(target.words, settings, self.random))
+        self.positions = _Positions(source, target, settings.null)
+        self.scores = _Scores()
+        self.size, self.steps = settings.schedule(len(source.lengths))
+        self.diagonal = min(-(-len(source.lengths) // self.size), self.steps // 4)  # steps without jumps
+        self.batches = _batches(source, target, self.size, self.random)
+
+    def step(self, number: int) -> None:
+        """Take one gradient step."""
+        batch = next(self.batches)
+        keys, queries = self.keys.table.vectors(batch.source), self.queries.table.vectors(batch.target)
+        self.scores.fill(keys, queries, batch)
+        links = self._expected_links(batch, number)
+        gradient = _score_gradient(self.scores, links, batch)
+        decay = np.float32(self.settings.decay)
+        rate = self.settings.rate * (1 - (1 - LAST_RATE) * number / self.steps)
+        key_gradient, query_gradient = gradient @ queries, gradient.T @ keys
+        self.keys.ascend(batch.source[1:], (key_gradient - decay * keys)[1:], rate)
+        self.queries.ascend(batch.target[1:], (query_gradient - decay * queries)[1:], rate)
+        if number >= self.diagonal and number % JUMP_STEPS == JUMP_STEPS - 1:
+            self.positions.update()
+
+    def _expected_links(self, batch: _Batch, number: int) -> _Links:
+        links = _Links(batch)
+        for stack, source, target in zip(batch.stacks, batch.source_place, batch.target_place, strict=True):
+            cells = source * len(batch.target) + target[:, None]  # (T, S, B)
+            ratios = self.scores.ratios(cells, source, target)
+            if number < self.diagonal:
+                found = _diagonal(stack, *ratios, self.settings.null)
+            else:
+                found = self.positions.expect(stack, *ratios, count=number % COUNT_STEPS == COUNT_STEPS - 1)
+            if number >= self.diagonal // 4:  # at first the directions know too little to agree on anything
+                agreed = found.forward * found.reverse
+                found = _Expected(agreed, agreed)
+            links.add(found, cells, source, target)
+        return links
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionVectors:
+    """Keys of source words and queries of target words.
+
+    Attributes
+    ----------
+    source_rows, target_rows : WordRows
+    source, target : float32 arrays of shape (V + 1, D)
+        Vectors by word number; row 0, the padding, is zero.
+    source_norms, target_norms : float32 arrays of shape (V + 1,)
+        log Z of each word.
+    source_share, target_share : float32 arrays of shape (V + 1,)
+        Share of each word in the text.
+    """
+
+    source_rows: WordRows
+    target_rows: WordRows
+    source: Floats
+    target: Floats
+    source_norms: Floats
+    target_norms: Floats
+    source_share: Floats
+    target_share: Floats
+
+    def log_ratio(self, source: NDArray[np.integer], target: NDArray[np.integer]) -> Floats:
+        """Return how much likelier than chance pairs of words are as translations.
+
+        Parameters
+        ----------
+        source, target : int arrays of shape (N,)
+            Word numbers.
+
+        Returns
+        -------
+        float32 array of shape (N,)
+            ``k . q - (log Z_e + log Z_f) / 2``, the mean of log p(f|e)/p(f) and log p(e|f)/p(e).
+        """
+        result = np.empty(len(source), dtype=np.float32)
+        for at in range(0, len(source), PAIRS):
+            e, f = source[at : at + PAIRS], target[at : at + PAIRS]
+            scores = np.einsum("nd,nd->n", self.source[e], self.target[f])
+            norms = (self.source_norms[e] + self.target_norms[f]) / 2
+            result[at : at + PAIRS] = np.minimum(scores, HIGHEST) - norms
+        return result
+
+    def folded(self) -> tuple[Floats, Floats]:
+        """Return vectors of D + 2 entries whose dot product is :meth:`log_ratio`, shapes (V + 1, D + 2).
+
+        They are ``[k, -log Z_e / 2, 1]`` and ``[q, 1, -log Z_f / 2]``.
+        """
+        ones = np.ones((len(self.source), 1), np.float32), np.ones((len(self.target), 1), np.float32)
+        return (
+            np.hstack([self.source, -self.source_norms[:, None] / 2, ones[0]]),
+            np.hstack([self.target, ones[1], -self.target_norms[:, None] / 2]),
+        )
+
+
+def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
+    """Return ``log sum over f of p(f) exp(k . q_f)`` of keys (N, D), queries (V, D), shares (V,); shape (N,)."""
+    result = np.empty(len(keys), dtype=np.float32)
+    for at in range(0, len(keys), ROWS):
+        scores = keys[at : at + ROWS] @ queries.T  # (ROWS, V)
+        np.minimum(scores, HIGHEST, out=scores)
+        np.exp(scores, out=scores)
+        result[at : at + ROWS] = scores @ shares
+    return np.log(result, out=result)
+
+
+def learn_vectors(
+    source: EncodedSide,
+    target: EncodedSide,
+    settings: VectorSettings | None = None,
+    *,
+    report: Callable[[str], None] | None = None,
+) -> AttentionVectors:
+    """Learn attention vectors from an encoded bitext.
+
+    Parameters
+    ----------
+    source, target : EncodedSide
+        Pairs with an empty side or more than LONGEST words are left out.
+    settings : VectorSettings, optional
+    report : callable, optional
+        Called with a line of text now and then.
+
+    Returns
+    -------
+    AttentionVectors
+        All finite; the same bytes for the same text and settings with one BLAS thread.
+
+    Raises
+    ------
+    DataError
+        If no sentence pair can be learned from, or training diverges.
+
+    References
+    ----------
+    Vaswani et al. (2017), equation 1, for the scores; Liang, Taskar and Klein (2006) for agreement.
+
+    Examples
+    --------
+    >>> from nmtalign.models.corpus import encode
+    >>> source = encode([["the", "cat"], ["the", "dog"]] * 20)
+    >>> target = encode([["le", "chat"], ["le", "chien"]] * 20)
+    >>> vectors = learn_vectors(source, target)
+    >>> source.words[2], target.words[2:]
+    ('cat', ['chat', 'chien'])
+    >>> translation, other = vectors.log_ratio(np.array([2, 2]), np.array([2, 3]))
+    >>> bool(translation > 0 > other)
+    True
+    """
+    trainer = _Trainer(source, target, settings or VectorSettings())
+    for number in range(trainer.steps):
+        trainer.step(number)
+        if report is not None and (number + 1) % 100 == 0:
+            report(f"vectors: step {number + 1} of {trainer.steps}")
+    keys, queries = trainer.keys.table, trainer.queries.table
+    if not (np.isfinite(keys.rows).all() and np.isfinite(queries.rows).all()):
+        raise DataError("training of the vectors diverged; lower the rate or raise the decay")
+    return _finished(keys, queries, source, target)
+
+
+def _finished(
+    keys: WordRows, queries: WordRows, source: EncodedSide, target: EncodedSide
+) -> AttentionVectors:
+    k, q = keys.vectors(), queries.vectors()
+    shares = [(side.counts / side.counts.sum()).astype(np.float32) for side in (source, target)]
+    return AttentionVectors(
+        keys, queries, k, q, log_norms(k, q, shares[1]), log_norms(q, k, shares[0]), shares[0], shares[1]
+    )
