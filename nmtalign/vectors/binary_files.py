@@ -34,7 +34,7 @@ def read_word2vec_binary(
         if promised is None:
             raise DataError("expected a first line with the number of words and dimensions").at(path)
         count = promised[0] if limit is None else min(promised[0], limit)
-        rows = GrowingRows(promised[1])
+        rows = GrowingRows(promised[1], path)
         words: list[str] = []
         block = np.empty((_ROWS_AT_ONCE, promised[1]), np.float32)
         for word, vector in _binary_rows(file, promised[1], count, path):
@@ -44,7 +44,7 @@ def read_word2vec_binary(
                 rows.add(words, block)
                 words = []
         rows.add(words, block[: len(words)])
-    return rows.finish(path)
+    return rows.finish()
 
 
 def _binary_rows(

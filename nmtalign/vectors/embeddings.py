@@ -238,11 +238,10 @@ def common_prefix(first: str, second: str) -> str:
 
 
 def spelling_direction(word: str, dimension: int) -> NDArray[np.float32]:
-    """Return a unit vector, shape (D,), that depends on the spelling alone: the same on every machine."""
-    seed = int.from_bytes(hashlib.sha256(fold(word).encode()).digest()[:8], "little")
-    vector = np.random.default_rng(seed).standard_normal(dimension, dtype=np.float32)
-    unit: NDArray[np.float32] = vector / np.linalg.norm(vector)
-    return unit
+    """Return a unit vector, shape (D,), of hash bits of the folded spelling: the same on every machine."""
+    digest = hashlib.shake_256(fold(word).encode("utf-8", "surrogatepass")).digest(-(-dimension // 8))
+    bits = np.unpackbits(np.frombuffer(digest, np.uint8))[:dimension]
+    return ((2.0 * bits - 1.0) / np.sqrt(dimension)).astype(np.float32)
 
 
 def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:

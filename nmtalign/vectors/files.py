@@ -39,7 +39,8 @@ def read_header(line: bytes) -> tuple[int, int] | None:
 class GrowingRows:
     """Words and vectors collected as they are read; memory follows what came, not what a header claims."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, path: Path) -> None:
+        self.path = path
         self.words: dict[str, int] = {}
         self.matrix = np.zeros((1024, dimension), np.float32)
         self.read = 0  # rows seen, also the repeated ones
@@ -49,7 +50,7 @@ class GrowingRows:
         if not np.isfinite(block).all():
             row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
             number = self.read + row + 1
-            raise DataError(f"the vector of {words[row]!r} (number {number}) holds NaN or infinity")
+            raise DataError(f"the vector of {words[row]!r} (number {number}) holds NaN or infinity").at(self.path)
         before, kept = len(self.words), []
         for row, word in enumerate(words):
             if word not in self.words:
@@ -65,9 +66,9 @@ class GrowingRows:
             wider[: len(self.matrix)] = self.matrix
             self.matrix = wider
 
-    def finish(self, path: Path) -> Embeddings:
+    def finish(self) -> Embeddings:
         """Return the vectors; repeated words are reported."""
         repeated = self.read - len(self.words)
         if repeated:
-            warnings.warn(f"{path}: {repeated} words come again; their first vector is kept", stacklevel=2)
+            warnings.warn(f"{self.path}: {repeated} words come again; their first vector is kept", stacklevel=2)
         return Embeddings(Vocabulary(self.words), self.matrix[: len(self.words)])

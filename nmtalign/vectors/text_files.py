@@ -50,7 +50,7 @@ def read_text_vectors(
             dimension = promised[1] if promised else first_dimension(first)
         except DataError as error:
             raise error.at(path, line=1) from error
-        rows = GrowingRows(dimension)
+        rows = GrowingRows(dimension, path)
         stop = min(promised[0] if promised else sys.maxsize, sys.maxsize if limit is None else limit)
         more = False
         for block in _blocks(file, b"" if promised else first):
@@ -62,7 +62,7 @@ def read_text_vectors(
                 break
     if promised:
         _check_count(path, promised[0], rows.read, more, limit)
-    return rows.finish(path)
+    return rows.finish()
 
 
 def first_dimension(line: bytes) -> int:
@@ -179,7 +179,7 @@ def write_text_vectors(embeddings: Embeddings, path: Path, *, header: bool = Tru
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         if header:
             file.write(f"{len(words)} {matrix.shape[1]}\n")
-        for word, vector in zip(words, matrix, strict=True):
+        for word, vector in zip(words, matrix.astype(np.result_type(matrix, np.float32)), strict=True):
             check_writable(word)
             file.write(f"{word} {' '.join(vector.astype('U32').tolist())}\n")
 

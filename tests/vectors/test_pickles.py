@@ -209,6 +209,7 @@ SWELLING = {
     "a number of 2 GB": b"\x8b\xff\xff\xff\x7f.",
     "a number of minus one byte": b"\x8b\xff\xff\xff\xff.",
     "a text of minus one byte": b"T\xff\xff\xff\xff.",
+    "a text that jumps back to itself": b"T" + struct.pack("<i", -5) + b".",
     "a decimal number of a million digits": b"I" + b"9" * 1_000_000 + b"\n.",
     "a place in the memo at 2^32": b"}r\xff\xff\xff\xff(j\xff\xff\xff\xfee.",
     "a place that was never filled": b"h\x07.",
@@ -216,10 +217,12 @@ SWELLING = {
     "an array of 2^200 numbers": huge_array(b"\x8b\x1a\x00\x00\x00" + b"\x00" * 25 + b"\x01"),
     "an array of minus one number": huge_array(b"J\xff\xff\xff\xff"),
     "the same text encoded over and over": (
-        b"(" + long_text(100_000) + b"q\x00c_codecs\nencode\nq\x01" + b"h\x01h\x00Vlatin1\n\x86R" * 5_000 + b"l."
+        b"(" + long_text(100_000) + b"q\x00c_codecs\nencode\nq\x01"
+        + b"h\x01h\x00Vlatin1\n\x86R" * 5_000 + b"l."
     ),
     "the same pairs copied over and over": (
-        b"(](" + b"(K\x01K\x02t" * 5_000 + b"eq\x00ccollections\nOrderedDict\nq\x01" + b"h\x01h\x00\x85R" * 9_000 + b"l."
+        b"(](" + b"(K\x01K\x02t" * 5_000 + b"eq\x00ccollections\nOrderedDict\nq\x01"
+        + b"h\x01h\x00\x85R" * 9_000 + b"l."
     ),
     "the same table copied over and over": (
         b"((d" + b"".join(b"J" + struct.pack("<i", n) + b"Ns" for n in range(5_000)) + b"q\x00"

@@ -1,0 +1,109 @@
+"""Look-up, policies for unknown words, coverage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Coverage, Embeddings, fold, spelling_direction, unit_rows
+
+WORDS = ["la", "Évêque", "running", "runner", "1992"]
+
+
+@pytest.fixture
+def embeddings() -> Embeddings:
+    matrix = np.random.default_rng(0).standard_normal((5, 8)).astype(np.float32)
+    return Embeddings(Vocabulary.from_words(WORDS), matrix)
+
+
+def seed_embed(words: list[str], word2int: dict[str, int], matrix: np.ndarray) -> np.ndarray:
+    """The loop of the seed: an unknown word is a row of zeros."""
+    output = np.zeros((len(words), matrix.shape[1]))
+    for i, word in enumerate(words):
+        if word in word2int:
+            output[i] = matrix[word2int[word]]
+    return output
+
+
+@given(words=st.lists(st.sampled_from([*WORDS, "unknown", ""]), max_size=12))
+def test_zero_policy_is_the_seeds_loop(words: list[str]) -> None:
+    word2int = {"la": 4, "Évêque": 0, "runner": 9}  # rows with holes, as in old pickles
+    matrix = np.random.default_rng(1).standard_normal((12, 5))
+    found = Embeddings(Vocabulary.from_word2int(word2int), matrix).vectors(words)
+    np.testing.assert_array_equal(found, seed_embed(words, word2int, matrix))
+
+
+def test_spelling_variants_share_their_vector(embeddings: Embeddings) -> None:
+    found = embeddings.with_unknown("backoff").vectors(["ÉVÊQUE", "eveque", "Évêque", "La"])
+    np.testing.assert_array_equal(found, embeddings.vectors(["Évêque", "Évêque", "Évêque", "la"]))
+
+
+def test_a_prefix_family_gives_its_mean(embeddings: Embeddings) -> None:
+    found = embeddings.with_unknown("backoff").vectors(["runnable"])[0]
+    np.testing.assert_allclose(found, embeddings.vectors(["running", "runner"]).mean(axis=0), rtol=1e-6)
+
+
+def test_numbers_and_names_meet_only_themselves(embeddings: Embeddings) -> None:
+    other = Embeddings(Vocabulary.from_words(["x"]), np.ones((1, 8), np.float32))
+    pair = [
+        side.with_unknown("backoff").normalized().vectors(["19925", "Zorg", "zorg"])
+        for side in (embeddings, other)
+    ]
+    np.testing.assert_allclose(np.sum(pair[0] * pair[1], axis=1), 1, rtol=1e-5)
+    assert abs(pair[0][0] @ pair[0][1]) < 0.95
+    family = embeddings.with_unknown("backoff").vectors(["19925"])[0]
+    assert not np.allclose(family, embeddings.vectors(["1992"])[0])
+
+
+def test_spelling_directions_are_fixed_for_ever() -> None:
+    signs = np.sign(spelling_direction("Ottawa", 12)).astype(int).tolist()
+    assert signs == [-1, -1, -1, 1, -1, 1, -1, 1, -1, 1, -1, -1]
+
+
+def test_coverage_adds_up(embeddings: Embeddings) -> None:
+    words = ["la", "la", "zzzz", "runnable"]
+    whole = embeddings.with_unknown("backoff").coverage(words)
+    parts = sum((embeddings.with_unknown("backoff").coverage([word]) for word in words), Coverage())
+    assert whole == parts == Coverage(total=4, known=2, composed=2)
+    assert embeddings.coverage(words) == Coverage(total=4, known=2)
+    assert embeddings.coverage([]).rate == 1.0
+
+
+def test_equal_words_get_equal_vectors(embeddings: Embeddings) -> None:
+    for policy in ("zero", "backoff"):
+        found = embeddings.with_unknown(policy).vectors(["zz", "la", "zz", "la"])
+        np.testing.assert_array_equal(found[:2], found[2:])
+
+
+def test_first_words_and_unit_rows(embeddings: Embeddings) -> None:
+    assert embeddings.first(2).vocabulary.words == WORDS[:2]
+    np.testing.assert_array_equal(embeddings.first(2).matrix, embeddings.matrix[:2])
+    zero = unit_rows(np.array([[0, 0], [3, 4]], np.float16))
+    np.testing.assert_allclose(zero, [[0, 0], [0.6, 0.8]], rtol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(embeddings.normalized().matrix, axis=1), 1, rtol=1e-6)
+
+
+def test_half_precision_is_widened() -> None:
+    half = Embeddings(Vocabulary.from_words(["a"]), np.full((1, 2), 0.1, np.float16))
+    assert half.vectors(["a", "b"]).dtype == np.float32
+
+
+def test_shapes_that_make_no_sense_are_refused() -> None:
+    words = Vocabulary.from_words(["a", "b"])
+    with pytest.raises(DataError, match="needs 2 rows, the matrix has 1"):
+        Embeddings(words, np.ones((1, 3)))
+    with pytest.raises(DataError, match="floating-point matrix"):
+        Embeddings(words, np.ones((2, 3), int))
+    with pytest.raises(UsageError, match="no sub-words"):
+        Embeddings(words, np.ones((2, 3)), unknown="subword")
+    with pytest.raises(UsageError, match="expected one of"):
+        Embeddings(words, np.ones((2, 3)), unknown="guess")
+
+
+@given(st.text())
+def test_folding_twice_is_folding_once(word: str) -> None:
+    assert fold(fold(word)) == fold(word)

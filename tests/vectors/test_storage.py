@@ -1,0 +1,293 @@
+"""Every format that is written is read back the same; damaged files are refused with the place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import (
+    detect_format,
+    languages_of,
+    load_embeddings,
+    load_pair,
+    save_embeddings,
+    save_pair,
+)
+from nmtalign.vectors.subwords import CharacterNgrams
+
+WORDS = ["le", "été", "日本", "\x85", "a\u2028b", "null", "NA", '"', "1e5", "#", "\\", "𝒳"]
+PLACES = {
+    "folder": "french",
+    "word2int": "word2int_fr.pkl",
+    "word2vec": "french.vec",
+    "word2vec-binary": "french.bin",
+    "glove": "french.txt",
+}
+
+
+def made(dtype: str = "float32") -> Embeddings:
+    matrix = np.random.default_rng(3).standard_normal((len(WORDS), 6)).astype(dtype)
+    matrix[2] = 0
+    return Embeddings(Vocabulary.from_words(WORDS), matrix)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+@pytest.mark.parametrize("format", PLACES)
+def test_what_is_written_is_read_back(format: str, dtype: str, tmp_path: Path) -> None:
+    path, embeddings = tmp_path / "new" / PLACES[format], made(dtype)
+    save_embeddings(embeddings, path, format=format)
+    assert detect_format(path) == format
+    found = load_embeddings(path)
+    assert found.vocabulary.words == WORDS
+    kept = embeddings.matrix if format in ("folder", "word2int") else embeddings.matrix.astype(np.float32)
+    np.testing.assert_array_equal(found.matrix, kept)
+    np.testing.assert_array_equal(load_embeddings(path, limit=3).matrix, kept[:3])
+
+
+@pytest.mark.parametrize("format", ["word2vec", "word2vec-binary", "glove"])
+def test_gensim_reads_what_is_written_and_gzip_is_read(format: str, tmp_path: Path) -> None:
+    from gensim.models import KeyedVectors
+
+    embeddings = Embeddings(Vocabulary.from_words(["le", "été"]), np.eye(2, 3, dtype=np.float32) / 3)
+    path = tmp_path / "x.vec"
+    save_embeddings(embeddings, path, format=format)
+    how: dict[str, Any] = {"binary": format == "word2vec-binary", "no_header": format == "glove"}
+    theirs = KeyedVectors.load_word2vec_format(str(path), **how)
+    assert theirs.index_to_key == ["le", "été"]
+    np.testing.assert_array_equal(theirs.vectors, embeddings.matrix)
+    packed = tmp_path / "x.vec.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    np.testing.assert_array_equal(load_embeddings(packed).matrix, embeddings.matrix)
+
+
+def test_the_own_format_is_mapped_and_keeps_subwords_and_settings(tmp_path: Path) -> None:
+    pieces = CharacterNgrams(np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32), 3, 6)
+    plain = made()
+    embeddings = Embeddings(plain.vocabulary, plain.matrix, pieces, settings={"method": "mine"})
+    save_embeddings(embeddings, tmp_path / "x")
+    found = load_embeddings(tmp_path / "x").with_unknown("subword")
+    assert isinstance(found.matrix, np.memmap)
+    assert found.settings == {"method": "mine"}
+    np.testing.assert_array_equal(
+        found.vectors(["nouveau"]), embeddings.with_unknown("subword").vectors(["nouveau"])
+    )
+
+
+def test_the_seeds_own_code_reads_our_files(tmp_path: Path) -> None:
+    save_embeddings(made(), tmp_path / "word2int_fr.pkl", format="word2int")
+    with open(tmp_path / "word2int_fr.pkl", "rb") as file:
+        word2int = pickle.load(file)
+    matrix = np.load(tmp_path / "embeddings_fr.npz")["embeddings"]
+    assert type(word2int) is dict
+    np.testing.assert_array_equal(matrix[word2int["été"]], made().matrix[1])
+
+
+def test_the_same_vectors_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        save_embeddings(made(), tmp_path / name / "word2int_fr.pkl", format="word2int")
+    for file in ("word2int_fr.pkl", "embeddings_fr.npz"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_rows_without_a_word_are_left_out(tmp_path: Path) -> None:
+    matrix = np.arange(12.0).reshape(6, 2)
+    save_embeddings(Embeddings(Vocabulary({"b": 5, "a": 1}), matrix), tmp_path / "x")
+    found = load_embeddings(tmp_path / "x")
+    assert found.vocabulary.words == ["a", "b"]
+    np.testing.assert_array_equal(found.matrix, matrix[[1, 5]])
+
+
+def test_real_word2int_pickles(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "vocabularies" / "coursera_word2int"
+    (tmp_path / "word2int_fr.pkl").write_bytes((folder / "word2int_fr.pkl").read_bytes())
+    np.savez(tmp_path / "embeddings_fr.npz", embeddings=np.ones((10_000, 2)))
+    found = load_embeddings(tmp_path / "embeddings_fr.npz")
+    assert found.vocabulary.words == (folder / "vocab_fr.txt").read_text(encoding="utf-8").split("\n")[:-1]
+
+
+# ---------------------------------------------------------------- gensim's own files
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["one file", "side files"])
+@pytest.mark.parametrize("kind", ["Word2Vec", "FastText"])
+@pytest.mark.parametrize("part", ["model", "kv"])
+def test_files_of_todays_gensim(kind: str, part: str, large: bool, tmp_path: Path) -> None:
+    import gensim.models
+
+    sentences = [["le", "chat", "noir"], ["la", "maison", "blanche"]] * 5
+    more = {"bucket": 200} if kind == "FastText" else {}
+    model = getattr(gensim.models, kind)(sentences, vector_size=8, min_count=1, seed=1, workers=1, **more)
+    path = tmp_path / f"x.{part}"
+    names = ["vectors_vocab", "vectors_ngrams"] if kind == "FastText" else ["vectors"]
+    saved = model if part == "model" else model.wv
+    if large and part == "kv":
+        saved.save(str(path), separately=names)
+    else:
+        saved.save(str(path), sep_limit=1 if large else 10**9)
+    assert len(list(tmp_path.iterdir())) > 1 or not large
+    found = load_embeddings(path)
+    assert found.vocabulary.words == model.wv.index_to_key
+    np.testing.assert_array_equal(found.matrix, model.wv.vectors)
+    if kind == "FastText":
+        vector = found.with_unknown("subword").vectors(["maisonnette"])[0]
+        np.testing.assert_array_equal(vector, model.wv.get_vector("maisonnette"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = load_embeddings(path, unsafe_pickle=True)
+    np.testing.assert_array_equal(theirs.matrix, found.matrix)
+
+
+def test_a_missing_side_file_is_named(tmp_path: Path) -> None:
+    from gensim.models import KeyedVectors
+
+    vectors = KeyedVectors(2)
+    vectors.add_vectors(["le", "la"], np.eye(2, dtype=np.float32))
+    vectors.save(str(tmp_path / "x.kv"), separately=["vectors"])
+    (tmp_path / "x.kv.vectors.npy").unlink()
+    with pytest.raises(DataError, match=r"x\.kv\.vectors\.npy should lie beside it"):
+        load_embeddings(tmp_path / "x.kv")
+
+
+# ---------------------------------------------------------------- text: what real files get wrong
+
+
+def read_text(tmp_path: Path, text: bytes, **options: Any) -> Embeddings:
+    (tmp_path / "x.vec").write_bytes(text)
+    return load_embeddings(tmp_path / "x.vec", **options)
+
+
+def test_words_with_spaces_as_in_the_largest_glove_files(tmp_path: Path) -> None:
+    found = read_text(tmp_path, b"le 1 2 3\n. . . 4 5 6\nat name@domain 7 8 9\n")
+    assert found.vocabulary.words == ["le", ". . .", "at name@domain"]
+    np.testing.assert_array_equal(found.matrix[1], [4, 5, 6])
+
+
+def test_windows_lines_spaces_at_the_end_and_no_last_line_end(tmp_path: Path) -> None:
+    for text in (b"2 2\r\nle 1 2\r\nla 3 4\r\n", b"2 2\nle 1 2 \nla 3 4 \n", b"2 2\nle 1 2\nla 3 4"):
+        np.testing.assert_array_equal(read_text(tmp_path, text).matrix, [[1, 2], [3, 4]])
+
+
+def test_repeated_words_keep_their_first_vector(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="1 words come again"):
+        found = read_text(tmp_path, b"3 2\nle 1 2\nle 3 4\nla 5 6\n")
+    np.testing.assert_array_equal(found.matrix, [[1, 2], [5, 6]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"2 2\nle 1 2\nla 3\n", "line 3: expected a word and 2 numbers, found 1"),
+        (b"2 2\nle 1 x\nla 3 4\n", "line 2: expected a word and 2 numbers, could not convert"),
+        (b"2 2\nle 1  2\nla 3 4 5\n", "line 2: expected a word and 2 numbers"),
+        (b"5 2\nle 1 2\n", "promises 5 words, the file has 1"),
+        (b"le 1 2\nla nan 4\n", "number 2. holds NaN"),
+        (b"le 1 2\n\nla 3 4\n", "line 2: expected a word and 2 numbers, found 0"),
+        (b"le chat 1\n", "line 1|expected a word and its numbers"),
+        (b"", "expected a word and its numbers"),
+        (b"2 2\nl\xe9 1 2\nla 3 4\n", "line 2: the word .* is not utf-8"),
+        (b"999999999999 2\n", "the header claims"),
+        (b"2 99999999999\n", "the header claims"),
+    ],
+)
+def test_bad_lines_are_named(text: bytes, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        read_text(tmp_path, text, format="word2vec" if text[:1].isdigit() else "glove")
+    assert "x.vec" in str(caught.value)
+
+
+def test_other_encodings(tmp_path: Path) -> None:
+    found = read_text(tmp_path, "été 1 2\nle 3 4\n".encode("latin-1"), encoding="latin-1")
+    assert found.vocabulary.words == ["été", "le"]
+
+
+def test_lines_after_those_of_the_header_are_reported(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="lines after the 1 words"):
+        assert len(read_text(tmp_path, b"1 2\nle 1 2\nla 3 4\n")) == 1
+
+
+def test_blocks_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = made()
+    words = Vocabulary.from_words([f"w{n}" for n in range(300)])
+    whole = Embeddings(words, np.random.default_rng(0).standard_normal((300, 4)).astype(np.float32))
+    for format, place in (("word2vec", "x.vec"), ("word2vec-binary", "x.bin"), ("glove", "x.txt")):
+        save_embeddings(whole, tmp_path / place, format=format)
+    monkeypatch.setattr("nmtalign.vectors.text_files.BLOCK", 97)
+    monkeypatch.setattr("nmtalign.vectors.binary_files.BLOCK", 31)
+    for place in ("x.vec", "x.bin", "x.txt"):
+        for limit in (None, 1, 299, 300, 301):
+            found = load_embeddings(tmp_path / place, limit=limit)
+            np.testing.assert_array_equal(found.matrix, whole.matrix[:limit])
+
+
+@pytest.mark.parametrize("name", ["lee_fasttext_new.bin", "toy-model.bin", "euclidean_vectors.bin"])
+def test_half_a_binary_file_is_refused(name: str, shared_data: Path, tmp_path: Path) -> None:
+    data = (shared_data / "loader_samples" / "gensim" / name).read_bytes()
+    for part in (0.3, 0.6):
+        (tmp_path / "x.bin").write_bytes(data[: int(part * len(data))])
+        with pytest.raises(DataError, match=r"x\.bin"):
+            load_embeddings(tmp_path / "x.bin")
+
+
+# ---------------------------------------------------------------- the own format and pairs
+
+
+def test_damage_in_a_folder_is_named(tmp_path: Path) -> None:
+    save_embeddings(made(), tmp_path / "x")
+    (tmp_path / "x" / "vocab.txt").write_text("le\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"vocab.txt has 1 words, vectors.npy 12 rows"):
+        load_embeddings(tmp_path / "x")
+    (tmp_path / "x" / "meta.json").write_text('{"format": "other"}', encoding="utf-8")
+    with pytest.raises(DataError, match=r"meta.json: expected format nmtalign-vectors"):
+        load_embeddings(tmp_path / "x")
+    with pytest.raises(DataError, match="no such file"):
+        load_embeddings(tmp_path / "nothing")
+
+
+def test_words_that_a_format_cannot_hold_are_refused(tmp_path: Path) -> None:
+    embeddings = Embeddings(Vocabulary.from_words(["a b"]), np.ones((1, 2)))
+    for format in ("word2vec", "word2vec-binary", "glove"):
+        with pytest.raises(DataError, match="'a b' holds a space"):
+            save_embeddings(embeddings, tmp_path / "x", format=format)
+    with pytest.raises(UsageError, match="load_word2vec_format"):
+        save_embeddings(embeddings, tmp_path / "x", format="gensim")
+
+
+@pytest.mark.parametrize("format", ["folder", "word2int"])
+def test_pairs_come_back_in_their_order(format: str, tmp_path: Path) -> None:
+    source = Embeddings(Vocabulary.from_words(["z"]), np.eye(1, 2), settings={"method": "mine"})
+    target = Embeddings(Vocabulary.from_words(["a"]), np.eye(1, 2), settings={"method": "mine"})
+    save_pair(source, target, tmp_path, languages=("fr", "en"), format=format)
+    assert list(languages_of(tmp_path) or {}) == ["en", "fr"]
+    first, second = load_pair(tmp_path)
+    assert (first.vocabulary.words, second.vocabulary.words) == (["z"], ["a"])
+    assert first.settings == second.settings == {"method": "mine"}
+    swapped, _ = load_pair(tmp_path, languages=("en", "fr"))
+    assert swapped.vocabulary.words == ["a"]
+    with pytest.raises(DataError, match="no vectors for language 'de'"):
+        load_pair(tmp_path, languages=("en", "de"))
+
+
+def test_pairs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    for language, size in (("en", 2), ("fr", 3)):
+        embeddings = Embeddings(Vocabulary.from_words(["a"]), np.ones((1, size)))
+        save_embeddings(embeddings, tmp_path / f"word2int_{language}.pkl", format="word2int")
+    with pytest.raises(DataError, match="en has 2 dimensions, fr 3"):
+        load_pair(tmp_path)
+    save_embeddings(embeddings, tmp_path / "word2int_de.pkl", format="word2int")
+    with pytest.raises(UsageError, match="name them"):
+        load_pair(tmp_path)
+    (tmp_path / "pair.json").write_text(json.dumps([1]), encoding="utf-8")
+    with pytest.raises(DataError, match=r"pair\.json"):
+        load_pair(tmp_path)
+    with pytest.raises(DataError, match="found none"):
+        load_pair(tmp_path / "nothing")

@@ -1,0 +1,88 @@
+"""``nmtalign vectors`` from the command line."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from nmtalign.cli import group
+from nmtalign.errors import DataError, UsageError
+from nmtalign.vectors.storage import load_embeddings, load_pair
+
+
+def run(*arguments: object) -> Result:
+    """Run a command; errors on purpose come out as they are."""
+    result = CliRunner().invoke(group, ["vectors", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture
+def bitext(tmp_path: Path) -> tuple[Path, Path]:
+    source, target = tmp_path / "text.en", tmp_path / "text.fr"
+    source.write_text("The cat\nThe dog\nThe cat's dog\n" * 5, encoding="utf-8")
+    target.write_text("Le chat\nLe chien\nLe chien du chat\n" * 5, encoding="utf-8")
+    return source, target
+
+
+def test_learn_then_info(bitext: tuple[Path, Path], tmp_path: Path) -> None:
+    result = run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 2, "--tokenizer", "simple")
+    assert "4 en and 4 fr words of 2 dimensions" in result.stderr
+    source, target = load_pair(tmp_path / "v")
+    assert source.vocabulary.words == ["the", "cat", "dog", "'s"]
+    assert target.vocabulary.words == ["le", "chat", "chien", "du"]
+    assert source.settings["text"] == {"tokenizer": "simple", "lowercase": True, "unicode": "nfc"}
+    shown = run("info", tmp_path / "v", "--text", bitext[0], "--tokenizer", "simple").stdout
+    assert "4 words, 2 dimensions, float32" in shown
+    assert '"method": "cooccurrence"' in shown
+    assert "40 of 40 words (100.0 %) have a vector" in shown
+
+
+def test_learned_vectors_align(bitext: tuple[Path, Path], tmp_path: Path) -> None:
+    run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 3, "--to", "word2int")
+    arguments = ["align", *map(str, bitext), "--vectors", str(tmp_path / "v"), "-o", str(tmp_path / "links")]
+    assert CliRunner().invoke(group, arguments, catch_exceptions=False).exit_code == 0
+    assert (tmp_path / "links").read_text().split("\n")[:2] == ["0-0 1-1", "0-0 1-1"]
+
+
+def test_learn_from_one_file(tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_text("a b ||| x y\nb ||| y\n" * 4, encoding="utf-8")
+    run("learn", "--pairs", tmp_path / "pairs", "-o", tmp_path / "v", "--dimension", 1, "--langs", "de,en")
+    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == ["de", "en", "pair.json"]
+
+
+def test_convert_there_and_back(bitext: tuple[Path, Path], tmp_path: Path) -> None:
+    run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 2)
+    run("convert", tmp_path / "v" / "en", tmp_path / "en.bin", "--to", "word2vec-binary")
+    run("convert", tmp_path / "en.bin", tmp_path / "word2int_en.pkl", "--to", "word2int")
+    found, first = load_embeddings(tmp_path / "embeddings_en.npz"), load_embeddings(tmp_path / "v" / "en")
+    assert found.vocabulary == first.vocabulary
+    np.testing.assert_array_equal(found.matrix, first.matrix)
+
+
+def test_convert_says_what_is_left_out(shared_data: Path, tmp_path: Path) -> None:
+    model = shared_data / "loader_samples" / "gensim" / "toy-model.bin"
+    assert "sub-words; they are left out" in run("convert", model, tmp_path / "x", "--to", "word2vec").stderr
+    assert "warning" not in run("convert", model, tmp_path / "y", "--to", "folder").stderr
+    assert "sub-words: 100 vectors of 3 to 6 characters" in run("info", tmp_path / "y").stdout
+
+
+def test_a_hostile_pickle_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "word2int_en.pkl"
+    path.write_bytes(b"cos\nsystem\n(Vtrue\ntR.")
+    np.savez(tmp_path / "embeddings_en.npz", embeddings=np.eye(2))
+    with pytest.raises(DataError, match=r"word2int_en\.pkl: the pickle asks for os\.system"):
+        run("info", path)
+    path.write_bytes(pickle.dumps({"a": 0}))
+    assert "can run any code" in run("info", path, "--unsafe-pickle").stderr
+
+
+def test_nothing_to_read_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected SOURCE and TARGET"):
+        run("learn", "-o", tmp_path / "v")
+    with pytest.raises(DataError, match="no such file"):
+        run("info", tmp_path / "nothing")
