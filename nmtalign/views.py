@@ -43,6 +43,9 @@ class Viewable(Listed):
     """A result that can also be drawn."""
 
     def heatmap(self, **options: Any) -> Figure:
-        """Draw the weights; options as of :func:`nmtalign.report.heatmap.draw_heatmap`."""
+        """Draw the weights; options as of :func:`nmtalign.report.heatmap.draw_heatmap`.
+
+        An aligned pair also takes ``view``: ``combined``, ``forward``, ``reverse`` or ``all`` side by side.
+        """
         figure: Figure = self._view("to_heatmap", **options)
         return figure

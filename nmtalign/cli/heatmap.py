@@ -15,7 +15,6 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from nmtalign.alignment.links import AlignedPair, AlignmentMatrix
     from nmtalign.models.aligner import Aligner
     from nmtalign.report.corpus import Record
 
@@ -94,28 +93,13 @@ def _choose(
 
 def _draw(aligner: Aligner, record: Record, *, view: str, links: bool, numbers: bool | None) -> Figure:
     """Align one pair and draw it; a pair with the number 0 is no line of a file."""
-    from nmtalign.report.heatmap import draw_heatmaps
+    from nmtalign.report.heatmap import draw_heatmaps, matrices_of
 
     found = aligner.align(*record.pair)
     return draw_heatmaps(
-        _views(found, view),
+        matrices_of(found, view),
         links=found.alignment if links else None,
         gold=record.gold,
         numbers=numbers,
         title=f"pair {record.number}" if record.number else "",
     )
-
-
-def _views(pair: AlignedPair, view: str) -> dict[str, AlignmentMatrix]:
-    """Return the matrices to draw, by the title of their panel."""
-    from dataclasses import replace
-
-    matrices = {"combined": pair.matrix}
-    for name, weights in (("forward", pair.forward), ("reverse", pair.reverse)):
-        if weights is not None:
-            matrices[name] = replace(pair.matrix, weights=weights)
-    if view == "all":
-        return {name: matrices[name] for name in ("forward", "reverse", "combined") if name in matrices}
-    if view not in matrices:
-        raise UsageError(f"these weights have no {view} direction")
-    return {"": matrices[view]}

@@ -9,13 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.alignment.links import Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.alignment.links import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.errors import DataError, UsageError
 from nmtalign.report.colours import is_light
 from nmtalign.report.fonts import choose_fonts
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf")
 LONGEST_TITLE = 100
-_SMALLEST_NUMBER = 0.005  # weights below it are left out when numbers are written into the cells
+SMALLEST_NUMBER = 0.005  # weights below it are left out when numbers are written into the cells
 _NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
 
 
@@ -136,6 +137,25 @@ def draw_heatmaps(
             page.add_colour_bar(image)
         _draw_legend(page, [name for name, used in marks.items() if used], colours)
     return page.figure
+
+
+def matrices_of(pair: AlignedPair, view: str = "combined") -> dict[str, AlignmentMatrix]:
+    """Return what :func:`draw_heatmaps` draws of a pair, by the title of the panel.
+
+    `view` is ``combined``, ``forward``, ``reverse``, or ``all`` for one panel each.
+
+    Raises
+    ------
+    UsageError
+        If the pair does not have that direction.
+    """
+    named = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.matrix.weights}
+    matrices = {name: replace(pair.matrix, weights=w) for name, w in named.items() if w is not None}
+    if view == "all":
+        return matrices
+    if view not in matrices:
+        raise UsageError(f"expected one of the views {', '.join(matrices)} or all, found {view!r}")
+    return {"": matrices[view]}
 
 
 def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
@@ -301,7 +321,7 @@ def _write_numbers(axes: Axes, image: Any, weights: NDArray[np.floating], cell: 
     from matplotlib.colors import to_hex
 
     for (t, s), weight in np.ndenumerate(weights):
-        if abs(weight) >= _SMALLEST_NUMBER:
+        if abs(weight) >= SMALLEST_NUMBER:
             colour = "black" if is_light(to_hex(image.cmap(image.norm(weight)))) else "white"
             axes.text(s, t + 0.08, number(weight), ha="center", va="center", size=cell * 20, color=colour)
 

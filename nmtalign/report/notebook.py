@@ -18,7 +18,14 @@ from nmtalign.alignment.evaluation import METRICS, Evaluation, compare
 from nmtalign.alignment.links import AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.errors import UsageError
 from nmtalign.report.colours import LEVELS, is_light, scale
-from nmtalign.report.heatmap import draw_heatmap, draw_heatmaps, limits_of, number
+from nmtalign.report.heatmap import (
+    SMALLEST_NUMBER,
+    draw_heatmap,
+    draw_heatmaps,
+    limits_of,
+    matrices_of,
+    number,
+)
 from nmtalign.report.labels import visible
 from nmtalign.report.tables import link_table
 
@@ -91,8 +98,9 @@ def _matrix_table(shown: _Shown) -> str:
         for word in matrix.source_tokens
     )
     rows = "".join(f"<tr>{_row(shown, t)}</tr>" for t in range(len(matrix.target_tokens)))
-    style = "border-collapse:collapse;font-size:12px;line-height:1.3"
-    return f"<table style='{style}'><thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    style = "border-collapse:collapse;font-size:12px;line-height:1.3;text-align:center"
+    head = f"<thead><tr><th></th>{heads}</tr></thead>"
+    return f"<table style='{style}'>{head}<tbody>{rows}</tbody></table>"
 
 
 def _row(shown: _Shown, t: int) -> str:
@@ -102,19 +110,21 @@ def _row(shown: _Shown, t: int) -> str:
     cells = [f"<th style='text-align:right'>{_word(matrix.target_tokens[t])}</th>"]
     for s, level in enumerate(levels.astype(int)):
         colour = scale()[level]
-        ink = "#000" if is_light(colour) else "#fff"
-        title = (
-            f"{_word(matrix.source_tokens[s])} → {_word(matrix.target_tokens[t])}: {matrix.weights[t, s]:.3f}"
-        )
-        style = f"background:{colour};color:{ink};text-align:center;padding:1px 3px;min-width:1.3em"
-        cells.append(f"<td style='{style}' title='{title}'>{_cell(shown, s, t)}</td>")
+        text = _cell(shown, s, t)
+        words = f"{_word(matrix.source_tokens[s])} → {_word(matrix.target_tokens[t])}"
+        told = f" title='{words}: {matrix.weights[t, s]:.3f}'" if text else ""
+        style = f"background:{colour}" + (f";color:{'#000' if is_light(colour) else '#fff'}" if text else "")
+        cells.append(f"<td style='{style}'{told}>{text}</td>")
     return "".join(cells)
 
 
 def _cell(shown: _Shown, s: int, t: int) -> str:
+    """Return the mark of a link and the weight; a dot for a weight where numbers do not fit."""
     weight = shown.matrix.weights[t, s]
-    fits = max(shown.matrix.weights.shape) <= NUMBERS_FIT and abs(weight) >= 0.005
-    return ("●" if (s, t) in shown.links else "") + (number(weight) if fits else "")
+    mark = "●" if (s, t) in shown.links else ""
+    if abs(weight) < SMALLEST_NUMBER:
+        return mark
+    return mark + number(weight) if max(shown.matrix.weights.shape) <= NUMBERS_FIT else mark or "&nbsp;"
 
 
 def _word(word: str) -> str:
@@ -165,10 +175,14 @@ def _differences(first: Evaluation, second: Evaluation) -> pd.DataFrame:
     )
 
 
-def to_heatmap(result: Any, **options: Any) -> Figure:
-    """Draw a result; the links are marked unless `links` says otherwise. A notebook shows the figure."""
+def to_heatmap(result: Any, *, view: str = "combined", **options: Any) -> Figure:
+    """Draw a result; the links are marked unless `links` says otherwise. A notebook shows the figure.
+
+    `view` chooses among the weights of an aligned pair, as in :func:`nmtalign.report.heatmap.matrices_of`.
+    """
     shown = _shown(result)
-    return _displayed(draw_heatmap(shown.matrix, **{"links": shown.links or None, **options}))
+    matrices = matrices_of(result, view) if isinstance(result, AlignedPair) else {"": shown.matrix}
+    return _displayed(draw_heatmaps(matrices, **{"links": shown.links or None, **options}))
 
 
 def to_comparison(first: Any, second: Any) -> Any:

@@ -1,0 +1,57 @@
+"""Run the notebooks from a clean kernel and keep their outputs, to be read without running them.
+
+    python scripts/run_notebooks.py [NOTEBOOK]...
+
+What changes from run to run (times, counters of the kernel) is left out; a notebook over 600 kB is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+LARGEST = 600_000  # bytes
+
+
+def run(path: Path) -> int:
+    """Run one notebook, write it back with its outputs, and return its size in bytes."""
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(
+            notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
+        )
+        client.execute()
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        for output in cell.get("outputs", []):
+            _drop_long_text(output)
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    text = nbformat.writes(notebook) + "\n"
+    if len(text.encode()) > LARGEST:
+        raise SystemExit(f"{path.name}: {len(text.encode()):,} bytes of output; keep it under {LARGEST:,}")
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return len(text.encode())
+
+
+def _drop_long_text(output: nbformat.NotebookNode) -> None:
+    """Drop the plain form of a result that is long and has a better one."""
+    forms = output.get("data", {})
+    if len(forms) > 1 and len(forms.get("text/plain", "")) > 1000:
+        del forms["text/plain"]
+
+
+def main() -> None:
+    for path in [Path(name) for name in sys.argv[1:]] or sorted(FOLDER.glob("*.ipynb")):
+        print(f"{path.name}: {run(path):,} bytes")
+
+
+if __name__ == "__main__":
+    main()
