@@ -6,6 +6,8 @@ talp      the same from 1
 naacl     a line for each link, ``0001 1 3 S``: pair, source, target, all from 1; S sure, P possible
 giza      GIZA++ ``A3``: three lines for each pair, with the words
 words     a line for each pair, ``the<sep>le cat<sep>chat``: linked words, no positions (write only)
+tsv       a line for each pair, source, target and Pharaoh links between tabs: guided training (write only)
+phrases   Moses' ``extract``: a line for each consistent phrase pair with its links (write only)
 jsonl     an object for each pair: ``{"links": [[0, 0]], "possible": [], "source": [...], "target": [...]}``
 ========  ======================================================================================
 
@@ -25,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.alignment.links import AlignedBatch, Alignment, GoldAlignment, Link
+from nmtalign.alignment.phrases import format_phrases
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
 
@@ -278,6 +281,17 @@ def _write_words(record: LinkRecord, number: int) -> str:
     return " ".join(f"{source[s]}<sep>{target[t]}" for s, t in sorted(record.links)) + "\n"
 
 
+def _write_tsv(record: LinkRecord, number: int) -> str:
+    source, target = (" ".join(words) for words in _words(record, number))
+    if "\t" in source or "\t" in target:
+        raise DataError(f"pair {number}: a word holds a tab, which would look like a column")
+    return f"{source}\t{target}\t{format_pharaoh(record.links)}\n"
+
+
+def _write_phrases(record: LinkRecord, number: int) -> str:
+    return format_phrases(*_words(record, number), record.links)
+
+
 def _write_jsonl(record: LinkRecord, number: int) -> str:
     values: dict[str, object] = {"links": sorted(record.links)}
     if record.gold.possible != record.gold.sure:
@@ -300,6 +314,8 @@ _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "naacl": _write_naacl,
     "giza": _write_giza,
     "words": _write_words,
+    "tsv": _write_tsv,
+    "phrases": _write_phrases,
     "jsonl": _write_jsonl,
 }
 READABLE, WRITABLE = tuple(_READERS), tuple(_WRITERS)

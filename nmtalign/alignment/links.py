@@ -6,7 +6,7 @@ links are ``(source, target)``, 0-based. Only this module goes from one to the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -225,3 +225,16 @@ class AlignedBatch:
         """Return the links of pair `n`."""
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return [Link(int(s), int(t)) for s, t in zip(self.source[rows], self.target[rows], strict=True)]
+
+
+def joined_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
+    """Put batches one after the other."""
+    starts = np.cumsum([0, *(len(batch.source) for batch in batches)])
+    offsets = [batch.offsets[1:] + start for batch, start in zip(batches, starts, strict=False)]
+    return AlignedBatch(
+        np.concatenate([np.zeros(1, np.int64), *offsets]),
+        *(
+            np.concatenate([getattr(b, name) for b in batches])
+            for name in ("source", "target", "probability", "scores")
+        ),
+    )

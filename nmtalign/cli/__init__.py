@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "evaluate": ("nmtalign.cli.evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
     "symmetrize": ("nmtalign.cli.symmetrize", "symmetrize", "Join the links of two directions."),
     "convert": ("nmtalign.cli.convert", "convert", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
+    "project": ("nmtalign.cli.project", "project", "Carry tags, labels or spans over links to the target."),
     "heatmap": ("nmtalign.cli.heatmap", "heatmap", "Draw attention weights and links as a picture."),
     "report": ("nmtalign.cli.report", "report", "Write an HTML page to look at a corpus with."),
     "vectors": ("nmtalign.cli.vectors", "vectors", "Look at, convert and learn word vectors."),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nmtalign.alignment.formats import LinkRecord
 
 READABLE = ("pharaoh", "talp", "naacl", "giza", "jsonl")
-WRITABLE = (*READABLE, "words")
+WRITABLE = (*READABLE, "words", "tsv", "phrases")
 
 
 @click.command()
@@ -21,12 +21,14 @@ WRITABLE = (*READABLE, "words")
 @click.option("--from", "from_", type=click.Choice(READABLE), required=True, help="Format of LINKS.")
 @click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
 @click.option("-o", "--output", metavar="FILE", default="-", help="File to write.  [standard output]")
-@click.option("--source", metavar="FILE", help="Source text, words between spaces; for giza and words.")
-@click.option("--target", metavar="FILE", help="Target text, words between spaces; for giza and words.")
+@click.option("--source", metavar="FILE", help="Source text, words between spaces.")
+@click.option("--target", metavar="FILE", help="Target text, words between spaces.")
 def convert(links: str, from_: str, to: str, output: str, source: str | None, target: str | None) -> None:
-    """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs and JSONL.
+    """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL, TSV and phrase pairs.
 
-    A NAACL file has no line for a pair without links: give the texts to keep empty pairs at its end.
+    To giza, words, tsv (source, target, links: for guided training) and phrases (as Moses extracts them)
+    the two texts are needed. A NAACL file has no line for a pair without links: with the texts, empty pairs
+    at its end are kept.
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """

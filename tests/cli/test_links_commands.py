@@ -193,3 +193,63 @@ def test_a_pipe_works(files):
     command = [sys.executable, "-m", "nmtalign", "symmetrize", "-", str(files[2]), "--method", "union"]
     done = subprocess.run(command, input=links, capture_output=True, check=True)
     assert done.stdout == b"0-0 1-1 2-2\n\n0-1 1-1 2-2\n"
+
+
+def test_convert_to_phrases_and_tsv(capsys, tmp_path):
+    source, target = write(tmp_path / "s", "a cat", ""), write(tmp_path / "t", "un chat", "x")
+    links = write(tmp_path / "l", "0-0 1-1", "")
+    texts = ("--source", source, "--target", target)
+    assert run(capsys, "convert", links, "--from", "pharaoh", "--to", "phrases", *texts)[1] == (
+        "a ||| un ||| 0-0\na cat ||| un chat ||| 0-0 1-1\ncat ||| chat ||| 0-0\n"
+    )
+    assert run(capsys, "convert", links, "--from", "pharaoh", "--to", "tsv", *texts)[1] == (
+        "a cat\tun chat\t0-0 1-1\n\tx\t\n"
+    )
+    tabbed = write(tmp_path / "tab", "a\tb cat", "")
+    texts = ("--source", tabbed, "--target", target)
+    code, _, err = run(capsys, "convert", links, "--from", "pharaoh", "--to", "tsv", *texts)
+    assert code == 3
+    assert "pair 1: a word holds a tab" in err
+
+
+@pytest.mark.parametrize(
+    ("format", "lines", "expected"),
+    [
+        ("xml", ("the <b>black</b> cat", "<br/>"), "le chat <b>noir</b>\n<br/> x\n"),
+        ("bio", ("O B-COL I-COL", ""), "O B-COL I-COL\nO\n"),
+        ("spans", ("1-2:COL 2-3:ANIMAL", ""), "1-2:ANIMAL 2-3:COL\n\n"),
+    ],
+)
+def test_project(capsys, tmp_path, format, lines, expected):
+    source, target = write(tmp_path / "s", "the black cat", ""), write(tmp_path / "t", "le chat noir", "x")
+    links, tags = write(tmp_path / "l", "0-0 1-2 2-1", ""), write(tmp_path / "tags", *lines)
+    arguments = ("project", source, target, links, "--tags", tags, "--format", format)
+    assert run(capsys, *arguments) == (0, expected, "")
+    assert run(capsys, *arguments, "-o", tmp_path / "out")[0] == 0
+    assert (tmp_path / "out").read_text() == expected
+
+
+@pytest.mark.parametrize(
+    ("format", "lines", "message"),
+    [
+        ("xml", ("<b>a cat</b>", "<b>a"), "tags, line 2: expected </b> before the end"),
+        ("xml", ("a dog", "a"), "tags, line 1: expected the source words with tags, found the words 'a dog'"),
+        ("bio", ("O O", "O O"), "tags, line 2: expected a label for each of 1 source words, found 2"),
+        ("spans", ("0-3:A", ""), "tags, line 1: expected spans like 0-2:NAME within 2 words"),
+        ("bio", ("O O",), "tags ends after 1"),
+    ],
+)
+def test_project_refuses_annotations_that_do_not_fit(capsys, tmp_path, format, lines, message):
+    source, target = write(tmp_path / "s", "a cat", "a"), write(tmp_path / "t", "un chat", "x")
+    links, tags = write(tmp_path / "l", "0-0", ""), write(tmp_path / "tags", *lines)
+    code, _, err = run(capsys, "project", source, target, links, "--tags", tags, "--format", format)
+    assert code == 3
+    assert message in err
+
+
+def test_project_refuses_links_of_another_text(capsys, tmp_path):
+    text, tags = write(tmp_path / "s", "a cat"), write(tmp_path / "tags", "a cat")
+    links = write(tmp_path / "l", "0-2")
+    code, _, err = run(capsys, "project", text, text, links, "--tags", tags)
+    assert code == 3
+    assert "l, line 1: link 0-2 is outside a pair of 2 source and 2 target words" in err

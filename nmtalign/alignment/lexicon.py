@@ -1,0 +1,137 @@
+"""A lexicon counted from links: how often each source word is linked to each target word.
+
+As in Moses, a word without a link counts as linked to the null word:
+
+    p(t|s) = c(s, t) / (sum over t' of c(s, t') + c(s, null))        and p(s|t) likewise
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from math import log
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """Two words that are linked somewhere.
+
+    Attributes
+    ----------
+    links : int
+        Links between them.
+    forward, reverse : float
+        p(target|source) and p(source|target).
+    association : float
+        Log-likelihood ratio G² of the two words (Dunning 1993); negative where they are linked less often
+        than by chance.
+    """
+
+    source: str
+    target: str
+    links: int
+    forward: float
+    reverse: float
+    association: float
+
+
+class LinkCounts:
+    """Counts of linked words, added sentence by sentence.
+
+    Examples
+    --------
+    >>> counts = LinkCounts()
+    >>> counts.add(["the", "cat"], ["le", "chat"], {(0, 0), (1, 1)})
+    >>> counts.add(["the"], ["la"], {(0, 0)})
+    >>> [(entry.source, entry.target, entry.forward) for entry in counts.entries()]
+    [('cat', 'chat', 1.0), ('the', 'la', 0.5), ('the', 'le', 0.5)]
+    """
+
+    def __init__(self) -> None:
+        self.pairs: Counter[tuple[str, str]] = Counter()
+        self.source: Counter[str] = Counter()  # links of each source word
+        self.target: Counter[str] = Counter()
+        self.source_null: Counter[str] = Counter()  # times it had no link
+        self.target_null: Counter[str] = Counter()
+
+    def add(self, source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]]) -> None:
+        """Count the links of one sentence pair, and its words without a link."""
+        chosen = set(links)
+        linked_source, linked_target = {s for s, _ in chosen}, {t for _, t in chosen}
+        self.pairs.update((source[s], target[t]) for s, t in chosen)
+        self.source.update(source[s] for s, _ in chosen)
+        self.target.update(target[t] for _, t in chosen)
+        self.source_null.update(word for n, word in enumerate(source) if n not in linked_source)
+        self.target_null.update(word for n, word in enumerate(target) if n not in linked_target)
+
+    def entries(self, *, least: int = 1) -> list[Entry]:
+        """Return the words with at least `least` links, by source word, most probable target first."""
+        total = self.pairs.total()
+        rows = [
+            Entry(
+                source,
+                target,
+                links,
+                links / (self.source[source] + self.source_null[source]),
+                links / (self.target[target] + self.target_null[target]),
+                association(links, self.source[source], self.target[target], total),
+            )
+            for (source, target), links in self.pairs.items()
+            if links >= least
+        ]
+        return sorted(rows, key=lambda entry: (entry.source, -entry.links, entry.target))
+
+
+def association(together: int, first: int, second: int, total: int) -> float:
+    """Return the log-likelihood ratio G² of two words from their numbers of links.
+
+    ``G² = 2 sum of O log(O / E)`` over the four cells of linked with the one, linked with the other.
+
+    Parameters
+    ----------
+    together, first, second, total : int
+        Links between the two, of the first, of the second, and all.
+
+    References
+    ----------
+    Dunning 1993, "Accurate methods for the statistics of surprise and coincidence".
+
+    Examples
+    --------
+    >>> round(association(10, 10, 10, 20), 3), association(5, 10, 10, 20)
+    (27.726, 0.0)
+    """
+    observed = (together, first - together, second - together, total - first - second + together)
+    expected = (
+        first * second,
+        first * (total - second),
+        (total - first) * second,
+        (total - first) * (total - second),
+    )
+    ratio = 2 * sum(o * log(o * total / e) for o, e in zip(observed, expected, strict=True) if o)
+    return ratio if together * total >= first * second else -ratio
+
+
+def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 100) -> Iterator[str]:
+    """Yield the lines of a Marian shortlist: ``target source p(target|source)``.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+    reverse : bool
+        Write ``lex.t2s`` instead of ``lex.s2t``: ``source target p(source|target)``.
+    most : int
+        Entries kept for each word that is given.
+
+    Examples
+    --------
+    >>> list(shortlist([Entry("the", "le", 3, 0.75, 1.0, 9.0)]))
+    ['le the 0.7500000\\n']
+    """
+    rows = [(e.target, e.source, e.reverse) if reverse else (e.source, e.target, e.forward) for e in entries]
+    rows.sort(key=lambda row: (row[0], -row[2], row[1]))
+    for _, group in groupby(rows, key=lambda row: row[0]):
+        yield from (
+            f"{other} {given} {probability:.7f}\n" for given, other, probability in islice(group, most)
+        )

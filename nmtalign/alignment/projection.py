@@ -1,0 +1,277 @@
+"""Carrying annotations of source words over links to target words: spans, BIO labels, and XML tags.
+
+Words without a link inside what is carried go with it; a word that two annotations claim goes to the one
+that begins first. Labels and tags that come out are well-formed, whatever the links are.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from nmtalign.errors import DataError
+
+_TAG = re.compile(r"<(/?)([A-Za-z_][\w:.-]*)([^<>]*?)(/?)>")
+
+
+class Span(NamedTuple):
+    """The words from `start` up to `end` (not included), counted from 0, carry `label`."""
+
+    start: int
+    end: int
+    label: str
+
+
+# --- spans and labels ----------------------------------------------------------------------------
+
+
+def project_spans(spans: Iterable[Span], links: Iterable[tuple[int, int]], target_length: int) -> list[Span]:
+    """Return the spans of target words that the source spans are linked to.
+
+    A span goes to the words its words are linked to, and to words without a link between them. Where
+    words that belong elsewhere stand between, it becomes several spans; with no link at all, none.
+
+    Parameters
+    ----------
+    spans : iterable of Span
+        Of source words.
+    links : iterable of (source, target)
+    target_length : int
+        Number of target words T.
+
+    Returns
+    -------
+    list of Span
+        In order; no two share a word.
+
+    Examples
+    --------
+    >>> project_spans([Span(0, 2, "PER")], {(0, 3), (1, 1)}, 5)
+    [Span(start=1, end=4, label='PER')]
+    >>> project_spans([Span(0, 2, "PER")], {(0, 3), (1, 1), (2, 2)}, 5)
+    [Span(start=1, end=2, label='PER'), Span(start=3, end=4, label='PER')]
+    """
+    chosen = list(links)
+    linked = {t for _, t in chosen}
+    owner: list[tuple[int, str] | None] = [None] * target_length
+    for number, span in enumerate(sorted(spans)):
+        words = {t for s, t in chosen if span.start <= s < span.end}
+        if words:
+            between = set(range(min(words), max(words))) - linked
+            for word in sorted(words | between):
+                owner[word] = owner[word] or (number, span.label)
+    return list(_runs(owner))
+
+
+def _runs(owner: Sequence[tuple[int, str] | None]) -> Iterator[Span]:
+    start = 0
+    for end in range(1, len(owner) + 1):
+        if end == len(owner) or owner[end] != owner[start]:
+            carried = owner[start]
+            if carried is not None:
+                yield Span(start, end, carried[1])
+            start = end
+
+
+def spans_of_labels(labels: Sequence[str]) -> list[Span]:
+    """Return the spans of BIO labels: ``B-X`` begins, ``I-X`` goes on, ``O`` is outside.
+
+    Raises
+    ------
+    DataError
+        If a label is none of these, or ``I-X`` does not follow ``B-X`` or ``I-X``.
+
+    Examples
+    --------
+    >>> spans_of_labels(["B-PER", "I-PER", "O", "B-LOC"])
+    [Span(start=0, end=2, label='PER'), Span(start=3, end=4, label='LOC')]
+    """
+    spans: list[Span] = []
+    before = "O"
+    for n, label in enumerate(labels):
+        kind, _, name = label.partition("-")
+        if kind == "I" and name and before in (f"B-{name}", label):
+            spans[-1] = spans[-1]._replace(end=n + 1)
+        elif kind == "B" and name:
+            spans.append(Span(n, n + 1, name))
+        elif label != "O":
+            raise DataError(f"expected B-X, I-X after B-X or I-X, or O for word {n}, found {label!r}")
+        before = label
+    return spans
+
+
+def labels_of_spans(spans: Iterable[Span], length: int) -> list[str]:
+    """Return BIO labels of `length` words.
+
+    Examples
+    --------
+    >>> labels_of_spans([Span(1, 3, "PER")], 4)
+    ['O', 'B-PER', 'I-PER', 'O']
+    """
+    labels = ["O"] * length
+    for start, end, label in spans:
+        labels[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+    return labels
+
+
+def parse_spans(line: str, length: int) -> list[Span]:
+    """Return the spans of a line such as ``0-2:PER 4-5:LOC``, end not included, within `length` words."""
+    spans = []
+    for part in filter(None, line.split(" ")):
+        match = re.fullmatch(r"(\d{1,9})-(\d{1,9}):(.+)", part)
+        if match is None or not int(match[1]) < int(match[2]) <= length:
+            raise DataError(f"expected spans like 0-2:NAME within {length} words, found {part!r}")
+        spans.append(Span(int(match[1]), int(match[2]), match[3]))
+    return spans
+
+
+# --- tags ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Element:
+    """An element of a tagged line, around the words from `start` up to `end`; an empty one around none."""
+
+    name: str
+    opening: str
+    start: int
+    end: int
+    empty: bool = False
+    children: list[_Element] = field(default_factory=list)
+
+    @property
+    def closing(self) -> str:
+        return "" if self.empty else f"</{self.name}>"
+
+
+def parse_tags(line: str) -> tuple[list[str], list[_Element]]:
+    """Return the words of a line without its tags, and its outermost elements.
+
+    Raises
+    ------
+    DataError
+        If tags are not nested.
+    """
+    matches = list(_TAG.finditer(line))
+    plain = _TAG.sub("", line)
+    words = list(re.finditer("[^ ]+", plain))
+    starts, ends = [word.start() for word in words], [word.end() for word in words]
+    root = _Element("", "", 0, 0)
+    path = [root]
+    removed = 0
+    for match in matches:
+        place = match.start() - removed  # in the line without tags
+        removed += len(match[0])
+        closing, name, _, empty = match.groups()
+        if closing:
+            _check_closing(path[-1], name)
+            path.pop().end = bisect_left(starts, place)
+        elif empty:
+            position = bisect_left(starts, place)
+            path[-1].children.append(_Element(name, match[0], position, position, empty=True))
+        else:
+            path[-1].children.append(_Element(name, match[0], bisect_right(ends, place), 0))
+            path.append(path[-1].children[-1])
+    if len(path) > 1:
+        raise DataError(f"expected </{path[-1].name}> before the end of the line")
+    return [word[0] for word in words], root.children
+
+
+def _check_closing(element: _Element, name: str) -> None:
+    if element.name != name:
+        expected = f"</{element.name}>" if element.name else "no closing tag"
+        raise DataError(f"expected {expected}, found </{name}>; tags must be nested")
+
+
+def project_tags(line: str, target: Sequence[str], links: Iterable[tuple[int, int]]) -> str:
+    """Return the target words with the tags of a source line.
+
+    An element goes around the words that its words are linked to and all between them, but not around words
+    that another element beside it is linked to; it stays one element. One without links, and an empty one
+    such as ``<br/>``, goes next to what its neighbours are linked to.
+
+    Parameters
+    ----------
+    line : str
+        Source words between spaces, with tags.
+    target : sequence of str
+        The T target words.
+    links : iterable of (source, target)
+        Between the source words without the tags and the target words.
+
+    Returns
+    -------
+    str
+        The target words in their order, with exactly the tags of `line`, properly nested.
+
+    Examples
+    --------
+    >>> project_tags("the <b>black</b> <i>cat</i> <br/>", ["le", "chat", "noir"], {(0, 0), (1, 2), (2, 1)})
+    'le <i>chat</i> <br/> <b>noir</b>'
+    """
+    for word in target:
+        if _TAG.search(word):
+            raise DataError(f"expected target words without tags, found {word!r}")
+    words, elements = parse_tags(line)
+    linked: list[list[int]] = [[] for _ in words]
+    for s, t in sorted(links):
+        linked[s].append(t)
+    whole = _Element("", "", 0, len(words), children=elements)
+    return " ".join(_render(whole, (0, len(target)), target, linked))
+
+
+def _render(
+    element: _Element, place: tuple[int, int], words: Sequence[str], linked: list[list[int]]
+) -> list[str]:
+    """Return the target words of `place` with the tags inside `element`."""
+    pieces: list[str] = []
+    cursor = place[0]
+    for (start, end), _, child in sorted(_places(element, place, linked), key=lambda entry: entry[:2]):
+        pieces += words[cursor:start]
+        inner = _render(child, (start, end), words, linked) or [""]
+        inner[0] = child.opening + inner[0]
+        inner[-1] += child.closing
+        pieces += inner
+        cursor = end
+    return pieces + list(words[cursor : place[1]])
+
+
+def _places(
+    parent: _Element, place: tuple[int, int], linked: list[list[int]]
+) -> Iterator[tuple[tuple[int, int], int, _Element]]:
+    """Yield where each child goes, its number, and the child; places do not overlap."""
+    owner: dict[int, int] = {}
+    for number, child in enumerate(parent.children):
+        for word in (t for s in range(child.start, child.end) for t in linked[s]):
+            if place[0] <= word < place[1]:
+                owner.setdefault(word, number)
+    taken = [_longest_run(owner, number) for number in range(len(parent.children))]
+    for number, child in enumerate(parent.children):
+        run = taken[number]
+        if run is None:
+            point = _point(child.start, parent, place, linked)
+            point = next((start for start, end in filter(None, taken) if start < point < end), point)
+            run = (point, point)
+        yield run, number, child
+
+
+def _longest_run(owner: dict[int, int], number: int) -> tuple[int, int] | None:
+    """Return the longest stretch that begins and ends with words of child `number`, without another's."""
+    runs: list[tuple[int, int]] = []
+    before = None
+    for word in sorted(owner):
+        if owner[word] == number:
+            runs.append((runs.pop()[0] if before == number else word, word + 1))
+        before = owner[word]
+    return max(runs, key=lambda run: run[1] - run[0], default=None)
+
+
+def _point(position: int, parent: _Element, place: tuple[int, int], linked: list[list[int]]) -> int:
+    """Return where something between source words goes: before the next linked word, or after the last."""
+    after = (min(linked[s]) for s in range(position, parent.end) if linked[s])
+    before = (max(linked[s]) + 1 for s in range(position - 1, parent.start - 1, -1) if linked[s])
+    found = next(after, next(before, place[0]))
+    return min(max(found, place[0]), place[1])
