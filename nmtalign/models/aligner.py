@@ -21,6 +21,7 @@ from nmtalign.models.scoring import Scorer
 from nmtalign.models.stacks import StackLinks, equal_lengths, first_places, joined, share_scores, stacked
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Coverage, Embeddings
+from nmtalign.views import Listed
 
 Words = Sequence[str]
 
@@ -59,7 +60,7 @@ class Aligner(Protocol):
 
 
 @dataclass(frozen=True)
-class VectorAligner:
+class VectorAligner(Listed):
     """Attention over given word vectors of two languages that share a space.
 
     Each distinct word of a batch is looked up and prepared once. Sentence pairs of equal lengths are

@@ -189,6 +189,7 @@ def pack(weights: NDArray[np.floating]) -> tuple[float, float, str]:
     if not weights.size:
         return 0.0, 1.0, ""
     low, high = float(f"{weights.min():.6g}"), float(f"{weights.max():.6g}")
+    low = 0.0 if abs(low) < 1e-6 * high else low
     levels = np.rint((weights.astype(float) - low) / ((high - low) or 1.0) * 255)
     raw = np.clip(levels, 0, 255).astype(np.uint8).tobytes()
     short = re.sub(rb"\x00{1,255}", lambda run: bytes((0, len(run[0]))), raw)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from nmtalign.models.aligner import Aligner
+
 MOST_CELLS = 1600  # a larger matrix is shown as a picture
 NUMBERS_FIT = 24  # words: wider matrices have no numbers in their cells
 
@@ -81,6 +83,8 @@ def to_html(result: Any) -> str:
     >>> "●" in to_html(Alignment({(0, 0)}, 1, 1))
     True
     """
+    if hasattr(result, "align_batch"):
+        return str(to_table(result).to_html(header=False))
     if isinstance(result, Evaluation):
         return str(to_table(result).to_html(float_format="{:.4f}".format))
     shown = _shown(result)
@@ -160,7 +164,15 @@ def to_table(result: Any) -> pd.DataFrame:
     if isinstance(result, Evaluation):
         rows = [(getattr(result, metric), *result.intervals[metric]) for metric in METRICS]
         return pd.DataFrame(rows, index=list(METRICS), columns=["score", "low", "high"])
+    if hasattr(result, "align_batch"):
+        return pd.DataFrame({"setting": _settings(result)})
     raise UsageError(f"there is no table of a {type(result).__name__}")
+
+
+def _settings(aligner: Aligner) -> dict[str, str]:
+    """Return the parts of an aligner's signature by name."""
+    parts = [part.partition("=") for part in aligner.settings.split(" ")]
+    return {name: value if equals else "yes" for name, equals, value in parts}
 
 
 def _differences(first: Evaluation, second: Evaluation) -> pd.DataFrame:
@@ -189,6 +201,8 @@ def to_comparison(first: Any, second: Any) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
     if isinstance(first, AlignmentMatrix) and isinstance(second, AlignmentMatrix):
         return _displayed(draw_heatmaps({"first": first, "second": second}))
+    if hasattr(first, "align_batch") and hasattr(second, "align_batch"):
+        return to_table(first).join(to_table(second), how="outer", lsuffix=" of first", rsuffix=" of second")
     if isinstance(first, Evaluation) and isinstance(second, Evaluation):
         return _differences(first, second)
     return _link_comparison(first, second)

@@ -75,15 +75,13 @@ def rule_of(settings: str) -> Rule:
 
     Examples
     --------
-    >>> rule_of("score=cosine extract=mutual threshold=0.1")
-    Rule(name='mutual', threshold=0.1)
+    >>> rule_of("score=cosine extract=mutual threshold=0.1"), rule_of("learned extract=posterior(0.7)")
+    (Rule(name='mutual', threshold=0.1), Rule(name='posterior', threshold=0.7))
     """
-    entries = dict(re.findall(r"(extract|symmetrize|threshold)=(\S+)", settings))
-    name = entries.get("extract") or entries.get("symmetrize") or ""
-    try:
-        return Rule(name, float(entries["threshold"]))
-    except (KeyError, ValueError):
-        return Rule(name, None)
+    name = re.search(r"\b(?:extract|symmetrize)=([\w-]+)(?:\(([\d.]+)\))?", settings)
+    threshold = re.search(r"\bthreshold=([\d.]+)", settings)
+    limit = threshold[1] if threshold else name[2] if name else None
+    return Rule(name[1] if name else "", None if limit is None else float(limit))
 
 
 def best_sources(pair: AlignedPair) -> list[int]:
@@ -124,7 +122,7 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
     source, target = _fertility(pairs)
     unknown = [_unknown_share(p) for p in pairs if p.unknown is not None]
     found = [
-        _shares("Pair scores", "from unlike to parallel", scores),
+        _scores("Pair scores", scores),
         _shares("Link probabilities", "of the chosen links", probabilities),
         _whole("Jump widths", "source words from one linked target word to the next", jumps(pairs), -5, 5),
         _whole("Links of a source word", _alone(source), source, 0, 5),
@@ -171,6 +169,15 @@ def _shares(title: str, note: str, values: NDArray[np.floating]) -> Distribution
     counts = np.bincount(np.clip((values * 10).astype(int), 0, 9), minlength=10)
     middle = f"{note}; median {np.median(values):.2f}" if values.size else note
     return Distribution(title, middle, [f".{n}" for n in range(10)], counts.tolist())
+
+
+def _scores(title: str, values: NDArray[np.floating]) -> Distribution:
+    """Return ten bins: from 0 to 1 where all values lie there, else from the smallest to the largest."""
+    if not values.size or (values.min() >= 0 and values.max() <= 1):
+        return _shares(title, "from unlike to parallel", values)
+    counts, edges = np.histogram(values, 10)
+    note = f"from unlike to parallel; median {np.median(values):.2f}"
+    return Distribution(title, note, [f"{edge:.1f}" for edge in edges[:-1]], counts.tolist())
 
 
 def _whole(title: str, note: str, values: NDArray[np.int64], low: int, high: int) -> Distribution:

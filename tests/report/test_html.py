@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,7 +18,15 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.report.html import html_report, pack, write_report
-from nmtalign.report.sample import SamplePair, best_sources, best_targets, jumps, lexicon, rule_of
+from nmtalign.report.sample import (
+    SamplePair,
+    best_sources,
+    best_targets,
+    distributions,
+    jumps,
+    lexicon,
+    rule_of,
+)
 from nmtalign.report.summary import summarize
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
 
@@ -189,3 +198,10 @@ def test_the_rule_is_read_from_the_signature() -> None:
     assert rule_of("score=dot extract=itermax") == ("itermax", None)
     assert rule_of("symmetrize=grow-diag threshold=0.25 text=space") == ("grow-diag", 0.25)
     assert rule_of("") == ("", None)
+
+
+def test_scores_outside_0_to_1_get_their_own_bins() -> None:
+    pairs = [SamplePair(n, replace(CAT.aligned, score=float(n))) for n in (-3, 1, 7)]
+    scores = distributions(pairs)[0]
+    assert (scores.title, scores.labels[0], sum(scores.counts)) == ("Pair scores", "-3.0", 3)
+    assert [d.labels[0] for d in distributions([CAT])][:2] == [".0", ".0"]

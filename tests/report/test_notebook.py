@@ -12,6 +12,9 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, UsageError
 from nmtalign.alignment.evaluation import evaluate
+from nmtalign.models.loading import vector_aligner
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
 
 PAIR = CAT.aligned
@@ -91,6 +94,14 @@ def test_scores_are_tables_and_their_differences_too() -> None:
     assert right.table().loc["precision"].tolist() == [1, 1, 1]
     assert "<table" in right._repr_html_()
     assert right.compare(wrong).loc["aer", "difference"] == 1
+
+
+def test_aligners_show_their_settings() -> None:
+    sides = [Embeddings(Vocabulary.from_words(["a"]), np.ones((1, 1))) for _ in range(2)]
+    cosine, dot = (vector_aligner(*sides, score=score) for score in ("cosine", "dot"))
+    assert "<td>cosine</td>" in cosine._repr_html_()
+    assert cosine.table().loc["extract", "setting"] == "mutual"
+    assert cosine.compare(dot).loc["score"].tolist() == ["cosine", "dot"]
 
 
 def test_results_do_not_load_what_draws_them() -> None:

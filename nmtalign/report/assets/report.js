@@ -433,7 +433,7 @@ function pairColumns() {
     ["Pair", "n", (p) => p.n, (p) => html("a", { href: `#pair-${p.n}` }, `${p.n}`), false],
     ["Words", "words", (p) => p.S + p.T, (p) => `${p.S} : ${p.T}`, true],
   ];
-  if (pairs.some((p) => p.p !== null)) columns.push(["Score", "score", (p) => p.p ?? 2, (p) => (p.p === null ? "–" : p.p.toFixed(2)), false]);
+  if (pairs.some((p) => p.p !== null)) columns.push(["Score", "score", (p) => p.p ?? Infinity, (p) => (p.p === null ? "–" : p.p.toFixed(2)), false]);
   if (pairs.some((p) => p.a !== null)) columns.push(["AER", "aer", (p) => p.a ?? -1, (p) => (p.a === null ? "–" : percent(p.a)), true]);
   data.others.forEach((name, i) => columns.push([`F1 ${shorten(name, 12)}`, `same-${i}`, (p) => p.d[i], (p) => percent(p.d[i]), false]));
   return columns;
