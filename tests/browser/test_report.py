@@ -118,7 +118,7 @@ def test_a_refused_link_says_why(open_report: Open) -> None:
     page = open_report([CAT])
     go_to_pairs(page)
     point_at(page, word(page, "dort"))
-    assert "Not linked: no partner is likelier than none." in tip(page)
+    assert "Not linked: no partner is likelier than none. The likeliest would be ‘black’ (0.25)." in tip(page)
     matrix = find(page, ".matrix svg")[0]
     wait(page, "return document.querySelectorAll('.matrix svg text').length === 8")
     matrix.click()

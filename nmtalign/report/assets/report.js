@@ -120,6 +120,13 @@ function explainCell(pair, s, t) {
   return { title: `${quote(pair.s[s])} → ${quote(pair.t[t])}`, facts, text: `${mark}: ${why}` };
 }
 
+function likeliest(pair, side, i) {
+  const source = side === "s", view = source ? "reverse" : "forward", w = weightsOf(pair, pair.m[view] ? view : "combined");
+  const weights = pair[source ? "t" : "s"].map((_, j) => w[source ? j * pair.S + i : i * pair.S + j]);
+  const most = Math.max(...weights);
+  return most >= 0.005 ? `The likeliest would be ${quote(pair[source ? "t" : "s"][weights.indexOf(most)])} (${share(most)}).` : "";
+}
+
 function explainWord(pair, side, i) {
   const source = side === "s", word = pair[side][i], lines = [];
   for (const [key] of pair.links) {
@@ -130,7 +137,7 @@ function explainWord(pair, side, i) {
   if (pair.u && pair.u[source ? 0 : 1].includes(i)) facts.push(["vector", "unknown word, none of its own"]);
   if (lines.length) return { title: quote(word), facts, text: `Linked to ${lines.join(", ")}.` };
   const best = source ? pair.br[i] : pair.bf[i];
-  if (best < 0) return { title: quote(word), facts, text: "Not linked: no partner is likelier than none." };
+  if (best < 0) return { title: quote(word), facts, text: `Not linked: no partner is likelier than none. ${likeliest(pair, side, i)}` };
   return { title: quote(word), facts, text: source ? `Its best choice is ${quote(pair.t[best])}. ${verdict(pair, i, best).join(": ")}` : `Its best choice is ${quote(pair.s[best])}. ${verdict(pair, best, i).join(": ")}` };
 }
 
