@@ -241,7 +241,8 @@ def spelling_direction(word: str, dimension: int) -> NDArray[np.float32]:
     """Return a unit vector, shape (D,), of hash bits of the folded spelling: the same on every machine."""
     digest = hashlib.shake_256(fold(word).encode("utf-8", "surrogatepass")).digest(-(-dimension // 8))
     bits = np.unpackbits(np.frombuffer(digest, np.uint8))[:dimension]
-    return ((2.0 * bits - 1.0) / np.sqrt(dimension)).astype(np.float32)
+    unit: NDArray[np.float32] = ((2.0 * bits - 1.0) / np.sqrt(dimension)).astype(np.float32)
+    return unit
 
 
 def unit_rows(matrix: NDArray[Any]) -> NDArray[np.floating]:

@@ -50,7 +50,9 @@ class GrowingRows:
         if not np.isfinite(block).all():
             row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
             number = self.read + row + 1
-            raise DataError(f"the vector of {words[row]!r} (number {number}) holds NaN or infinity").at(self.path)
+            raise DataError(f"the vector of {words[row]!r} (number {number}) holds NaN or infinity").at(
+                self.path
+            )
         before, kept = len(self.words), []
         for row, word in enumerate(words):
             if word not in self.words:
@@ -70,5 +72,7 @@ class GrowingRows:
         """Return the vectors; repeated words are reported."""
         repeated = self.read - len(self.words)
         if repeated:
-            warnings.warn(f"{self.path}: {repeated} words come again; their first vector is kept", stacklevel=2)
+            warnings.warn(
+                f"{self.path}: {repeated} words come again; their first vector is kept", stacklevel=2
+            )
         return Embeddings(Vocabulary(self.words), self.matrix[: len(self.words)])

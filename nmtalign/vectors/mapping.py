@@ -1,0 +1,262 @@
+"""Two monolingual spaces into one: Procrustes, refinement by mutual neighbours, RCSLS.
+
+Axes: V words, D dimensions, P seed pairs. A map W takes source rows to target rows: ``X W ~ Y``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.files import read_lines
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.retrieval import mutual_neighbours, nearest
+
+Floats = NDArray[np.floating]
+Pairs = NDArray[np.int64]  # (P, 2): rows of source and target
+WORDS = 10_000  # the most frequent words of each language take part in the refinement
+_MOST_ROUNDS = 20
+_GAIN = 1e-4  # least gain in mean cosine for another round
+_SHORTEST_STRING = 4  # letters; shorter words are often spelled alike by accident
+_FEW_STRINGS = 20  # fewer identical strings tell nothing about two spaces
+_RELATED = 5.0  # standard errors between pairs of identical strings and chance
+
+
+@dataclass(frozen=True)
+class MappedSpaces:
+    """Two spaces in one, and how they got there.
+
+    Attributes
+    ----------
+    source, target : Embeddings
+        Unit rows of one space; sub-words are left out.
+    seeds : int
+        Seed pairs that had vectors.
+    pairs : int
+        Pairs of the last dictionary.
+    rounds : int
+        Rounds of refinement.
+    cosine : float
+        Mean cosine of the pairs of the last dictionary.
+    """
+
+    source: Embeddings
+    target: Embeddings
+    seeds: int
+    pairs: int
+    rounds: int
+    cosine: float
+
+    def __str__(self) -> str:
+        text = f"{self.seeds:,} seed pairs, {self.rounds} rounds of refinement, {self.pairs:,} pairs"
+        return f"{text} with mean cosine {self.cosine:.3f}"
+
+
+def map_spaces(
+    source: Embeddings,
+    target: Embeddings,
+    seeds: Iterable[tuple[str, str]],
+    *,
+    refine: bool = True,
+    rcsls: bool = False,
+    words: int = WORDS,
+) -> MappedSpaces:
+    """Turn the source space so that translations lie together.
+
+    Unit length, centring, unit length; then the orthogonal map that brings the seed pairs closest (Procrustes);
+    then new pairs, the mutual nearest neighbours by CSLS, and the best map for them, until the mean cosine of
+    the pairs no longer grows.
+
+    Parameters
+    ----------
+    source, target : Embeddings
+        Of equal dimension; the first words should be the most frequent ones.
+    seeds : iterable of (source word, target word)
+        Pairs without vectors are left out.
+    refine : bool
+        Look for more pairs; without it the seeds alone decide.
+    rcsls : bool
+        At the end improve the map on the pairs by the relaxed CSLS loss; it is then no longer orthogonal.
+    words : int
+        How many words of each language take part in the refinement.
+
+    Returns
+    -------
+    MappedSpaces
+
+    Raises
+    ------
+    UsageError
+        If the dimensions differ.
+    DataError
+        If no seed pair has both vectors.
+
+    References
+    ----------
+    Xing et al. (2015), "Normalized word embedding and orthogonal transform for bilingual word translation".
+    Conneau et al. (2018), "Word translation without parallel data", section 2. Joulin et al. (2018), "Loss in
+    translation", equation 3.
+    """
+    if source.dimension != target.dimension:
+        found = f"{source.dimension} and {target.dimension}"
+        raise UsageError(f"expected spaces of equal dimension, found {found}")
+    X, Y = centred(source.matrix), centred(target.matrix)
+    first = seed_rows(source, target, seeds)
+    pairs, W, rounds = first, procrustes(X, Y, first), 0
+    if refine:
+        pairs, W, rounds = _refined(X[:words], Y[:words], pairs, W)
+    if rcsls:
+        W = improve_by_rcsls(X[:words], Y[:words], pairs[(pairs < words).all(axis=1)], W)
+    mapped = unit_rows(X @ W)
+    cosine = float((mapped[pairs[:, 0]] * Y[pairs[:, 1]]).sum(axis=1).mean())
+    note = {"method": "map", "seeds": len(first), "rounds": rounds, "rcsls": rcsls}
+    result = MappedSpaces(
+        replace(source, matrix=mapped, subwords=None, unknown="zero", settings={**source.settings, "map": note}),
+        replace(target, matrix=Y, subwords=None, unknown="zero", settings={**target.settings, "map": note}),
+        len(first), len(pairs), rounds, cosine,
+    )  # fmt: skip
+    warn_if_unrelated(result.source, result.target)
+    return result
+
+
+def centred(matrix: Floats) -> Floats:
+    """Return the rows at unit length, minus their mean, again at unit length, in float32, shape (V, D)."""
+    unit = unit_rows(np.asarray(matrix, dtype=np.float32))
+    return unit_rows(unit - unit[unit.any(axis=1)].mean(axis=0))
+
+
+def procrustes(X: Floats, Y: Floats, pairs: Pairs) -> Floats:
+    """Return the orthogonal W that minimises ``|| X W - Y ||`` over the pairs of rows, shape (D, D)."""
+    from scipy.linalg import orthogonal_procrustes
+
+    W: Floats = orthogonal_procrustes(X[pairs[:, 0]], Y[pairs[:, 1]])[0].astype(np.float32)
+    return W
+
+
+def _refined(X: Floats, Y: Floats, pairs: Pairs, W: Floats) -> tuple[Pairs, Floats, int]:
+    """Alternate between pairs and map while the words come closer to their nearest by CSLS."""
+    best, kept = -np.inf, (pairs, W, 0)
+    for done in range(_MOST_ROUNDS):
+        found, quality = mutual_neighbours(X @ W, Y)
+        if quality < best + _GAIN or not len(found):
+            return kept
+        best, kept = quality, (found, W, done)
+        W = procrustes(X, Y, found)
+    return kept
+
+
+def improve_by_rcsls(X: Floats, Y: Floats, pairs: Pairs, W: Floats, *, rounds: int = 10) -> Floats:
+    """Improve a map by gradient descent on the relaxed CSLS loss, shape (D, D).
+
+    With k = 10 nearest neighbours N of the mapped words, the loss of the P pairs is
+
+        1/P sum_i [ -2 x_i W y_i + 1/k sum_{y in N_Y(x_i W)} x_i W y + 1/k sum_{x in N_X(y_i)} x W y_i ].
+
+    The step is halved whenever the loss grows.
+    """
+    x, y = X[pairs[:, 0]], Y[pairs[:, 1]]  # (P, D)
+    best, kept, step = np.inf, W, 1.0
+    gradient = np.zeros_like(W)
+    for _ in range(rounds):
+        moved = kept - step * gradient
+        loss, slope = _relaxed_csls(x, y, X, Y, moved)
+        if loss < best:
+            best, kept, gradient = loss, moved, slope
+        else:
+            step /= 2
+    return kept
+
+
+def _relaxed_csls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats) -> tuple[float, Floats]:
+    """Return the loss and its gradient; the neighbours are taken as fixed, as the paper does."""
+    k = min(10, len(X), len(Y))
+    mapped, whole = x @ W, X @ W
+    near_y = Y[nearest(mapped, Y, count=k)[0]].mean(axis=1)  # (P, D)
+    near_x = X[nearest(y, whole, count=k)[0]].mean(axis=1)  # (P, D)
+    count = len(x)
+    loss = (mapped * (near_y - 2 * y)).sum() + ((near_x @ W) * y).sum()
+    gradient = x.T @ (near_y - 2 * y) + near_x.T @ y
+    return float(loss) / count, (gradient / count).astype(np.float32)
+
+
+# ---------------------------------------------------------------- seeds
+
+
+def seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str, str]]) -> Pairs:
+    """Return the rows of the seed pairs that have both vectors, shape (P, 2)."""
+    pairs = list(seeds)
+    rows = np.stack(
+        [source.vocabulary.rows([a for a, _ in pairs]), target.vocabulary.rows([b for _, b in pairs])], axis=1
+    )
+    found = np.unique(rows[(rows >= 0).all(axis=1)], axis=0).astype(np.int64)
+    if not len(found):
+        raise DataError(
+            f"none of the {len(pairs)} seed pairs has both vectors; give a dictionary of these words"
+        )
+    return found
+
+
+def read_dictionary(path: str | Path) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a dictionary: the first two columns of each line, between tabs, else spaces.
+
+    Raises
+    ------
+    DataError
+        With the line, if it has fewer than two columns.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        columns = line.split("\t") if "\t" in line else line.split(" ")
+        if line.strip() and len(columns) < 2:
+            raise DataError(f"expected a word and its translation, found {line!r}").at(path, line=number)
+        if line.strip():
+            yield columns[0], columns[1]
+
+
+def identical_strings(source: Vocabulary, target: Vocabulary) -> list[tuple[str, str]]:
+    """Return the words that both languages write alike: numbers, and words of at least 4 letters."""
+    common = [word for word in source.words if word in target]
+    return [(w, w) for w in common if len(w) >= _SHORTEST_STRING or any(map(str.isdigit, w))]
+
+
+# ---------------------------------------------------------------- do two spaces belong together?
+
+
+def relatedness(source: Embeddings, target: Embeddings) -> float | None:
+    """Return by how many standard errors identical strings are closer than strings of different pairs.
+
+    Most words that two languages write alike mean the same (names, numbers). In one space their cosine is
+    above that of one such word and the next; in spaces that have nothing to do with each other it is not.
+
+    Returns
+    -------
+    float or None
+        Around 0 for unrelated spaces; None when fewer than 20 words are written alike.
+    """
+    words = [word for word, _ in identical_strings(source.vocabulary, target.vocabulary)]
+    x, y = unit_rows(source.vectors(words)), unit_rows(target.vectors(words))
+    known = x.any(axis=1) & y.any(axis=1)
+    x, y = x[known], y[known]
+    if len(x) < _FEW_STRINGS:
+        return None
+    gain = (x * y).sum(axis=1) - (x * np.roll(y, 1, axis=0)).sum(axis=1)  # (P,)
+    return float(gain.mean() / max(gain.std() / np.sqrt(len(gain)), 1e-12))
+
+
+def warn_if_unrelated(source: Embeddings, target: Embeddings) -> None:
+    """Warn when the vectors of two languages do not look like one space."""
+    if source.dimension != target.dimension:
+        return
+    found = relatedness(source, target)
+    if found is not None and found < _RELATED:
+        warnings.warn(
+            "the two spaces look unrelated: words that both languages write alike are no closer than any others;"
+            " their alignments would be noise (map them into one space first: nmtalign vectors map)",
+            stacklevel=2,
+        )

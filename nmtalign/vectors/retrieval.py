@@ -1,0 +1,218 @@
+"""Nearest neighbours across two spaces, exact and in blocks, so that memory stays bounded.
+
+Axes: N query words, V key words, D dimensions. All matrices have unit rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.vectors.embeddings import Embeddings, unit_rows
+
+Floats = NDArray[np.floating]
+SCORES = ("csls", "cosine")
+_CELLS = 1 << 26  # of one block of similarities: 256 MB in float32
+_NEIGHBOURS = 10  # k of CSLS, as in the paper
+
+
+def blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Cut `rows` into blocks of at most 2^26 cells."""
+    step = max(1, _CELLS // max(columns, 1))
+    for start in range(0, rows, step):
+        yield slice(start, start + step)
+
+
+def mean_of_nearest(queries: Floats, keys: Floats, *, neighbours: int = _NEIGHBOURS) -> Floats:
+    """Return the mean cosine of each query to its nearest keys, shape (N,): r(x) of CSLS."""
+    count = min(neighbours, len(keys))
+    result = np.zeros(len(queries), np.float32)
+    for block in blocks(len(queries), len(keys)):
+        cosines = queries[block] @ keys.T  # (n, V)
+        cosines.partition(len(keys) - count, axis=1)
+        result[block] = cosines[:, len(keys) - count :].mean(axis=1)
+    return result
+
+
+def nearest(
+    queries: Floats, keys: Floats, *, count: int = 10, hubness: Floats | None = None
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return the `count` nearest keys of each query, the nearest first.
+
+    Parameters
+    ----------
+    queries, keys : arrays of shape (N, D) and (V, D)
+        Unit rows.
+    hubness : array of shape (V,), optional
+        r(y) of each key; with it neighbours are by CSLS, ``2 cos(x, y) - r(x) - r(y)``, without by cosine.
+        r(x) is the same for all keys of a query and is left out of the score.
+
+    Returns
+    -------
+    (rows, scores) : arrays of shape (N, count)
+        Of equal scores the lower row comes first.
+
+    References
+    ----------
+    Conneau et al. (2018), "Word translation without parallel data", equation 3.
+    """
+    count = min(count, len(keys))
+    rows, scores = np.zeros((len(queries), count), np.int64), np.zeros((len(queries), count), np.float32)
+    for block in blocks(len(queries), len(keys)):
+        found = queries[block] @ keys.T  # (n, V)
+        if hubness is not None:
+            found = 2 * found - hubness
+        top = np.sort(np.argpartition(found, len(keys) - count, axis=1)[:, len(keys) - count :], axis=1)
+        value = np.take_along_axis(found, top, axis=1)
+        order = np.argsort(-value, axis=1, kind="stable")
+        rows[block] = np.take_along_axis(top, order, axis=1)
+        scores[block] = np.take_along_axis(value, order, axis=1)
+    return rows, scores
+
+
+def mutual_neighbours(source: Floats, target: Floats) -> tuple[NDArray[np.int64], float]:
+    """Find the words that are each other's nearest by CSLS.
+
+    Returns
+    -------
+    (pairs, quality)
+        Rows of source and target, shape (M, 2), by source row; and the mean CSLS of every source word to its
+        nearest target word, which tells without any dictionary how well the spaces lie on each other.
+    """
+    source_hubness, target_hubness = mean_of_nearest(source, target), mean_of_nearest(target, source)
+    forward, quality = np.zeros(len(source), np.int64), 0.0
+    reverse, best = np.zeros(len(target), np.int64), np.full(len(target), -np.inf, np.float32)
+    for block in blocks(len(source), len(target)):
+        score = 2 * (source[block] @ target.T) - source_hubness[block, None] - target_hubness  # (n, V)
+        forward[block] = score.argmax(axis=1)
+        quality += float(score.max(axis=1).sum())
+        value = score.max(axis=0)
+        better = value > best
+        reverse[better], best[better] = score.argmax(axis=0)[better] + block.start, value[better]
+    mutual = np.flatnonzero(reverse[forward] == np.arange(len(source)))
+    return np.stack([mutual, forward[mutual]], axis=1), quality / max(len(source), 1)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """One neighbour of a word in the other language."""
+
+    word: str
+    score: float
+
+
+def neighbours(
+    source: Embeddings, target: Embeddings, words: Sequence[str], *, count: int = 10, score: str = "csls"
+) -> dict[str, list[Neighbour]]:
+    """Return the nearest words of the other language for each word, the nearest first.
+
+    Parameters
+    ----------
+    source, target : Embeddings
+        Of one space.
+    words : sequence of str
+        Source words; one that gets no vector has no neighbours.
+    score : {"csls", "cosine"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmtalign.text.vocabulary import Vocabulary
+    >>> english = Embeddings(Vocabulary.from_words(["cat", "dog"]), np.eye(2))
+    >>> french = Embeddings(Vocabulary.from_words(["chien", "chat"]), np.eye(2)[::-1].copy())
+    >>> neighbours(english, french, ["cat"], count=1, score="cosine")
+    {'cat': [Neighbour(word='chat', score=1.0)]}
+    """
+    queries, keys = unit_rows(source.vectors(words)), _known_rows(target)
+    rows, scores = nearest(queries, keys, count=count, hubness=_hubness(source, keys, score))
+    names = target.vocabulary.words
+    return {
+        word: [Neighbour(names[row], float(value)) for row, value in zip(*found, strict=True)]
+        if query.any()
+        else []
+        for word, query, found in zip(words, queries, zip(rows, scores, strict=True), strict=True)
+    }
+
+
+def _known_rows(embeddings: Embeddings) -> Floats:
+    """Return the unit vectors of all words in the order of the vocabulary, shape (V, D)."""
+    return unit_rows(embeddings.matrix[embeddings.vocabulary.rows(embeddings.vocabulary.words)])
+
+
+def _hubness(source: Embeddings, keys: Floats, score: str) -> Floats | None:
+    if score not in SCORES:
+        raise UsageError(f"score: expected one of {', '.join(SCORES)}, found {score!r}")
+    return mean_of_nearest(keys, _known_rows(source)) if score == "csls" else None
+
+
+@dataclass(frozen=True)
+class DictionaryScore:
+    """How many translations of a dictionary are found among the nearest neighbours.
+
+    Attributes
+    ----------
+    precision : dict of int to float
+        Precision at k: the share of the covered words with a translation of the dictionary among their k
+        nearest.
+    covered, total : int
+        Different source words that have a vector and a translation with a vector; all source words.
+    score : str
+        ``csls`` or ``cosine``.
+    """
+
+    precision: Mapping[int, float]
+    covered: int
+    total: int
+    score: str
+
+    def __str__(self) -> str:
+        figures = ", ".join(f"P@{k} {100 * value:.1f}" for k, value in self.precision.items())
+        share = 100 * self.covered / self.total if self.total else 0.0
+        return f"{figures} ({self.score}; {self.covered:,} of {self.total:,} words covered, {share:.1f} %)"
+
+
+def evaluate_dictionary(
+    source: Embeddings,
+    target: Embeddings,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    at: Sequence[int] = (1, 5, 10),
+    score: str = "csls",
+) -> DictionaryScore:
+    """Look the translations of a dictionary up by nearest neighbour.
+
+    Parameters
+    ----------
+    source, target : Embeddings
+        Of one space.
+    pairs : sequence of (source word, target word)
+        A word may have several translations; one of them is enough.
+    at : sequence of int
+        The k of precision at k.
+
+    Raises
+    ------
+    DataError
+        If no pair has both its words in the vectors.
+    """
+    gold: dict[str, set[int]] = {}
+    rows = {word: place for place, word in enumerate(target.vocabulary.words)}
+    for word, translation in pairs:
+        known = gold.setdefault(word, set())
+        if word in source.vocabulary and translation in rows:
+            known.add(rows[translation])
+    covered = [word for word, translations in gold.items() if translations]
+    if not covered:
+        raise DataError(
+            f"none of the {len(gold)} words of the dictionary has a vector beside its translation"
+        )
+    keys = _known_rows(target)
+    queries = unit_rows(source.vectors(covered))
+    found, _ = nearest(queries, keys, count=max(at), hubness=_hubness(source, keys, score))
+    right = np.array([[row in gold[word] for row in rows] for word, rows in zip(covered, found, strict=True)])
+    precision = {k: float(right[:, :k].any(axis=1).mean()) for k in at}
+    return DictionaryScore(precision, len(covered), len(gold), score)
