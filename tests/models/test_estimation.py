@@ -1,0 +1,192 @@
+"""Expectations of one bucket against loops; the machinery around them."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from nmtalign.errors import UsageError
+from nmtalign.models.corpus import encode, make_buckets
+from nmtalign.models.estimation import (
+    PRESETS,
+    Estimator,
+    Settings,
+    attend,
+    expect_uniform,
+    expect_with_jumps,
+    expect_without_positions,
+    in_order,
+    preset,
+)
+from nmtalign.models.hmm import initial_jumps
+from nmtalign.models.lexicon import Emissions
+from nmtalign.models.pairs import index_pairs
+from tests.models.naive_hmm import naive_model1
+from tests.models.toy_language import toy_bitext
+
+BITEXT = [("a b", "x y z"), ("a c", "x w"), ("b", "y"), ("c c b", "w w"), ("d", "u x")]
+P0 = 0.03
+
+
+@pytest.fixture
+def encoded():
+    return tuple(encode([pair[side].split(" ") for pair in BITEXT]) for side in (0, 1))
+
+
+def random_emissions(index, source, target, seed: int = 0) -> Emissions:
+    rng = np.random.default_rng(seed)
+    found = Emissions(
+        *(
+            np.exp(rng.normal(scale=2, size=n)).astype(np.float32)
+            for n in map(len, (index, source.words, target.words))
+        )
+    )
+    found.pairs[0] = 0
+    return found
+
+
+def summed(sparse, size: int) -> np.ndarray:
+    counts = np.bincount(sparse.place.ravel(), sparse.value.ravel(), size)
+    counts[0] = 0  # padding
+    return counts
+
+
+def naive_counts(source, target, index, words: Emissions, agree: bool):
+    number = {
+        pair: k for k, pair in enumerate(zip(index.source.tolist(), index.target.tolist(), strict=True))
+    }
+    links, nulls = np.zeros(len(index)), (np.zeros(len(source.words)), np.zeros(len(target.words)))
+    for n in range(len(source.lengths)):
+        s = source.tokens[source.offsets[n] : source.offsets[n + 1]].tolist()
+        t = target.tokens[target.offsets[n] : target.offsets[n + 1]].tolist()
+        ratio = [[float(words.pairs[number[a, b]]) for a in s] for b in t]
+        side_nulls = (
+            [float(null[k]) for k in own] for null, own in ((words.source_null, s), (words.target_null, t))
+        )
+        forward, reverse = map(np.array, naive_model1(ratio, *side_nulls, P0))
+        link = forward * reverse if agree else (forward + reverse) / 2
+        for j, b in enumerate(t):
+            nulls[1][b] += 1 - forward[j].sum()
+            for i, a in enumerate(s):
+                links[number[a, b]] += link[j, i]
+        for i, a in enumerate(s):
+            nulls[0][a] += 1 - reverse[:, i].sum()
+    return links, nulls
+
+
+@pytest.mark.parametrize("agree", [True, False])
+def test_counts_without_positions_are_those_of_model_1(encoded, agree: bool):
+    source, target = encoded
+    buckets = make_buckets(source, target)
+    index = index_pairs(buckets, source, target)
+    words = random_emissions(index, source, target)
+    expected_links, expected_nulls = naive_counts(source, target, index, words, agree)
+    found = [
+        expect_without_positions(bucket, cells, words, P0, agree=agree)
+        for bucket, cells in zip(buckets, index.cells, strict=True)
+    ]
+    links = sum(summed(e.links, len(index)) for e in found)
+    np.testing.assert_allclose(links, expected_links, rtol=1e-4, atol=1e-4)
+    for k, name in enumerate(("source_null", "target_null")):
+        nulls = sum(summed(getattr(e, name), len(expected_nulls[k])) for e in found)
+        np.testing.assert_allclose(nulls, expected_nulls[k], rtol=1e-4, atol=1e-5)
+
+
+def test_at_first_every_word_is_as_likely(encoded):
+    source, target = encoded
+    buckets = make_buckets(source, target)
+    index = index_pairs(buckets, source, target)
+    links = sum(
+        summed(expect_uniform(bucket, cells, P0).links, len(index))
+        for bucket, cells in zip(buckets, index.cells, strict=True)
+    )
+    number = {
+        (source.words[s], target.words[t]): k
+        for k, (s, t) in enumerate(zip(index.source, index.target, strict=True))
+    }
+    np.testing.assert_allclose(links[number["a", "x"]], (1 / 2 + 1 / 3) / 2 + (1 / 2 + 1 / 2) / 2, rtol=1e-6)
+    np.testing.assert_allclose(links[number["c", "w"]], 1 / 2 + 2 * 2 * (1 / 3 + 1 / 2) / 2, rtol=1e-6)
+    np.testing.assert_allclose(links[number["b", "y"]], (1 / 2 + 1 / 3) / 2 + 1, rtol=1e-6)
+
+
+def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
+    source, target = encoded
+    jumps = tuple(initial_jumps(len(side.words) - 1, 2) for side in encoded)
+    buckets = make_buckets(source, target)
+    index = index_pairs(buckets, source, target)
+    words = random_emissions(index, source, target, 1)
+    for bucket, cells in zip(buckets, index.cells, strict=True):
+        found = expect_with_jumps(bucket, cells, words, jumps, 0.06, count_jumps=True)
+        forward, reverse = attend(bucket, words.pairs.take(cells), words, jumps, 0.06)
+        assert forward.attention.sum(axis=1).max() <= 1 + 1e-5
+        assert reverse.attention.sum(axis=1).max() <= 1 + 1e-5
+        product = forward.attention * reverse.attention.transpose(1, 0, 2)
+        expected = np.bincount(cells.ravel(), product.ravel(), len(index))
+        np.testing.assert_allclose(summed(found.links, len(index)), expected, atol=1e-3)
+        real = bucket.pairs >= 0
+        likelihood = forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()
+        np.testing.assert_allclose(found.log_likelihood, likelihood)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_results_come_in_the_order_of_the_items(workers: int):
+    def slow(k: int) -> int:
+        time.sleep(0.002 * (k % 3))
+        return k * k
+
+    assert list(in_order(slow, range(30), workers)) == [k * k for k in range(30)]
+
+
+def test_an_error_in_a_thread_is_seen():
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(lambda k: 1 // (k - 3), range(10), 2))
+
+
+def test_few_results_wait():
+    started, lock = [0], threading.Lock()
+
+    def count(k: int) -> int:
+        with lock:
+            started[0] += 1
+        return k
+
+    for k in in_order(count, range(100), 2):
+        assert started[0] <= k + 7
+
+
+def test_presets():
+    assert preset("default") == Settings()
+    assert PRESETS["fast"].jump_passes < Settings().jump_passes
+    with pytest.raises(UsageError, match=r"default.*'quick'"):
+        preset("quick")
+    values = Settings(views=(0, 4)).as_dict()
+    assert Settings(**values | {"views": tuple(values["views"])}) == Settings(views=(0, 4))
+
+
+def test_the_estimate_does_not_depend_on_the_threads():
+    toy = toy_bitext(60)
+    sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
+    one, two = (Estimator(*sides, PRESETS["fast"], workers=workers).run() for workers in (1, 3))
+    for a, b in zip(one.counts, two.counts, strict=True):
+        np.testing.assert_array_equal(a.pairs, b.pairs)
+        np.testing.assert_array_equal(a.source.null, b.source.null)
+    for a, b in zip(one.jumps, two.jumps, strict=True):
+        np.testing.assert_array_equal(a.tables, b.tables)
+
+
+def test_stages_are_reported():
+    toy, lines = toy_bitext(30), []
+    sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
+    settings = dataclasses.replace(PRESETS["fast"], lexicon_passes=2, jump_passes=3)
+    Estimator(*sides, settings, workers=1, report=lines.append).run()
+    assert "pairs that meet" in lines[0]
+    assert [line.partition(":")[0] for line in lines[1:]] == [
+        "lexicon pass 1 of 1",
+        *(f"jump pass {k} of 3" for k in (1, 2, 3)),
+    ]
+    likelihood = [float(line.split("log-likelihood ")[1].split(" ")[0]) for line in lines[2:]]
+    assert likelihood[-1] > likelihood[0]

@@ -1,0 +1,56 @@
+"""A made-up pair of languages with known links: a dictionary of one to one, words moved about."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Toy(NamedTuple):
+    """Lines of both sides, and the links of each pair."""
+
+    source: list[str]
+    target: list[str]
+    links: list[set[tuple[int, int]]]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        return list(zip(self.source, self.target, strict=True))
+
+    @property
+    def words(self) -> list[tuple[list[str], list[str]]]:
+        return [(source.split(), target.split()) for source, target in self.pairs]
+
+
+def toy_bitext(n: int, *, seed: int = 0, vocabulary: int = 60, empty: float = 0.15, longest: int = 10) -> Toy:
+    """Return `n` pairs; neighbours change places in the target, "zu" and "ki" mean nothing."""
+    rng = np.random.default_rng(seed)
+    names = np.random.default_rng(99).permutation(vocabulary)  # one dictionary for every seed
+    toy = Toy([], [], [])
+    for _ in range(n):
+        length = int(rng.integers(1, longest + 1))
+        meanings = rng.choice(vocabulary, length, replace=False)
+        source, places = [], []
+        for meaning in meanings:
+            source += ["ki"] * int(rng.random() < empty)
+            places.append(len(source))
+            source.append(f"{names[meaning]:02d}ab")
+        target, links = [], set()
+        for k in np.argsort(np.arange(length) + rng.uniform(0, 1.8, length)):
+            target += ["zu"] * int(rng.random() < empty)
+            links.add((places[k], len(target)))
+            target.append(f"{meanings[k]:02d}yx")
+        toy.source.append(" ".join(source))
+        toy.target.append(" ".join(target))
+        toy.links.append(links)
+    return toy
+
+
+def links_of(batch) -> list[set[tuple[int, int]]]:
+    """The links of each pair of a batch."""
+    return [
+        set(zip(batch.source[a:b].tolist(), batch.target[a:b].tolist(), strict=True))
+        for a, b in pairwise(batch.offsets.tolist())
+    ]
