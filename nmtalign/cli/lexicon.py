@@ -1,4 +1,4 @@
-"""``nmtalign lexicon``: the translations that a model has learned."""
+"""``nmtalign lexicon``: the translations that a model has learned, or that links show."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nmtalign.cli._link_lexicon import list_links
+from nmtalign.errors import UsageError
+
 if TYPE_CHECKING:
     from nmtalign.models.lexicon import Lexicon, Translations
 
 
 @click.command()
-@click.option("--model", metavar="DIR", required=True, help="A learned model.")
+@click.argument("texts", nargs=-1, metavar="[SOURCE TARGET LINKS]")
+@click.option("--model", metavar="DIR", help="A learned model, instead of two texts and their links.")
 @click.option("--word", metavar="WORD", help="Show the translations of one word, of either language.")
 @click.option(
     "-o",
@@ -21,14 +25,25 @@ if TYPE_CHECKING:
 )
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Most per word.")
 @click.option("--least", type=click.FloatRange(0), default=0.01, show_default=True, help="Least probability.")
-def lexicon(model: str, word: str | None, output: str | None, limit: int, least: float) -> None:
-    """List learned translations with their probabilities.
+def lexicon(
+    texts: tuple[str, ...], model: str | None, word: str | None, output: str | None, limit: int, least: float
+) -> None:
+    """List translations with their probabilities: those of a model, or those that LINKS show.
+
+    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words
+    without a link count as linked to nothing.
 
     PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`,
-    as Marian reads them; PREFIX.tsv has one line a word pair with its expected count and both probabilities.
+    as Marian reads them; PREFIX.tsv has one line a word pair with its count and both probabilities, and
+    for LINKS the log-likelihood ratio of the two words.
 
     Example: nmtalign lexicon --model model -o lex
     """
+    if len(texts) != (0 if model else 3):
+        raise UsageError("expected --model DIR, or three files: SOURCE TARGET LINKS")
+    if model is None:
+        list_links(texts, word, output, limit, least)
+        return
     from nmtalign.models.store import load_model
 
     learned = load_model(model).lexicon

@@ -253,3 +253,28 @@ def test_project_refuses_links_of_another_text(capsys, tmp_path):
     code, _, err = run(capsys, "project", text, text, links, "--tags", tags)
     assert code == 3
     assert "l, line 1: link 0-2 is outside a pair of 2 source and 2 target words" in err
+
+
+def test_lexicon_of_links(capsys, tmp_path):
+    source = write(tmp_path / "s", "the cat", "the dog", "")
+    target = write(tmp_path / "t", "le chat", "le chien", "x")
+    links = write(tmp_path / "l", "0-0 1-1", "0-0 1-1", "")
+    out = run(capsys, "lexicon", source, target, links)[1].splitlines()
+    assert out[1].split("\t")[:5] == ["the", "le", "2", "1.0000", "1.0000"]
+    assert run(capsys, "lexicon", source, target, links, "--word", "chien")[1].count("\n") == 2
+    assert run(capsys, "lexicon", source, target, links, "-o", tmp_path / "lex")[0] == 0
+    assert (tmp_path / "lex.s2t").read_text() == "chat cat 1.0000000\nchien dog 1.0000000\nle the 1.0000000\n"
+    assert (tmp_path / "lex.t2s").read_text() == "cat chat 1.0000000\ndog chien 1.0000000\nthe le 1.0000000\n"
+    assert (tmp_path / "lex.tsv").read_text().splitlines()[1:] == sorted(out[1:])
+
+
+def test_lexicon_refuses_what_does_not_fit(capsys, tmp_path):
+    text, links = write(tmp_path / "s", "a cat", "b"), write(tmp_path / "l", "0-0")
+    assert run(capsys, "lexicon", text, text)[0] == 2
+    assert run(capsys, "lexicon")[0] == 2
+    code, _, err = run(capsys, "lexicon", text, text, links)
+    assert code == 3
+    assert "l ends after 1 lines" in err
+    code, _, err = run(capsys, "lexicon", text, text, write(tmp_path / "far", "0-2", ""))
+    assert code == 3
+    assert "far, line 1: link 0-2 is outside" in err
