@@ -46,6 +46,10 @@ class EncodedSide:
         """Number of words of each sentence, shape (N,)."""
         return np.diff(self.offsets)
 
+    def sentence(self, n: int) -> list[str]:
+        """The words of sentence n."""
+        return [self.words[k] for k in self.tokens[self.offsets[n] : self.offsets[n + 1]]]
+
 
 class SideEncoder:
     """Numbers the words of one side of a bitext, sentence by sentence.

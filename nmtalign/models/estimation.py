@@ -37,10 +37,10 @@ from nmtalign.models.lexicon import (
     View,
     ViewCounts,
     emissions,
-    index_pairs,
     make_view,
     view_counts,
 )
+from nmtalign.models.pairs import SHARED, index_pairs
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -48,6 +48,7 @@ Ints = NDArray[np.int32]
 
 LEAST = 1e-5  # links less likely than this are not counted; a higher cut costs accuracy
 FLUSH = 1 << 22  # counted links that are held before they are summed
+JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th bucket
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -337,7 +338,7 @@ class Estimator:
         self.workers = default_workers() if workers is None else workers
         self.report = report or (lambda text: None)
         self.buckets = make_buckets(source, target)
-        self.index = index_pairs(self.buckets, len(target.words) - 1)
+        self.index = index_pairs(self.buckets, source, target)
         self.views = [
             make_view(source, target, self.index, letters, spelling=settings.spelling)
             for letters in settings.views
@@ -388,9 +389,10 @@ class Estimator:
     def _jump_pass(self, counts: Counts, jumps: tuple[Jumps, Jumps]) -> tuple[Counts, tuple[Jumps, Jumps]]:
         words = emissions(self.views, self._view_counts(counts), self.smoothing)
         null = self.settings.null
+        step = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
         found = self._sweep(
             lambda k: expect_with_jumps(
-                self.buckets[k], self.index.cells[k], words, jumps, null, count_jumps=True
+                self.buckets[k], self.index.cells[k], words, jumps, null, count_jumps=k % step == 0
             ),
             jumps,
         )
@@ -411,6 +413,8 @@ class Estimator:
         totals = [total.flush() for total in sums] + [np.zeros(0)] * (2 - len(jumps))
         for counts in totals[:3]:
             counts[0] = 0
+        if not self.index.complete:
+            totals[0][SHARED] = 0
         return Counts(totals[0], totals[1], totals[2], totals[3], totals[4], log_likelihood)
 
     def _pruned(self, counts: Counts) -> list[ViewCounts]:

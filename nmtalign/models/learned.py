@@ -13,20 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.alignment.extraction import extract
-from nmtalign.alignment.links import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.alignment.links import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, joined_batches
 from nmtalign.alignment.symmetrization import symmetrize_matrices
 from nmtalign.models.aligner import Words, align_lines
 from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
 from nmtalign.models.decoding import Extraction
 from nmtalign.models.estimation import Estimator, Settings, attend, default_workers, in_order
 from nmtalign.models.hmm import Jumps
-from nmtalign.models.lexicon import Emissions, Lexicon, emissions, index_pairs, learned_view
+from nmtalign.models.lexicon import Emissions, Lexicon, emissions, learned_view
+from nmtalign.models.pairs import index_pairs
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.text.tokenization import TextSettings
 
 Floats = NDArray[np.float32]
 Longs = NDArray[np.int64]
 
+BATCH = 10_000  # sentence pairs that are aligned at a time
 THRESHOLD = 0.7  # of the joint probability; flat between 0.6 and 0.8 on all development sets
 
 
@@ -266,7 +268,7 @@ class LearnedAligner:
         sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
         source, target, segments = cut_long_pairs(*sides)
         buckets = make_buckets(source, target)
-        index = index_pairs(buckets, len(target.words) - 1)
+        index = index_pairs(buckets, source, target)
         lexicon = self.model.lexicon
         jumps = [
             own.renumbered(np.array([numbers.get(word, -1) for word in side.words]))
@@ -309,6 +311,7 @@ def learn(
     report : callable, optional
         Called with one line of text after each stage.
     """
+    whole = source, target
     source, target, segments = cut_long_pairs(source, target)
     estimator = Estimator(source, target, settings, workers=workers, report=report)
     estimate = estimator.run()
@@ -324,6 +327,8 @@ def learn(
     model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {})
 
     def align(extraction: Extraction) -> AlignedBatch:
+        if not estimator.index.complete:
+            return _align_in_batches(LearnedAligner(model, extraction, workers), whole)
         words = emissions(estimate.views, estimate.counts, estimator.smoothing)
         text = Prepared(
             segments, estimator.buckets, estimator.index.cells, words, estimate.jumps, settings.null
@@ -331,3 +336,12 @@ def learn(
         return align_prepared(text, extraction, workers)
 
     return Training(model, align)
+
+
+def _align_in_batches(aligner: LearnedAligner, sides: tuple[EncodedSide, EncodedSide]) -> AlignedBatch:
+    """Align an encoded bitext as new text, a batch at a time."""
+    batches = []
+    for start in range(0, len(sides[0].lengths), BATCH):
+        numbers = range(start, min(start + BATCH, len(sides[0].lengths)))
+        batches.append(aligner.align_batch([(sides[0].sentence(n), sides[1].sentence(n)) for n in numbers]))
+    return joined_batches(batches)

@@ -21,92 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import UsageError
-from nmtalign.models.corpus import Bucket, EncodedSide
+from nmtalign.models.corpus import EncodedSide
+from nmtalign.models.pairs import PairIndex, distinct
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-PIECE = 1 << 24  # cells that are numbered at a time: 128 MB of keys
 RAREST = 1e-3  # expected null count of a word that was never unaligned
-
-
-@dataclass(frozen=True)
-class PairIndex:
-    """The word pairs that meet in a bitext, numbered.
-
-    Attributes
-    ----------
-    source, target : int32 arrays of shape (P,)
-        The two words of each pair; pair 0 is the padding.
-    cells : list of int32 arrays of shape (T, S, B)
-        Number of the word pair of every cell of every bucket.
-    """
-
-    source: Ints
-    target: Ints
-    cells: list[Ints]
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-
-def index_pairs(buckets: Sequence[Bucket], targets: int) -> PairIndex:
-    """Number the word pairs that meet in a sentence pair; `targets` is the number of target words."""
-    found, cells = [], []
-    for piece in _pieces(buckets):
-        keys, numbers = _rank(_keys(piece, targets), piece)
-        found.append(keys)
-        cells.extend(numbers)
-    keys = found[0] if len(found) == 1 else np.unique(np.concatenate([np.zeros(1, np.int64), *found]))
-    if len(found) > 1:
-        _renumber(cells, buckets, found, keys)
-    return PairIndex((keys // (targets + 1)).astype(np.int32), (keys % (targets + 1)).astype(np.int32), cells)
-
-
-def _pieces(buckets: Sequence[Bucket]) -> list[list[Bucket]]:
-    """Cut the buckets into runs of at most about PIECE cells."""
-    pieces: list[list[Bucket]] = []
-    size = PIECE
-    for bucket in buckets:
-        if size + bucket.cells > PIECE:
-            pieces.append([])
-            size = 0
-        pieces[-1].append(bucket)
-        size += bucket.cells
-    return pieces
-
-
-def _keys(buckets: Sequence[Bucket], targets: int) -> Longs:
-    """Return ``source * (targets + 1) + target`` of every cell, 0 where padded, and one 0 at the end."""
-    keys = np.zeros(sum(b.cells for b in buckets) + 1, dtype=np.int64)
-    start = 0
-    for b in buckets:
-        block = keys[start : start + b.cells].reshape(b.shape)  # (T, S, B)
-        np.add(b.source.astype(np.int64) * (targets + 1), b.target[:, None, :], out=block)
-        padded = (b.source == 0)[None, :, :] | (b.target == 0)[:, None, :]
-        if padded.any():
-            block[padded] = 0
-        start += b.cells
-    return keys
-
-
-def _rank(keys: Longs, buckets: Sequence[Bucket]) -> tuple[Longs, list[Ints]]:
-    """Return the sorted distinct keys, and the rank of each cell's key in the shape of its bucket."""
-    distinct, numbers = _distinct(keys)
-    parts = np.split(numbers, np.cumsum([b.cells for b in buckets]))
-    return distinct, [part.reshape(b.shape) for part, b in zip(parts, buckets, strict=False)]
-
-
-def _renumber(cells: list[Ints], buckets: Sequence[Bucket], found: list[Longs], keys: Longs) -> None:
-    """Turn the numbers within each piece into numbers among all `keys`, in place."""
-    k = 0
-    for piece, own in zip(_pieces(buckets), found, strict=True):
-        number = np.searchsorted(keys, own).astype(np.int32)
-        for _ in piece:
-            cells[k] = number[cells[k]]
-            k += 1
 
 
 def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
@@ -174,7 +97,7 @@ def make_view(
     letters: int,
     *,
     spelling: float,
-    distinct: bool = True,
+    apart: bool = True,
 ) -> View:
     """Return the view of `pairs` through words of so many letters.
 
@@ -186,37 +109,19 @@ def make_view(
         As of :func:`shorten`.
     spelling : float
         Prior count of two forms with one spelling.
-    distinct : bool
+    apart : bool
         Number the view's pairs apart, so that counts can be summed; else there is one for each word pair.
     """
     s, s_forms = shorten(source.words, letters)
     t, t_forms = shorten(target.words, letters)
     of_pair = None
     at_source, at_target = s[pairs.source], t[pairs.target]
-    if distinct and letters:
+    if apart and letters:
         keys = at_source.astype(np.int64) * len(t_forms) + at_target
-        keys, of_pair = _distinct(keys)
+        keys, of_pair = distinct(keys)
         at_source, at_target = (keys // len(t_forms)).astype(np.int32), (keys % len(t_forms)).astype(np.int32)
     prior = np.float32(spelling) * _spelled_alike(s_forms, t_forms, at_source, at_target)
     return View(letters, s_forms, t_forms, s, t, of_pair, at_source, at_target, prior)
-
-
-def _distinct(keys: Longs) -> tuple[Longs, Ints]:
-    """Return the sorted distinct keys and the rank of each key. `keys` is overwritten.
-
-    A key and its place share one integer: a plain sort does the work of np.unique with its slow argsort.
-    """
-    bits = len(keys).bit_length()
-    keys <<= bits
-    keys |= np.arange(len(keys))
-    keys.sort()
-    place = keys & ((1 << bits) - 1)
-    keys >>= bits
-    new = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    rank = np.empty(len(keys), dtype=np.int32)
-    rank[place] = np.cumsum(new, dtype=np.int32) - 1
-    return keys[new], rank
 
 
 def _spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints, at_target: Ints) -> Floats:
@@ -453,7 +358,7 @@ class Lexicon:
         """Return the emissions of the words and word pairs of a text."""
         views, counts = [], []
         for learned, forms in zip(self.views, self.forms, strict=True):
-            view = make_view(source, target, pairs, learned.letters, spelling=self.spelling, distinct=False)
+            view = make_view(source, target, pairs, learned.letters, spelling=self.spelling, apart=False)
             views.append(view)
             counts.append(_looked_up(view, learned, *forms))
         return emissions(views, counts, self.smoothing)
