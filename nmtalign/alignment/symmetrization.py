@@ -153,7 +153,7 @@ def symmetrize_many(
         raise DataError(f"expected as many pairs in both directions, found {len(forward)} and {len(reverse)}")
     pairs, sources, targets = symmetrize_flat(_flat(forward), _flat(reverse), len(forward), method)
     ends = np.searchsorted(pairs, np.arange(len(forward) + 1)).tolist()
-    links = [Link(s, t) for s, t in zip(sources.tolist(), targets.tolist(), strict=True)]
+    links = list(map(Link._make, zip(sources.tolist(), targets.tolist(), strict=True)))
     return [frozenset(links[a:b]) for a, b in pairwise(ends)]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +36,9 @@ tied = arrays.arrays(
 )
 
 
+GOLDEN = Path(__file__).parent / "extraction_golden.json"
+
+
 def cells(links):
     return set(zip(*(axis.tolist() for axis in links.nonzero()), strict=True))
 
@@ -51,6 +56,14 @@ def test_argmax_equals_the_naive_version_with_ties(weights):
 def test_itermax_equals_the_naive_version(weights, iterations, discount):
     links = itermax(weights, iterations=iterations, discount=discount)
     assert cells(links) == itermax_naively(weights.tolist(), iterations, discount)
+
+
+def test_equals_simalign():
+    for case in json.loads(GOLDEN.read_text(encoding="utf-8")):
+        found = {name: extract(case["weights"], name) for name in ("mutual", "itermax", "match")}
+        found["itermax3"] = itermax(case["weights"], iterations=3)
+        for name, links in found.items():
+            assert np.argwhere(links).tolist() == case[name], name
 
 
 def test_equal_weights_lie_on_the_diagonal():
