@@ -78,6 +78,8 @@ def test_mutual_links_and_probabilities_equal_the_naive_ones(seed):
     np.testing.assert_allclose(pair.matrix.weights, naive_joint(scores), rtol=1e-9)
     for link, probability in pair.probabilities.items():
         assert probability == pytest.approx(naive_joint(scores)[link.target][link.source], rel=1e-6)
+    words = len(source) + len(target)
+    assert pair.score == pytest.approx(2 * sum(pair.probabilities.values()) / words, rel=1e-6)
 
 
 @pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine", "bahdanau"])

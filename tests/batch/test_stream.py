@@ -1,0 +1,48 @@
+"""A bitext in chunks: every pair once, in order, with its number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nmtalign.batch import stream
+from nmtalign.batch.stream import align_stream
+from nmtalign.models.loading import vector_aligner
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+
+WORDS = ["a", "b", "c"]
+SIDE = Embeddings(Vocabulary.from_words(WORDS), np.eye(3))
+ALIGNER = vector_aligner(SIDE, SIDE)
+PAIRS = [SentencePair(line, line) for line in ("a", "", "b c", "A  b", "c a b", "", "b")]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_every_pair_stands_in_one_chunk_with_its_number(size):
+    chunks = list(align_stream(ALIGNER, iter(PAIRS), chunk=size))
+    assert [pair for chunk in chunks for pair in chunk.lines] == PAIRS
+    assert [chunk.first for chunk in chunks] == list(range(1, len(PAIRS) + 1, size))
+    assert all(len(chunk.batch) == len(chunk.lines) <= size for chunk in chunks)
+    links = [chunk.batch.links(n) for chunk in chunks for n in range(len(chunk.batch))]
+    assert [len(found) for found in links] == [1, 0, 2, 2, 3, 0, 1]
+
+
+def test_long_lines_make_small_chunks(monkeypatch):
+    monkeypatch.setattr(stream, "CHARACTERS", 3)
+    assert [len(chunk.lines) for chunk in align_stream(ALIGNER, PAIRS)] == [3, 1, 1, 2]
+
+
+def test_pairs_are_read_as_they_are_needed():
+    def endless():
+        while True:
+            yield PAIRS[0]
+
+    assert next(align_stream(ALIGNER, endless(), chunk=5)).first == 1
+
+
+def test_tokens_are_those_that_the_links_count():
+    plain, spaced = (next(align_stream(ALIGNER, PAIRS, whitespace=flag)) for flag in (False, True))
+    assert plain.tokens() == spaced.tokens()
+    assert plain.tokens()[0][3] == ["A", "b"]
+    assert plain.words[3][0] == ["a", "b"]
