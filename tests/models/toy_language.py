@@ -24,8 +24,16 @@ class Toy(NamedTuple):
         return [(source.split(), target.split()) for source, target in self.pairs]
 
 
-def toy_bitext(n: int, *, seed: int = 0, vocabulary: int = 60, empty: float = 0.15, longest: int = 10) -> Toy:
-    """Return `n` pairs; neighbours change places in the target, "zu" and "ki" mean nothing."""
+def toy_bitext(
+    n: int,
+    *,
+    seed: int = 0,
+    vocabulary: int = 60,
+    empty: float = 0.1,
+    longest: int = 10,
+    disorder: float = 1.8,
+) -> Toy:
+    """Return `n` pairs; neighbours change places in the target, where "zu" means nothing."""
     rng = np.random.default_rng(seed)
     names = np.random.default_rng(99).permutation(vocabulary)  # one dictionary for every seed
     toy = Toy([], [], [])
@@ -34,11 +42,10 @@ def toy_bitext(n: int, *, seed: int = 0, vocabulary: int = 60, empty: float = 0.
         meanings = rng.choice(vocabulary, length, replace=False)
         source, places = [], []
         for meaning in meanings:
-            source += ["ki"] * int(rng.random() < empty)
             places.append(len(source))
             source.append(f"{names[meaning]:02d}ab")
         target, links = [], set()
-        for k in np.argsort(np.arange(length) + rng.uniform(0, 1.8, length)):
+        for k in np.argsort(np.arange(length) + rng.uniform(0, disorder, length)):
             target += ["zu"] * int(rng.random() < empty)
             links.add((places[k], len(target)))
             target.append(f"{meanings[k]:02d}yx")

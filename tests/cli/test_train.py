@@ -1,0 +1,185 @@
+"""nmtalign train, then nmtalign align --model: one small bitext from files to links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nmtalign.cli import main
+from tests.models.toy_language import toy_bitext
+
+TOY = toy_bitext(150, longest=25)
+
+
+def run(*arguments: object) -> int:
+    """Run the command line in this process and return its exit code."""
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture
+def bitext(tmp_path: Path) -> tuple[Path, Path]:
+    paths = tmp_path / "text.en", tmp_path / "text.fr"
+    for path, lines in zip(paths, (TOY.source, TOY.target), strict=True):
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return paths
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_train_then_align(bitext, tmp_path: Path, capsys):
+    model, out = (
+        tmp_path / "model",
+        {k: tmp_path / k for k in ("links", "scores", "pairs", "links2", "scores2", "pairs2")},
+    )
+    options = "--links", out["links"], "--scores", out["scores"], "--pair-scores", out["pairs"]
+    assert run("train", *bitext, "-o", model, *options) == 0
+    _, err = capsys.readouterr()
+    assert "log-likelihood" in err
+    assert "pairs that meet" in err
+    assert "warning" not in err
+    lines = out["links"].read_text().split("\n")
+    assert len(lines) == len(TOY.links) + 1
+    found = [{tuple(map(int, link.split("-"))) for link in line.split()} for line in lines[:-1]]
+    assert sum(a != b for a, b in zip(found, TOY.links, strict=True)) < 0.1 * len(TOY.links)
+    again = "-o", out["links2"], "--scores", out["scores2"], "--pair-scores", out["pairs2"]
+    assert run("align", *bitext, "--model", model, *again) == 0
+    for name in ("links", "scores", "pairs"):
+        assert out[name].read_bytes() == out[f"{name}2"].read_bytes()
+    assert "learned views=0,3,4,6" in capsys.readouterr().err
+
+
+def test_the_same_bytes_for_any_number_of_workers(bitext, tmp_path: Path):
+    for workers in (1, 2):
+        place = tmp_path / str(workers)
+        options = "--workers", workers, "--preset", "fast", "--links", tmp_path / f"links{workers}", "-q"
+        assert run("train", *bitext, "-o", place, *options) == 0
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+    assert (tmp_path / "links1").read_bytes() == (tmp_path / "links2").read_bytes()
+
+
+def test_one_file_with_both_sides_gives_the_same_model(bitext, tmp_path: Path):
+    both = write(tmp_path / "text.tsv", [f"{s}\t{t}" for s, t in TOY.pairs])
+    assert run("train", *bitext, "-o", tmp_path / "two", "--preset", "fast", "-q") == 0
+    assert run("train", "--pairs", both, "-o", tmp_path / "one", "--preset", "fast", "-q") == 0
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_empty_lines_give_empty_lines(tmp_path: Path):
+    source = write(tmp_path / "a", ["", *TOY.source[:40], "word"])
+    target = write(tmp_path / "b", ["word", *TOY.target[:40], ""])
+    assert run("train", source, target, "-o", tmp_path / "model", "--links", tmp_path / "links", "-q") == 0
+    lines = (tmp_path / "links").read_text().split("\n")
+    assert lines[0] == lines[41] == lines[42] == ""
+    assert len(lines) == 43
+
+
+def test_quiet_is_quiet_and_training_again_replaces_the_model(bitext, tmp_path: Path, capsys):
+    for _ in range(2):
+        assert run("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
+    out, err = capsys.readouterr()
+    assert out == err == ""
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_missing_file(bitext, tmp_path: Path, capsys, missing: int):
+    bitext[missing].unlink()
+    assert run("train", *bitext, "-o", tmp_path / "model") == 3
+    assert str(bitext[missing]) in capsys.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+def test_files_of_different_length(bitext, tmp_path: Path, capsys):
+    write(bitext[1], TOY.target[:-3])
+    assert run("train", *bitext, "-o", tmp_path / "model") == 3
+    err = capsys.readouterr().err
+    assert str(bitext[1]) in err
+    assert "147" in err
+    assert not (tmp_path / "model").exists()
+
+
+def test_nothing_to_learn_from(tmp_path: Path, capsys):
+    empty = write(tmp_path / "a", ["", ""]), write(tmp_path / "b", ["x", "y"])
+    assert run("train", *empty, "-o", tmp_path / "model") == 3
+    assert "both sides" in capsys.readouterr().err
+
+
+def test_a_folder_with_other_files_is_left_alone(bitext, tmp_path: Path, capsys):
+    (tmp_path / "full").mkdir()
+    write(tmp_path / "full" / "thesis.tex", ["important"])
+    assert run("train", *bitext, "-o", tmp_path / "full") == 2
+    assert "holds other files" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["thesis.tex"]
+    assert run("train", *bitext, "-o", bitext[0]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+@pytest.mark.xfail(strict=True, reason="any meta.json is taken for a model")
+def test_a_folder_with_a_foreign_meta_json_is_left_alone(bitext, tmp_path: Path):
+    (tmp_path / "other").mkdir()
+    write(tmp_path / "other" / "meta.json", ['{"format": "nmtalign vectors"}'])
+    assert run("train", *bitext, "-o", tmp_path / "other", "--preset", "fast", "-q") == 2
+    assert len(list((tmp_path / "other").iterdir())) == 1
+
+
+def test_calls_that_make_no_sense(bitext, tmp_path: Path):
+    model = tmp_path / "model"
+    assert run("train", *bitext) == 2
+    assert run("train", bitext[0], "-o", model) == 2
+    assert run("train", *bitext, "--pairs", bitext[0], "-o", model) == 2
+    assert run("train", *bitext, "-o", model, "--preset", "slow") == 2
+    assert run("train", *bitext, "-o", model, "--workers", "0") == 2
+    assert not model.exists()
+
+
+@pytest.mark.xfail(strict=True, reason="outputs are looked at when all is learned")
+def test_two_outputs_in_one_file_are_refused_before_learning(bitext, tmp_path: Path):
+    model = tmp_path / "model"
+    assert (
+        run("train", *bitext, "-o", model, "--links", tmp_path / "x", "--scores", tmp_path / "x", "-q") == 2
+    )
+    assert not model.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda s, t: (["" if n % 3 else line for n, line in enumerate(s)], t), "empty side"),
+        (lambda s, t: (s, s), "same words on both sides"),
+        (lambda s, t: (s, ["x", *t[:-1]]), "is it shifted?"),
+        (lambda s, t: (s, [t[(61 * n) % len(t)] for n in range(len(t))]), "hardly correlated"),
+    ],
+)
+def test_warnings(bitext, tmp_path: Path, capsys, change, part: str):
+    for path, lines in zip(bitext, change(TOY.source, TOY.target), strict=True):
+        write(path, lines)
+    assert run("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
+    err = capsys.readouterr().err
+    assert err.startswith("nmtalign: warning: ")
+    assert part in err
+
+
+def test_a_model_without_a_part_is_named(bitext, tmp_path: Path, capsys):
+    model = tmp_path / "model"
+    assert run("train", *bitext, "-o", model, "--preset", "fast", "-q") == 0
+    (model / "target.txt").unlink()
+    assert run("align", *bitext, "--model", model) == 3
+    assert "target.txt" in capsys.readouterr().err
+    assert run("align", *bitext, "--model", tmp_path / "nothing") == 3
+
+
+def test_the_lexicon_of_a_model(bitext, tmp_path: Path, capsys):
+    assert run("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
+    (s, t), source, target = sorted(TOY.links[0])[0], TOY.source[0].split(), TOY.target[0].split()
+    assert run("lexicon", "--model", tmp_path / "model", "--word", source[s]) == 0
+    first = capsys.readouterr().out.split("\n")[1].split("\t")
+    assert first[:2] == [source[s], target[t]]
