@@ -130,6 +130,15 @@ def test_match_has_the_greatest_sum(weights):
     assert (weights[links] > 0).all()
 
 
+@pytest.mark.parametrize(("T", "S"), [(2, 4), (4, 2), (3, 5), (5, 3), (1, 6), (4, 4)])
+def test_of_equal_matchings_the_nearest_to_the_diagonal_is_taken(T, S):
+    distance = diagonal_distance(T, S)
+    rows = distance if T <= S else distance.T
+    ways = permutations(range(max(T, S)), min(T, S))
+    least = min(sum(rows[i, j] for i, j in enumerate(order)) for order in ways)
+    assert distance[match(np.full((T, S), 0.3))].sum() == least
+
+
 def test_threshold_takes_the_bound_itself():
     np.testing.assert_array_equal(threshold([[0.5, 0.4999]], threshold=0.5), [[True, False]])
 

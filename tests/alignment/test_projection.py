@@ -141,6 +141,8 @@ def test_the_identity_keeps_what_the_elements_cover(line):
         ("does <b>not</b> sleep", "ne dort pas", {(1, 0), (1, 2), (2, 1)}, "<b>ne dort pas</b>"),
         ("<b>a</b> <i>c</i>", "A C D", {(0, 0), (0, 2), (1, 1)}, "<b>A</b> <i>C</i> D"),
         ("<b>a <i>c</i></b> d", "D C A", {(0, 2), (1, 1), (2, 0)}, "D <b><i>C</i> A</b>"),
+        ("<b>a</b> <i>c</i>", "X", {(0, 0), (1, 0)}, "<i></i> <b>X</b>"),
+        ("<b>a <i>c</i></b> <u>d</u>", "A B C D", {(0, 0), (1, 3), (2, 2)}, "<b>A <i></i></b> B <u>C</u> D"),
         ("click <br/> here", "cliquez ici", {(0, 0), (1, 1)}, "cliquez <br/> ici"),
         ("end <x/>", "la fin", {(0, 1)}, "la fin <x/>"),
         ("<b>of</b> it", "en", {(1, 0)}, "<b></b> en"),
