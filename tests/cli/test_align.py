@@ -110,6 +110,11 @@ def test_options_reach_the_aligner(options, first, bitext, vectors, capsys):
     assert set(first.split()) <= set(capsys.readouterr().out.split("\n")[0].split())
 
 
+def test_limit_reads_the_first_vectors_only(bitext, vectors, capsys):
+    assert run("align", *bitext, "--vectors", vectors, "--limit", 3) == 0
+    assert "source: 4 of 9 words" in capsys.readouterr().err
+
+
 def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
     for name, line in (("a", "The cat  (black) sleeps."), ("b", "Le chat (noir) dort.")):
         (tmp_path / name).write_text(f"{line}\n\n", encoding="utf-8")
