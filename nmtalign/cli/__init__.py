@@ -76,7 +76,6 @@ def main(arguments: list[str] | None = None) -> Any:
         click.echo(f"nmtalign: error: {error}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
-        if error.filename is None:
-            raise
-        click.echo(f"nmtalign: error: {error.filename}: {error.strerror}", err=True)
-        sys.exit(DataError.exit_code)
+        place = f"{error.filename}: " if error.filename else ""  # a full disk does not say where
+        click.echo(f"nmtalign: error: {place}{error.strerror or error}", err=True)
+        sys.exit(DataError.exit_code if error.filename else NmtalignError.exit_code)
