@@ -69,6 +69,17 @@ def test_pairs_come_back(format, pairs):
         assert list(read_bitext(path)) == pairs
 
 
+PLAIN = ANY_TEXT.map(lambda text: text.replace("\t", "").replace("|", "").strip(" ").removeprefix("\ufeff"))
+
+
+@pytest.mark.parametrize(("format", "between"), [("tsv", "\t"), ("fast-align", " ||| ")])
+@given(st.lists(st.tuples(PLAIN, PLAIN)))
+def test_lines_come_back(format, between, pairs):
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder) / "pairs", "".join(f"{a}{between}{b}\n" for a, b in pairs))
+        assert list(read_bitext(path, format=format)) == pairs
+
+
 @given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT)))
 def test_po_pairs_come_back(pairs):
     # JSON's strings are PO's but for \uXXXX and \b, \f; control characters are left out.
