@@ -11,7 +11,8 @@ from nmtalign.models import pairs
 from nmtalign.models.corpus import encode, make_buckets
 from nmtalign.models.pairs import distinct, index_pairs
 
-SENTENCE = st.lists(st.sampled_from("abcdefghij"), max_size=7)
+WORD = st.sampled_from("abcdefghij")
+SENTENCE = st.lists(WORD, max_size=7) | st.lists(WORD, min_size=17, max_size=18)  # 17 and 18 share buckets
 
 
 def cell_words(buckets):
