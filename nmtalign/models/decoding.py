@@ -193,9 +193,6 @@ class Extraction:
             return symmetrize_matrices(forward, reverse, self.symmetrize)
         if self._name in _OF_SCORES:
             return extract(weighed.scores, self._name)
-        own = (
-            {"threshold": self.threshold}
-            if self._name in _OWN_THRESHOLD and self.threshold is not None
-            else {}
-        )
-        return extract(weighed.joint, self._name, **own)
+        if self._name in _OWN_THRESHOLD and self.threshold is not None:
+            return extract(weighed.joint, self._name, threshold=self.threshold)
+        return extract(weighed.joint, self._name)
