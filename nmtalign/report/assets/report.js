@@ -179,13 +179,15 @@ function wordList(pair, side, card) {
   return list;
 }
 
-function fitsAcross(pair, room) {
-  const need = (words) => words.reduce((sum, word) => sum + width(word, 15) + 13, 0);
-  return Math.max(need(pair.s), need(pair.t)) <= room;
+// Whether the words stand in two lines, and how wide that is: computed, for asking the page would lay it out.
+function sizeOfWords(pair) {
+  const line = (words) => words.reduce((sum, word) => sum + width(word, 15) + 13, 0);
+  const column = (words) => Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, 15))));
+  const wide = Math.max(line(pair.s), line(pair.t)), across = !state.down && wide <= room;
+  return { across, wide: across ? wide : column(pair.s) + 128 + column(pair.t) };
 }
 
-function drawSentences(pair, card, room) {
-  const across = !state.down && fitsAcross(pair, room);
+function drawSentences(pair, card, across) {
   const curves = svg("svg", { class: "curves", "aria-hidden": "true" });
   const box = html("div", { class: `sentences ${across ? "across" : "down"}` }, wordList(pair, "s", card), curves, wordList(pair, "t", card));
   box.addEventListener("pointerover", (event) => overWord(pair, card, event.target));
@@ -197,11 +199,11 @@ function drawSentences(pair, card, room) {
   return box;
 }
 
-function drawCurves(pair, card) {
+function makeCurves(pair, card) {
   const box = card.querySelector(".sentences"), curves = box.querySelector(".curves"), across = box.classList.contains("across");
   const frame = curves.getBoundingClientRect(), buttons = { s: [], t: [] };
   for (const button of box.querySelectorAll("button")) buttons[button.dataset.side].push(button.getBoundingClientRect());
-  const marks = [];
+  const paths = [], marks = [];
   for (const [key, kind] of drawnLinks(pair)) {
     const [s, t] = key.split("-").map(Number), a = buttons.s[s], b = buttons.t[t];
     const from = across ? [a.x + a.width / 2 - frame.x, 1] : [1, a.y + a.height / 2 - frame.y];
@@ -210,11 +212,11 @@ function drawCurves(pair, card) {
     const bend = across ? [from[0], middle[1], to[0], middle[1]] : [middle[0], from[1], middle[0], to[1]];
     const d = `M${from} C${bend} ${to}`, p = (pair.links.get(key) ?? 600) / 1000;
     const about = { "data-link": key, d };
-    curves.append(svg("path", { class: `link ${kind}`, "stroke-width": (1 + 1.6 * p).toFixed(2), ...about }));
+    paths.push(svg("path", { class: `link ${kind}`, "stroke-width": (1 + 1.6 * p).toFixed(2), ...about }));
     if (TAGS[kind]) marks.push(svg("text", { class: `tag ${kind}`, x: middle[0], y: middle[1], "data-link": key }, TAGS[kind]));
     marks.push(svg("path", { class: "hit-area", ...about }));
   }
-  curves.append(...marks);
+  return () => curves.append(...paths, ...marks);
 }
 
 function light(card, chosen) {
@@ -278,15 +280,15 @@ function moveFocus(pair, box, event, across) {
 
 // ---- one pair: the matrix ------------------------------------------------------------------------------
 
-function matrixSizes(pair, room) {
-  const wide = Math.max(pair.S, pair.T, 1), cell = clamp(Math.floor((Math.min(room, 540) - 100) / wide), 9, 27);
+function matrixSizes(pair, space) {
+  const wide = Math.max(pair.S, pair.T, 1), cell = clamp(Math.floor((Math.min(space, 540) - 100) / wide), 9, 27);
   const size = clamp(cell * 0.8, 9, 14);
   const longest = (words) => Math.min(130, Math.max(12, ...words.map((word) => width(shorten(word, 18), size)))) + 8;
   return { cell, size, left: longest(pair.t), top: longest(pair.s) };
 }
 
-function drawMatrix(pair, card, room) {
-  const { S, T } = pair, view = viewOf(pair), w = weightsOf(pair, view), g = matrixSizes(pair, room);
+function drawMatrix(pair, card, space) {
+  const { S, T } = pair, view = viewOf(pair), w = weightsOf(pair, view), g = matrixSizes(pair, space);
   const [low, high] = pair.m[view];
   const place = (s, t) => [g.left + s * g.cell, g.top + t * g.cell];
   const picture = svg("svg", { width: g.left + S * g.cell + 8, height: g.top + T * g.cell + 8, tabindex: 0, role: "application", "aria-roledescription": "attention matrix", "aria-label": `Attention weights of pair ${pair.n}, ${view}: ${T} target words as rows, ${S} source words as columns. Arrow keys move from cell to cell.` });
@@ -304,7 +306,9 @@ function drawMatrix(pair, card, room) {
   const cursor = svg("g", {});
   picture.append(cursor);
   followCells(pair, card, picture, cursor, place, g);
-  return html("figure", { class: "matrix" }, picture, html("figcaption", {}, scaleBar(low, high), `${view} weights`));
+  const scrolls = g.left + S * g.cell + 8 > room; // then it must be reachable by key
+  const about = scrolls ? { tabindex: 0, role: "region", "aria-label": `Matrix of pair ${pair.n}` } : {};
+  return html("figure", { class: "matrix", ...about }, picture, html("figcaption", {}, scaleBar(low, high), `${view} weights`));
 }
 
 function drawMarks(pair, picture, place, cell) {
@@ -369,6 +373,8 @@ function scaleBar(low, high) {
 // ---- the list: pairs are drawn when they come near the window, and put away when they are far ----------
 
 const list = byId("list");
+let room = 0; // width inside a card
+function measureRoom() { room = list.clientWidth - (window.innerWidth > 600 ? 34 : 22); }
 function makeCard(pair) {
   const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
@@ -383,7 +389,7 @@ function makeCard(pair) {
 }
 
 function guessHeight(pair) {
-  const room = list.clientWidth - 34, wide = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
+  const wide = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
   const words = wide < room ? 136 : Math.max(pair.S, pair.T) * 24.8, cell = clamp(440 / Math.max(pair.S, pair.T, 1), 11, 27);
   const matrix = state.matrices ? pair.T * cell + 105 : 0;
   return 60 + (wide < 0.5 * room || wide > room ? Math.max(words, matrix) : words + matrix);
@@ -394,25 +400,31 @@ function putAway(pair) {
   pair.card.lastChild.replaceChildren(html("div", {}, html("p", { class: "plain" }, pair.s.join(" ")), html("p", { class: "plain" }, pair.t.join(" "))));
 }
 
-function draw(pair) {
-  const body = pair.card.lastChild, room = body.clientWidth || list.clientWidth - 34;
+function drawWords(pair) {
+  const { across, wide } = sizeOfWords(pair), left = room - wide - 36;
   pair.drawn = true;
-  body.replaceChildren(drawSentences(pair, pair.card, room));
-  const left = room - body.firstChild.offsetWidth - 36; // beside the words, or below them when that is too narrow
-  if (state.matrices) body.append(drawMatrix(pair, pair.card, left < Math.min(room, 320) ? room : left));
-  for (const figure of body.querySelectorAll(".matrix")) if (figure.scrollWidth > figure.clientWidth) fill(figure, { tabindex: 0, role: "region", "aria-label": `Matrix of pair ${pair.n}` }, []);
-  drawCurves(pair, pair.card);
+  pair.card.lastChild.replaceChildren(drawSentences(pair, pair.card, across));
+  // beside the words, or below them when that is too narrow
+  if (state.matrices) pair.card.lastChild.append(drawMatrix(pair, pair.card, left < Math.min(room, 320) ? room : left));
+}
+
+// All words first, then all places of words, then all curves: the page is laid out once.
+function draw(...chosen) {
+  chosen.forEach(drawWords);
+  for (const append of chosen.map((pair) => makeCurves(pair, pair.card))) append();
 }
 
 const near = new IntersectionObserver((entries) => {
+  const come = [];
   for (const { target, isIntersecting } of entries) {
     const pair = byNumber.get(target.id);
-    if (isIntersecting && !pair.drawn) draw(pair);
+    if (isIntersecting && !pair.drawn) come.push(pair);
     else if (!isIntersecting && pair.drawn && !target.contains(document.activeElement)) putAway(pair);
   }
+  draw(...come);
 }, { rootMargin: "900px 0px" });
 
-function redraw() { for (const pair of pairs) if (pair.drawn) draw(pair); }
+function redraw() { draw(...pairs.filter((pair) => pair.drawn)); }
 
 // ---- table, search, order ------------------------------------------------------------------------------
 
@@ -563,6 +575,7 @@ function settle(part) {
 drawSummary();
 makeToolbar();
 drawKey();
+measureRoom();
 const index = makeTable(pairColumns(), pairs, "All pairs", () => { if (pairs[0].card) list.append(...pairs.map((pair) => pair.card)); });
 byId("index").append(index.table);
 list.append(...pairs.map(makeCard));
@@ -573,11 +586,10 @@ drawLexicon();
 chooseTheme();
 let typing = 0;
 byId("search").addEventListener("input", (event) => { clearTimeout(typing); typing = setTimeout(() => { state.query = event.target.value; find(); }, 120); });
-let before = list.clientWidth;
-new ResizeObserver(() => { if (Math.abs(list.clientWidth - before) > 8) { before = list.clientWidth; redraw(); } }).observe(list);
+new ResizeObserver(() => { const before = room; measureRoom(); if (Math.abs(room - before) > 8) redraw(); }).observe(list);
 window.addEventListener("hashchange", goTo);
 window.addEventListener("scroll", hideTip, { passive: true });
-window.addEventListener("beforeprint", () => { near.disconnect(); for (const pair of pairs.slice(0, 200)) if (!pair.card.hidden) draw(pair); });
+window.addEventListener("beforeprint", () => { near.disconnect(); draw(...pairs.slice(0, 200).filter((pair) => !pair.card.hidden)); });
 window.addEventListener("afterprint", () => { for (const pair of pairs) near.observe(pair.card); });
 goTo();
 document.documentElement.dataset.ready = "";
