@@ -16,7 +16,7 @@ from nmtalign.errors import DataError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.files import BLOCK, GrowingRows, open_binary, read_header
-from nmtalign.vectors.folders import compact
+from nmtalign.vectors.folders import words_and_matrix
 from nmtalign.vectors.subwords import CharacterNgrams
 from nmtalign.vectors.text_files import check_writable
 
@@ -75,7 +75,7 @@ def _decode(word: bytes, encoding: str, errors: str, path: Path, number: int) ->
 
 def write_word2vec_binary(embeddings: Embeddings, path: Path) -> None:
     """Write word2vec's binary form, which gensim reads with ``load_word2vec_format(binary=True)``."""
-    words, matrix = compact(embeddings)
+    words, matrix = words_and_matrix(embeddings)
     with open(path, "wb") as file:
         file.write(f"{len(words)} {matrix.shape[1]}\n".encode())
         for word, vector in zip(words, matrix.astype("<f4"), strict=True):

@@ -142,6 +142,14 @@ class Embeddings:
         rows = self.vocabulary.rows(words)
         return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
 
+    def compact(self) -> Embeddings:
+        """Return the same words with row n for the n-th word, without rows that no word has."""
+        rows = self.vocabulary.rows(self.vocabulary.words)
+        if np.array_equal(rows, np.arange(len(self.matrix))):
+            return self
+        words = Vocabulary.from_words(self.vocabulary.words)
+        return replace(self, vocabulary=words, matrix=self.matrix[rows])
+
     def vectors(self, words: Sequence[str]) -> NDArray[np.floating]:
         """Return the vector of each word under the policy for unknown words.
 

@@ -44,7 +44,7 @@ def write_folder(embeddings: Embeddings, folder: Path) -> None:
     """Write the own format; ``meta.json`` comes last, so a folder that has it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "meta.json").unlink(missing_ok=True)
-    words, matrix = compact(embeddings)
+    words, matrix = words_and_matrix(embeddings)
     _write_words(words, folder / "vocab.txt")
     np.save(folder / "vectors.npy", matrix, allow_pickle=False)
     meta: dict[str, Any] = {"format": _FORMAT, "version": 1}
@@ -81,7 +81,7 @@ def read_word2int_pickle(path: Path, *, unsafe_pickle: bool = False) -> Vocabula
 
 def write_word2int(embeddings: Embeddings, pickle_path: Path, matrix_path: Path) -> None:
     """Write the seeds' form; the same content gives the same bytes."""
-    words, matrix = compact(embeddings)
+    words, matrix = words_and_matrix(embeddings)
     _write_word2int_pickle({word: row for row, word in enumerate(words)}, pickle_path)
     np.savez_compressed(matrix_path, allow_pickle=False, embeddings=matrix)
 
@@ -94,10 +94,10 @@ def _write_word2int_pickle(word2int: dict[str, int], path: Path) -> None:
     path.write_bytes(pickle.dumps(dict(word2int), protocol=2))
 
 
-def compact(embeddings: Embeddings) -> tuple[list[str], NDArray[Any]]:
+def words_and_matrix(embeddings: Embeddings) -> tuple[list[str], NDArray[Any]]:
     """Return the words in the order of their rows and a matrix without the rows that no word has."""
-    words = list(embeddings.vocabulary.words)
-    return words, np.ascontiguousarray(embeddings.matrix[embeddings.vocabulary.rows(words)])
+    whole = embeddings.compact()
+    return list(whole.vocabulary.words), np.ascontiguousarray(whole.matrix)
 
 
 def load_array(path: Path, *, mapped: bool = False, unsafe_pickle: bool = False) -> NDArray[Any]:

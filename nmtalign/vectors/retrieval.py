@@ -84,17 +84,19 @@ def mutual_neighbours(source: Floats, target: Floats) -> tuple[NDArray[np.int64]
         nearest target word, which tells without any dictionary how well the spaces lie on each other.
     """
     source_hubness, target_hubness = mean_of_nearest(source, target), mean_of_nearest(target, source)
-    forward, quality = np.zeros(len(source), np.int64), 0.0
-    reverse, best = np.zeros(len(target), np.int64), np.full(len(target), -np.inf, np.float32)
+    forward, own = np.zeros(len(source), np.int64), np.zeros(len(source), np.float32)
+    best = np.full(len(target), -np.inf, np.float32)
     for block in blocks(len(source), len(target)):
-        score = 2 * (source[block] @ target.T) - source_hubness[block, None] - target_hubness  # (n, V)
+        score = (2 * source[block]) @ target.T  # (n, V)
+        score -= target_hubness
+        score -= source_hubness[block, None]
         forward[block] = score.argmax(axis=1)
-        quality += float(score.max(axis=1).sum())
-        value = score.max(axis=0)
-        better = value > best
-        reverse[better], best[better] = score.argmax(axis=0)[better] + block.start, value[better]
-    mutual = np.flatnonzero(reverse[forward] == np.arange(len(source)))
-    return np.stack([mutual, forward[mutual]], axis=1), quality / max(len(source), 1)
+        own[block] = score.max(axis=1)
+        np.maximum(best, score.max(axis=0), out=best)
+    mutual = np.flatnonzero(own == best[forward])
+    mutual = mutual[np.unique(forward[mutual], return_index=True)[1]]  # of equals the first
+    mutual.sort()
+    return np.stack([mutual, forward[mutual]], axis=1), float(own.mean()) if len(own) else 0.0
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def neighbours(
 
 def _known_rows(embeddings: Embeddings) -> Floats:
     """Return the unit vectors of all words in the order of the vocabulary, shape (V, D)."""
-    return unit_rows(embeddings.matrix[embeddings.vocabulary.rows(embeddings.vocabulary.words)])
+    return unit_rows(embeddings.compact().matrix)
 
 
 def _hubness(source: Embeddings, keys: Floats, score: str) -> Floats | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nmtalign.errors import DataError
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.files import BLOCK, GrowingRows, open_binary, read_header
-from nmtalign.vectors.folders import compact
+from nmtalign.vectors.folders import words_and_matrix
 
 
 def read_text_vectors(
@@ -175,7 +175,7 @@ def _check_count(path: Path, promised: int, read: int, more: bool, limit: int | 
 
 def write_text_vectors(embeddings: Embeddings, path: Path, *, header: bool = True) -> None:
     """Write vectors as text; the shortest digits that give the same numbers back."""
-    words, matrix = compact(embeddings)
+    words, matrix = words_and_matrix(embeddings)
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         if header:
             file.write(f"{len(words)} {matrix.shape[1]}\n")
