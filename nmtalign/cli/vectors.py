@@ -24,6 +24,8 @@ READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove"
 WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
 METHODS = ("cooccurrence",)
+KINDS = ("word2vec", "fasttext")
+SCORES = ("csls", "cosine")
 
 _READING = (
     click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format.  [auto]"),
@@ -217,3 +219,165 @@ def _languages_of_files(source: str | None, target: str | None) -> tuple[str, st
     endings = [re.search(r"\.([a-z]{2,3})(\.(gz|bz2|xz|zst))?$", path or "") for path in (source, target)]
     names = [match.group(1) for match in endings if match]
     return (names[0], names[1]) if len(set(names)) == 2 else ("source", "target")
+
+
+@vectors.command("map")
+@click.argument("source")
+@click.argument("target")
+@click.option(
+    "-o", "--output", metavar="DIR", required=True, help="Folder for the vectors of both languages."
+)
+@click.option(
+    "--dictionary", metavar="FILE", help="Seed pairs, `word translation` a line.  [identical strings]"
+)
+@click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbours.  [yes]")
+@click.option(
+    "--words", type=click.IntRange(min=1), default=10_000, show_default=True, help="Words that refine."
+)
+@click.option("--rcsls", is_flag=True, help="At the end improve the map by the relaxed CSLS loss.")
+@click.option(
+    "--train-monolingual", type=click.Choice(KINDS), help="SOURCE and TARGET are texts; train first."
+)
+@click.option(
+    "--dimension", type=click.IntRange(min=1), default=300, show_default=True, help="Of the training."
+)
+@click.option(
+    "--min-count", type=click.IntRange(min=1), default=5, show_default=True, help="Of the training."
+)
+@click.option("--epochs", type=click.IntRange(min=1), default=5, show_default=True, help="Of the training.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the training.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Of the training.")
+@click.option("--langs", metavar="XX,YY", help="Names of the languages.  [the endings of the two files]")
+@click.option(
+    "--to", type=click.Choice(WRITABLE), default="folder", show_default=True, help="Format to write."
+)
+@_reading_options
+@_text_options
+def map_(
+    source: str,
+    target: str,
+    output: str,
+    dictionary: str | None,
+    refine: bool,
+    words: int,
+    rcsls: bool,
+    train_monolingual: str | None,
+    langs: str | None,
+    to: str,
+    tokenizer: str,
+    lowercase: bool,
+    unicode: str,
+    **more: Any,
+) -> None:
+    """Turn the word vectors of two languages into one space.
+
+    SOURCE and TARGET are files of word vectors; with --train-monolingual two texts, which need not be
+    translations. The seeds are the pairs of a dictionary, or the words that both languages write alike.
+
+    Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
+    """
+    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.vectors.mapping import identical_strings, map_spaces, read_dictionary
+    from nmtalign.vectors.storage import load_embeddings, save_pair
+
+    training = {name: more.pop(name) for name in ("dimension", "min_count", "epochs", "seed", "workers")}
+    languages = two_languages(langs) if langs else _languages_of_files(source, target)
+    text = TextSettings(tokenizer, lowercase, unicode)
+    with warnings_to_stderr(), Progress("sentences") as progress:
+        if train_monolingual is None:
+            first, second = (load_embeddings(path, **more) for path in (source, target))
+        else:
+            first, second = (
+                _trained(path, language, text, train_monolingual, progress, **training)
+                for path, language in zip((source, target), languages, strict=True)
+            )
+        seeds = (
+            identical_strings(first.vocabulary, second.vocabulary)
+            if dictionary is None
+            else read_dictionary(dictionary)
+        )
+        mapped = map_spaces(first, second, seeds, refine=refine, rcsls=rcsls, words=words)
+        save_pair(mapped.source, mapped.target, output, languages=languages, format=to)
+    click.echo(f"nmtalign: {mapped} in {progress.seconds:.1f} s -> {output}", err=True)
+
+
+def _trained(
+    path: str,
+    language: str,
+    text: TextSettings,
+    kind: str,
+    progress: Progress,
+    min_count: int,
+    **training: int,
+) -> Embeddings:
+    """Train the vectors of one text."""
+    from nmtalign.files import read_lines
+    from nmtalign.vectors.monolingual import train_monolingual
+    from nmtalign.vectors.storage import with_text_settings
+
+    def sentences() -> Iterator[list[str]]:
+        for line in read_lines(path):
+            progress.advance(1)
+            yield text.words(line, language=language)
+
+    return with_text_settings(train_monolingual(sentences, kind=kind, minimum=min_count, **training), text)
+
+
+@vectors.command()
+@click.argument("folder")
+@click.argument("dictionary")
+@click.option("--langs", metavar="XX,YY", help="Source and target language.  [as the folder says]")
+@click.option("--score", type=click.Choice(SCORES), default="csls", show_default=True)
+@click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors.")
+@click.option(
+    "--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.  [none]"
+)
+def evaluate(
+    folder: str, dictionary: str, langs: str | None, score: str, limit: int | None, unicode: str
+) -> None:
+    """Look up the translations of DICTIONARY (`word translation` a line) among the nearest neighbours.
+
+    Prints the precision at 1, 5 and 10 and how many of the words have vectors.
+
+    Example: nmtalign vectors evaluate vectors en-fr.test.txt --langs en,fr
+    """
+    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.vectors.mapping import read_dictionary
+    from nmtalign.vectors.retrieval import evaluate_dictionary
+    from nmtalign.vectors.storage import load_pair
+
+    text = TextSettings(lowercase=False, unicode=unicode)
+    with warnings_to_stderr():
+        source, target = load_pair(folder, languages=two_languages(langs) if langs else None, limit=limit)
+        pairs = [tuple(text.normalized(pair)) for pair in read_dictionary(dictionary)]
+        click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=score)))
+
+
+@vectors.command()
+@click.argument("folder")
+@click.argument("words", nargs=-1, required=True)
+@click.option(
+    "--langs", metavar="XX,YY", help="Language of WORDS and of the neighbours.  [as the folder says]"
+)
+@click.option("--score", type=click.Choice(SCORES), default="csls", show_default=True)
+@click.option(
+    "--count", type=click.IntRange(min=1), default=10, show_default=True, help="Neighbours of a word."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors.")
+def neighbours(
+    folder: str, words: tuple[str, ...], langs: str | None, score: str, count: int, limit: int | None
+) -> None:
+    """List the nearest words of the other language: word, neighbour, score, between tabs.
+
+    Example: nmtalign vectors neighbours vectors house cat --langs en,fr
+    """
+    from nmtalign.vectors.retrieval import neighbours as find
+    from nmtalign.vectors.storage import load_pair
+
+    with warnings_to_stderr():
+        source, target = load_pair(folder, languages=two_languages(langs) if langs else None, limit=limit)
+        for word, found in find(source, target, words, count=count, score=score).items():
+            for one in found:
+                click.echo(f"{word}\t{one.word}\t{one.score:.4f}")
+            if not found:
+                click.echo(f"nmtalign: warning: {word!r} has no vector", err=True)

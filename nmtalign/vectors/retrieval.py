@@ -130,7 +130,10 @@ def neighbours(
     {'cat': [Neighbour(word='chat', score=1.0)]}
     """
     queries, keys = unit_rows(source.vectors(words)), _known_rows(target)
-    rows, scores = nearest(queries, keys, count=count, hubness=_hubness(source, keys, score))
+    hubness = _hubness(source, keys, score)
+    rows, scores = nearest(queries, keys, count=count, hubness=hubness)
+    if hubness is not None:
+        scores = scores - mean_of_nearest(queries, keys)[:, None]
     names = target.vocabulary.words
     return {
         word: [Neighbour(names[row], float(value)) for row, value in zip(*found, strict=True)]

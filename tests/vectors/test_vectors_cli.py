@@ -11,7 +11,9 @@ from click.testing import CliRunner, Result
 
 from nmtalign.cli import group
 from nmtalign.errors import DataError, UsageError
-from nmtalign.vectors.storage import load_embeddings, load_pair
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import load_embeddings, load_pair, save_embeddings
 
 
 def run(*arguments: object) -> Result:
@@ -86,3 +88,57 @@ def test_nothing_to_read_is_a_usage_error(tmp_path: Path) -> None:
         run("learn", "-o", tmp_path / "v")
     with pytest.raises(DataError, match="no such file"):
         run("info", tmp_path / "nothing")
+
+
+# ---------------------------------------------------------------- two spaces into one
+
+
+@pytest.fixture
+def two_spaces(tmp_path: Path) -> tuple[Path, Path]:
+    """A space and the same one turned; the words are w0, w1, ... in both languages."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((80, 10)).astype(np.float32)
+    turn = np.linalg.qr(random.standard_normal((10, 10)))[0].astype(np.float32)
+    words = Vocabulary.from_words([f"word{n}" for n in range(80)])
+    for language, matrix in (("en", X), ("fr", X @ turn)):
+        save_embeddings(Embeddings(words, matrix), tmp_path / f"x.{language}", format="word2vec")
+    return tmp_path / "x.en", tmp_path / "x.fr"
+
+
+def test_map_evaluate_neighbours(two_spaces: tuple[Path, Path], tmp_path: Path) -> None:
+    dictionary = tmp_path / "d.txt"
+    dictionary.write_text("".join(f"word{n} word{n}\n" for n in range(60, 80)), encoding="utf-8")
+    for options in (["--dictionary", dictionary, "--rcsls", "--no-refine"], ["--dictionary", dictionary], []):
+        said = run("map", *two_spaces, "-o", tmp_path / "v", *options).stderr
+        assert "seed pairs" in said
+        assert "unrelated" not in said
+        shown = run("evaluate", tmp_path / "v", dictionary).stdout
+        assert shown == "P@1 100.0, P@5 100.0, P@10 100.0 (csls; 20 of 20 words covered, 100.0 %)\n"
+    lines = run("neighbours", tmp_path / "v", "word3", "zz", "--count", 2, "--score", "cosine")
+    assert lines.stdout.split("\n")[0] == "word3\tword3\t1.0000"
+    assert "'zz' has no vector" in lines.stderr
+
+
+def test_train_then_map(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for language, prefix in (("en", "en"), ("fr", "fr")):
+        lines = [" ".join([f"{prefix}{n}" for n in random.integers(0, 9, 6)] + ["2026"]) for _ in range(60)]
+        (tmp_path / f"text.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    texts = (tmp_path / "text.en", tmp_path / "text.fr")
+    options = ("--train-monolingual", "word2vec", "--dimension", 8, "--min-count", 1, "--epochs", 2)
+    for place in ("v", "w"):
+        run("map", *texts, "-o", tmp_path / place, *options)
+    first, second = (load_pair(tmp_path / place) for place in ("v", "w"))
+    assert set(first[1].vocabulary.words) == {"2026", *(f"fr{n}" for n in range(9))}
+    assert first[0].settings["method"] == "word2vec"
+    assert first[0].settings["map"]["seeds"] == 1
+    np.testing.assert_array_equal(first[0].matrix, second[0].matrix)
+
+
+def test_choices_of_the_command_line_are_those_of_the_library() -> None:
+    from nmtalign.cli import vectors as command_line
+    from nmtalign.vectors import monolingual, retrieval, storage
+
+    assert ("auto", *storage.FORMATS) == command_line.READABLE
+    assert command_line.KINDS == monolingual.KINDS
+    assert command_line.SCORES == retrieval.SCORES

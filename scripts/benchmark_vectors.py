@@ -1,0 +1,141 @@
+"""Measure word vectors: reading beside gensim, mapping beside gensim's TranslationMatrix.
+
+    python scripts/benchmark_vectors.py read [--words 20000]
+    python scripts/benchmark_vectors.py map SOURCE TARGET SEEDS TEST [--strip-accents] [--limit N]
+    python scripts/benchmark_vectors.py scale [--words 50000]
+
+``read`` writes vectors of 300 random numbers in every format and reads them with nmtalign and with gensim.
+``map`` maps two files of word vectors with a seed dictionary and prints precision on a test dictionary.
+``scale`` maps two spaces of 300 dimensions and many words, one the other turned, with noise.
+Times are wall-clock seconds; set OPENBLAS_NUM_THREADS to choose the threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.mapping import identical_strings, map_spaces, read_dictionary
+from nmtalign.vectors.retrieval import evaluate_dictionary
+from nmtalign.vectors.storage import load_embeddings, save_embeddings
+
+PLACES = {"folder": "own", "word2vec": "x.vec", "word2vec-binary": "x.bin", "word2int": "word2int_x.pkl"}
+
+
+def main() -> None:
+    """Run one of the three measurements."""
+    warnings.simplefilter("ignore")
+    style = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
+    commands = parser.add_subparsers(required=True)
+    read = commands.add_parser("read")
+    read.add_argument("--words", type=int, default=20_000)
+    read.set_defaults(run=measure_reading)
+    mapped = commands.add_parser("map")
+    for name in ("source", "target", "seeds", "test"):
+        mapped.add_argument(name)
+    mapped.add_argument("--strip-accents", action="store_true", help="of the dictionaries")
+    mapped.add_argument("--limit", type=int)
+    mapped.set_defaults(run=measure_mapping)
+    scale = commands.add_parser("scale")
+    scale.add_argument("--words", type=int, default=50_000)
+    scale.set_defaults(run=measure_scale)
+    arguments = parser.parse_args()
+    arguments.run(arguments)
+
+
+def timed(label: str, work: Callable[[], Any]) -> Any:
+    """Do the work, print how long it took."""
+    start = time.perf_counter()
+    result = work()
+    print(f"{label:<42}{time.perf_counter() - start:9.3f} s", flush=True)
+    return result
+
+
+def measure_reading(arguments: argparse.Namespace) -> None:
+    """Read the same vectors with nmtalign and gensim."""
+    import pandas  # noqa: F401  (imported before the clock starts)
+    from gensim.models import KeyedVectors
+
+    matrix = np.random.default_rng(0).standard_normal((arguments.words, 300)).round(6).astype(np.float32)
+    words = Vocabulary.from_words([f"word{n}" for n in range(arguments.words)])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for format_, place in PLACES.items():
+            save_embeddings(Embeddings(words, matrix), folder / place, format=format_)
+            timed(f"nmtalign {format_}", lambda path=folder / place: load_embeddings(path))
+        for binary, place in ((False, "x.vec"), (True, "x.bin")):
+            load = KeyedVectors.load_word2vec_format
+            vectors = timed(f"gensim {place}", lambda p=place, b=binary: load(str(folder / p), binary=b))
+        vectors.save(str(folder / "x.kv"))
+        timed("nmtalign gensim .kv", lambda: load_embeddings(folder / "x.kv"))
+        timed("gensim .kv", lambda: KeyedVectors.load(str(folder / "x.kv")))
+
+
+def measure_mapping(arguments: argparse.Namespace) -> None:
+    """Print precision of several maps and of gensim's."""
+    form = TextSettings(lowercase=False, unicode="strip-accents" if arguments.strip_accents else "none")
+    seeds, test = (
+        [(a, b) for a, b in (form.normalized(pair) for pair in read_dictionary(path))]
+        for path in (arguments.seeds, arguments.test)
+    )
+    source, target = (load_embeddings(p, limit=arguments.limit) for p in (arguments.source, arguments.target))
+    strings = identical_strings(source.vocabulary, target.vocabulary)
+    gensims_score(source, target, seeds, test)
+    for label, pairs, options in (
+        ("dictionary, Procrustes", seeds, {"refine": False}),
+        ("dictionary, refined", seeds, {}),
+        ("dictionary, RCSLS", seeds, {"refine": False, "rcsls": True}),
+        ("identical strings, Procrustes", strings, {"refine": False}),
+        ("identical strings, refined", strings, {}),
+    ):
+        mapped = timed(label, lambda p=pairs, o=options: map_spaces(source, target, p, **o))
+        for score in ("csls", "cosine"):
+            print("   ", evaluate_dictionary(mapped.source, mapped.target, test, score=score))
+
+
+def gensims_score(source: Embeddings, target: Embeddings, seeds: list[Any], test: list[Any]) -> None:
+    """Print P@1 of gensim's TranslationMatrix on the same words."""
+    from gensim.models import KeyedVectors, TranslationMatrix
+
+    spaces = []
+    for side in (source, target):
+        vectors = KeyedVectors(side.dimension)
+        vectors.add_vectors(side.vocabulary.words, np.asarray(side.matrix))
+        spaces.append(vectors)
+    model = TranslationMatrix(*spaces)
+    known = [(a, b) for a, b in seeds if a in source.vocabulary and b in target.vocabulary]
+    timed("gensim TranslationMatrix, training", lambda: model.train(known))
+    gold: dict[str, set[str]] = {}
+    for a, b in test:
+        if a in source.vocabulary and b in target.vocabulary:
+            gold.setdefault(a, set()).add(b)
+    found = timed("gensim TranslationMatrix, looking up", lambda: model.translate(list(gold), topn=1))
+    right = sum(found[word][0] in translations for word, translations in gold.items())
+    print(f"    P@1 {100 * right / len(gold):.1f} (gensim, cosine; {len(gold)} words covered)")
+
+
+def measure_scale(arguments: argparse.Namespace) -> None:
+    """Map two large spaces; 5,000 seeds."""
+    random, size = np.random.default_rng(0), (arguments.words, 300)
+    X = random.standard_normal(size, dtype=np.float32)
+    turn = np.linalg.qr(random.standard_normal((300, 300)))[0].astype(np.float32)
+    Y = X @ turn + 0.5 * random.standard_normal(size, dtype=np.float32)
+    words = Vocabulary.from_words([f"word{n}" for n in range(arguments.words)])
+    source, target = Embeddings(words, X), Embeddings(words, Y)
+    seeds = [(f"word{n}", f"word{n}") for n in range(5_000)]
+    print(timed(f"map 2 x {arguments.words} words", lambda: map_spaces(source, target, seeds)))
+
+
+if __name__ == "__main__":
+    main()
