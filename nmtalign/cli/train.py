@@ -48,6 +48,7 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
     from nmtalign.text.tokenization import TextSettings
 
     _check_folder(output)
+    outputs = _outputs(options)
     start = time.perf_counter()
 
     def report(line: str) -> None:
@@ -65,21 +66,32 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
     )
     save_model(found.model, output)
     report(f"model in {output}")
-    _write_links(found, options)
-    if options["links"]:
-        report(f"links in {options['links']}")
+    _write_links(found, outputs)
 
 
 def _check_folder(output: str) -> None:
     """Refuse to write a model into a folder that holds something else."""
+    from nmtalign.models.store import is_model
+
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{output} is a file; give a folder for the model")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "meta.json").is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not is_model(folder):
         raise UsageError(f"{output} holds other files; give a new or an empty folder for the model")
 
 
-def _write_links(found: Training, options: dict[str, Any]) -> None:
+def _outputs(options: dict[str, Any]) -> dict[str, str]:
+    """Return the files that were named for links; refuse what cannot be written before any work is done."""
+    paths = {name: options[name] for name in ("links", "scores", "pair_scores") if options[name] is not None}
+    if len(set(paths.values())) < len(paths):
+        raise UsageError("two outputs go to the same place; give each its own file")
+    for path in paths.values():
+        if path != "-" and not Path(path).parent.is_dir():
+            raise UsageError(f"{path}: there is no folder {Path(path).parent} to write into; make it first")
+    return paths
+
+
+def _write_links(found: Training, outputs: dict[str, str]) -> None:
     """Align the bitext that was learned from, if a file for it was named."""
     from nmtalign.alignment.formats import format_pharaoh_batch, format_scores_batch
     from nmtalign.models.decoding import Extraction
@@ -88,12 +100,9 @@ def _write_links(found: Training, options: dict[str, Any]) -> None:
         return "".join(f"{score:.6f}\n" for score in batch.scores)
 
     writers = {"links": format_pharaoh_batch, "scores": format_scores_batch, "pair_scores": pair_scores}
-    paths = {name: options[name] for name in writers if options[name] is not None}
-    if len(set(paths.values())) < len(paths):
-        raise UsageError("two outputs go to the same place; give each its own file")
-    if paths:
+    if outputs:
         batch = found.align(Extraction())
-        for name, path in paths.items():
+        for name, path in outputs.items():
             _write(path, writers[name](batch))
 
 

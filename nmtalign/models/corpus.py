@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 
 CELLS = 1 << 17  # transition cells (S + 1) * S * B of a bucket: 512 kB stay in the second-level cache
-LANES = 16  # buckets are filled up to a multiple of this, so that sums run in one order for any batch size
+LANES = 16  # columns of a bucket are a multiple of this: sums run in one order for any batch size
+FEW_LANES = 2  # of buckets of long sentences
+LONG = 48  # words of a long sentence
 
 
 @dataclass(frozen=True)
@@ -144,11 +146,13 @@ def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(-(-lengths // step) * step)
 
 
-def _stack(side: EncodedSide, pairs: NDArray[np.int64], columns: int) -> tuple[Ints, NDArray[np.int64]]:
-    """Return the words of `pairs` as columns of a padded (length, columns) array, and their lengths."""
+def _stack(
+    side: EncodedSide, pairs: NDArray[np.int64], columns: int, height: int
+) -> tuple[Ints, NDArray[np.int64]]:
+    """Return the words of `pairs` as columns of a padded (height, columns) array, and their lengths."""
     lengths = np.zeros(columns, dtype=np.int64)
     lengths[: len(pairs)] = side.lengths[pairs]
-    rows = np.arange(int(lengths.max()))[:, None]  # (length, 1)
+    rows = np.arange(height)[:, None]  # (height, 1)
     inside = rows < lengths  # (length, B)
     starts = np.zeros(columns, dtype=np.int64)
     starts[: len(pairs)] = side.offsets[pairs]
@@ -175,13 +179,15 @@ def make_buckets(
     for group in np.split(np.arange(len(pairs)), changes):
         if not len(group):
             continue
-        longest = int(max(s_grid[group[0]], t_grid[group[0]]))
-        width = max(LANES, CELLS // (longest * (longest + 1)) // LANES * LANES)
+        heights = int(s_grid[group[0]]), int(t_grid[group[0]])
+        longest = max(heights)
+        lanes = LANES if longest < LONG else FEW_LANES
+        width = max(lanes, CELLS // (longest * (longest + 1)) // lanes * lanes)
         for start in range(0, len(group), width):
             chosen = pairs[group[start : start + width]]
-            columns = -(-len(chosen) // LANES) * LANES
-            s, s_lengths = _stack(source, chosen, columns)
-            t, t_lengths = _stack(target, chosen, columns)
+            columns = -(-len(chosen) // lanes) * lanes
+            s, s_lengths = _stack(source, chosen, columns, heights[0])
+            t, t_lengths = _stack(target, chosen, columns, heights[1])
             numbers = np.full(columns, -1, dtype=np.int64)
             numbers[: len(chosen)] = chosen
             buckets.append(Bucket(numbers, s, t, s_lengths, t_lengths))

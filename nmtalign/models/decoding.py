@@ -27,7 +27,8 @@ _FORMS = {"diagonal": ("centred", 4.0), "fast-align": ("fast_align", 4.0), "sima
 POSITIONS = ("none", *_FORMS)
 
 _OF_SCORES = ("argmax", "argmax-reverse", "mutual")  # the rest compares weights, or adds them up
-_OWN_THRESHOLD = ("threshold", "transport")
+_OWN_THRESHOLD = ("posterior", "threshold", "transport")
+_CALLED = {"posterior": "threshold"}  # over given vectors it is the same: no word is aligned to null
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,8 @@ class Extraction:
     Parameters
     ----------
     method : str, optional
-        A key of :data:`nmtalign.alignment.extraction.EXTRACTORS`; ``mutual`` if left out. The three argmaxes
-        look at the scores, the others at the joint weights.
+        A key of :data:`nmtalign.alignment.extraction.EXTRACTORS`, or ``posterior``; ``mutual`` if left out.
+        The three argmaxes look at the scores, the others at the joint weights.
     threshold : float, optional
         For ``threshold`` and ``transport`` their own, 0.5 if left out; for the others the least joint weight
         of a link, none if left out.
@@ -161,8 +162,9 @@ class Extraction:
             raise UsageError("symmetrize joins the argmax of both directions; leave the extraction out")
         if self.symmetrize is not None and self.symmetrize not in METHODS:
             raise UsageError(f"expected one of {', '.join(METHODS)} to symmetrize, found {self.symmetrize!r}")
-        if self._name not in EXTRACTORS:
-            raise UsageError(f"expected one of the extractions {', '.join(EXTRACTORS)}, found {self._name!r}")
+        if self._name not in (*EXTRACTORS, *_CALLED):
+            names = ", ".join((*EXTRACTORS, *_CALLED))
+            raise UsageError(f"expected one of the extractions {names}, found {self._name!r}")
 
     @property
     def _name(self) -> str:
@@ -193,6 +195,7 @@ class Extraction:
             return symmetrize_matrices(forward, reverse, self.symmetrize)
         if self._name in _OF_SCORES:
             return extract(weighed.scores, self._name)
+        name = _CALLED.get(self._name, self._name)
         if self._name in _OWN_THRESHOLD and self.threshold is not None:
-            return extract(weighed.joint, self._name, threshold=self.threshold)
-        return extract(weighed.joint, self._name)
+            return extract(weighed.joint, name, threshold=self.threshold)
+        return extract(weighed.joint, name)

@@ -9,6 +9,7 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs that mee
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -79,6 +80,10 @@ class Settings:
         Count that two words of one spelling start with.
     prune : float
         Counts below this are dropped when all is learned.
+    vector_weight : float
+        Share of attention vectors in the logits; 0 learns none.
+    seed : int
+        Of the vectors; nothing else is random.
     """
 
     views: tuple[int, ...] = (0, 3, 4, 6)
@@ -92,6 +97,8 @@ class Settings:
     own_jumps: int = 200
     spelling: float = 1.0
     prune: float = 1e-3
+    vector_weight: float = 0.0
+    seed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
@@ -101,7 +108,7 @@ class Settings:
 PRESETS = {
     "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2),
     "default": Settings(),
-    "best": Settings(),
+    "best": Settings(vector_weight=0.4),
 }
 
 
@@ -372,7 +379,8 @@ class Estimator:
     @property
     def smoothing(self) -> Smoothing:
         """How the counts of this bitext become ratios."""
-        return Smoothing(float(max(len(self.target.tokens), 1)), self.settings.discount, self.settings.floor)
+        words = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
+        return Smoothing(max(words, 1.0), self.settings.discount, self.settings.floor)
 
     def _view_counts(self, counts: Counts) -> list[ViewCounts]:
         return [

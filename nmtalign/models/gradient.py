@@ -1,14 +1,15 @@
-"""Attention vectors: word vectors trained by gradient as the keys and queries of an alignment model.
+"""Learn attention vectors by gradient: attention whose keys and queries come from a bitext alone.
 
-The score of a word pair is the dot product ``k_e . q_f`` of two vectors, each the sum of a row for the word and
-rows for its prefixes, so that rare and unseen words share what is known of their relatives. The model is
+The score of a word pair is the dot product ``k_e . q_f`` of two vectors, each the sum of a row for the word
+and rows for its prefixes, so that rare and unseen words share what is known of their relatives. The model is
 
     p(f | e) = p(f) exp(k_e . q_f) / Z_e        Z_e = sum over f of p(f) exp(k_e . q_f)
 
-and the same the other way round, with p(f) the share of f in the text; a word made by null is drawn from p(f).
-Positions follow the jumps of :mod:`nmtalign.models.hmm`. Training is generalised expectation-maximisation:
-the expected links of a small batch, agreed upon by both directions (Liang, Taskar and Klein 2006), give the
-exact gradient of the expected log-likelihood of its words, and Adam (Kingma and Ba 2015) takes one step.
+and the same the other way round, with p(f) the share of f in the text; a word made by null is drawn from
+p(f). Positions follow the jumps of :mod:`nmtalign.models.hmm`. Training is generalised
+expectation-maximisation: the expected links of a small batch, agreed upon by both directions (Liang, Taskar
+and Klein 2006), give the exact gradient of the expected log-likelihood of its words, and Adam (Kingma and Ba
+2015) takes one step.
 
 Axes: B sentence pairs, S source words, T target words, D dimension, V vocabulary, E and F distinct words of a
 batch (number 0 is padding), P rows that make up a word, R rows of one side.
@@ -16,7 +17,7 @@ batch (number 0 is padding), P rows that make up a word, R rows of one side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.models.attention_vectors import HIGHEST, AttentionVectors, WordRows, joined, lay_out
 from nmtalign.models.corpus import Bucket, EncodedSide
 from nmtalign.models.hmm import (
     Jumps,
@@ -34,14 +36,12 @@ from nmtalign.models.hmm import (
     transitions,
     widths,
 )
-from nmtalign.models.lexicon import shorten
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-HIGHEST = np.float32(40)  # score: exp of it is still far from overflow
 LONGEST = 256  # words: longer sentences teach the jumps to wander and cost much; training leaves them out
 CELLS = 1 << 18  # transition cells of one stack of sentence pairs
 STACKS = 8  # stacks of a batch: pairs of like length lie together
@@ -49,7 +49,6 @@ DIAGONAL = 6.0  # sharpness of the positions before jumps are known
 BETAS = (np.float32(0.9), np.float32(0.98))  # of Adam
 LAST_RATE = 0.05  # learning rate of the last step, as a share of the first
 COUNT_STEPS, JUMP_STEPS = 4, 20  # steps between two counts and two estimates of jumps
-ROWS, PAIRS = 1024, 1 << 16  # words and word pairs scored at a time
 
 
 @dataclass(frozen=True)
@@ -103,61 +102,14 @@ class VectorSettings:
         return batch, self.steps or round(200 * max(1.0, pairs / 2500) ** 0.4)
 
 
-@dataclass(frozen=True, eq=False)
-class WordRows:
-    """Vectors of one side, as sums of rows.
-
-    Attributes
-    ----------
-    words : list of str
-        ``words[0]`` is the padding.
-    cuts : tuple of int
-        Letters of each view of the words; 0 stands for the whole word.
-    forms : list of list of str
-        The forms of each view; the first is "", whose row is zero.
-    rows : float32 array of shape (R, D)
-        Rows of all forms, view after view.
-    parts : int32 array of shape (V + 1, P)
-        The rows of each word.
-    """
-
-    words: list[str]
-    cuts: tuple[int, ...]
-    forms: list[list[str]]
-    rows: Floats
-    parts: Ints
-
-    def vectors(self, numbers: NDArray[np.integer] | slice = slice(None)) -> Floats:
-        """Return the vectors of words by number, shape (N, D); by default all, row 0 being zero."""
-        return self._sums(self.parts[numbers])
-
-    def compose(self, words: Sequence[str]) -> Floats:
-        """Return the vectors of any words, shape (N, D): sums of the rows there are, zero if there is none."""
-        parts = np.zeros((len(words), len(self.cuts)), dtype=np.int32)  # (N, P)
-        start = 0
-        for view, (cut, forms) in enumerate(zip(self.cuts, self.forms, strict=True)):
-            row = {form: start + number for number, form in enumerate(forms)}
-            parts[:, view] = [row.get(word[: cut or None], start) for word in words]
-            start += len(forms)
-        return self._sums(parts)
-
-    def _sums(self, parts: Ints) -> Floats:
-        sums = self.rows[parts[:, 0]]
-        for view in range(1, parts.shape[1]):
-            sums += self.rows[parts[:, view]]
-        return sums
-
-
 def initial_rows(words: list[str], settings: VectorSettings, random: np.random.Generator) -> WordRows:
-    """Return small random rows for the forms of `words` (the first of which is the padding)."""
-    cuts = (0, *settings.prefixes)
-    views = [shorten(words, cut) for cut in cuts]
-    starts = np.cumsum([0, *(len(forms) for _, forms in views)])
-    spread = np.float32(0.3 / settings.dimension**0.25 / len(cuts) ** 0.5)
-    rows = random.standard_normal((int(starts[-1]), settings.dimension), dtype=np.float32) * spread
-    rows[starts[:-1]] = 0
-    parts = np.stack([numbers + start for (numbers, _), start in zip(views, starts, strict=False)], axis=1)
-    return WordRows(words, cuts, [forms for _, forms in views], rows, parts.astype(np.int32))
+    """Return small random rows for the forms of `words`, the first of which is the padding."""
+    table = lay_out(words, settings.prefixes, settings.dimension)
+    spread = 0.3 / settings.dimension**0.25 / len(table.cuts) ** 0.5
+    random.standard_normal(dtype=np.float32, out=table.rows)
+    table.rows[:] *= np.float32(spread)
+    table.rows[table.parts[0]] = 0
+    return table
 
 
 class _Adam:
@@ -236,14 +188,15 @@ def _batches(
         raise DataError(f"no sentence pair has words on both sides and at most {LONGEST} of them")
     width = -(-size // STACKS)
     waiting: list[Longs] = []
+    taken = min(STACKS, -(-len(pairs) // width))
     while True:
-        while len(waiting) < STACKS:
+        while len(waiting) < taken:
             shuffled = random.permutation(pairs)
             shuffled = shuffled[np.lexsort((target.lengths[shuffled], source.lengths[shuffled]))]
             pieces = [shuffled[at : at + width] for at in range(0, len(shuffled), width)]
             waiting.extend(pieces[k] for k in random.permutation(len(pieces)))
-        yield _batch(source, target, waiting[:STACKS])
-        del waiting[:STACKS]
+        yield _batch(source, target, waiting[:taken])
+        del waiting[:taken]
 
 
 def _batch(source: EncodedSide, target: EncodedSide, pieces: list[Longs]) -> _Batch:
@@ -444,7 +397,7 @@ class _Trainer:
     def step(self, number: int) -> None:
         """Take one gradient step."""
         batch = next(self.batches)
-        keys, queries = self.keys.table.vectors(batch.source), self.queries.table.vectors(batch.target)
+        keys, queries = self.keys.table.of(batch.source), self.queries.table.of(batch.target)
         self.scores.fill(keys, queries, batch)
         links = self._expected_links(batch, number)
         gradient = _score_gradient(self.scores, links, batch)
@@ -470,74 +423,6 @@ class _Trainer:
                 found = _Expected(agreed, agreed)
             links.add(found, cells, source, target)
         return links
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionVectors:
-    """Keys of source words and queries of target words.
-
-    Attributes
-    ----------
-    source_rows, target_rows : WordRows
-    source, target : float32 arrays of shape (V + 1, D)
-        Vectors by word number; row 0, the padding, is zero.
-    source_norms, target_norms : float32 arrays of shape (V + 1,)
-        log Z of each word.
-    source_share, target_share : float32 arrays of shape (V + 1,)
-        Share of each word in the text.
-    """
-
-    source_rows: WordRows
-    target_rows: WordRows
-    source: Floats
-    target: Floats
-    source_norms: Floats
-    target_norms: Floats
-    source_share: Floats
-    target_share: Floats
-
-    def log_ratio(self, source: NDArray[np.integer], target: NDArray[np.integer]) -> Floats:
-        """Return how much likelier than chance pairs of words are as translations.
-
-        Parameters
-        ----------
-        source, target : int arrays of shape (N,)
-            Word numbers.
-
-        Returns
-        -------
-        float32 array of shape (N,)
-            ``k . q - (log Z_e + log Z_f) / 2``, the mean of log p(f|e)/p(f) and log p(e|f)/p(e).
-        """
-        result = np.empty(len(source), dtype=np.float32)
-        for at in range(0, len(source), PAIRS):
-            e, f = source[at : at + PAIRS], target[at : at + PAIRS]
-            scores = np.einsum("nd,nd->n", self.source[e], self.target[f])
-            norms = (self.source_norms[e] + self.target_norms[f]) / 2
-            result[at : at + PAIRS] = np.minimum(scores, HIGHEST) - norms
-        return result
-
-    def folded(self) -> tuple[Floats, Floats]:
-        """Return vectors of D + 2 entries whose dot product is :meth:`log_ratio`, shapes (V + 1, D + 2).
-
-        They are ``[k, -log Z_e / 2, 1]`` and ``[q, 1, -log Z_f / 2]``.
-        """
-        ones = np.ones((len(self.source), 1), np.float32), np.ones((len(self.target), 1), np.float32)
-        return (
-            np.hstack([self.source, -self.source_norms[:, None] / 2, ones[0]]),
-            np.hstack([self.target, ones[1], -self.target_norms[:, None] / 2]),
-        )
-
-
-def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
-    """Return ``log sum over f of p(f) exp(k . q_f)`` of keys (N, D), queries (V, D), shares (V,); shape (N,)."""
-    result = np.empty(len(keys), dtype=np.float32)
-    for at in range(0, len(keys), ROWS):
-        scores = keys[at : at + ROWS] @ queries.T  # (ROWS, V)
-        np.minimum(scores, HIGHEST, out=scores)
-        np.exp(scores, out=scores)
-        result[at : at + ROWS] = scores @ shares
-    return np.log(result, out=result)
 
 
 def learn_vectors(
@@ -591,14 +476,5 @@ def learn_vectors(
     keys, queries = trainer.keys.table, trainer.queries.table
     if not (np.isfinite(keys.rows).all() and np.isfinite(queries.rows).all()):
         raise DataError("training of the vectors diverged; lower the rate or raise the decay")
-    return _finished(keys, queries, source, target)
-
-
-def _finished(
-    keys: WordRows, queries: WordRows, source: EncodedSide, target: EncodedSide
-) -> AttentionVectors:
-    k, q = keys.vectors(), queries.vectors()
     shares = [(side.counts / side.counts.sum()).astype(np.float32) for side in (source, target)]
-    return AttentionVectors(
-        keys, queries, k, q, log_norms(k, q, shares[1]), log_norms(q, k, shares[0]), shares[0], shares[1]
-    )
+    return joined(keys, queries, *shares)

@@ -9,6 +9,7 @@ so that the numbers of a pair do not depend on which pairs it was stacked with.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
-REACH = 256  # jumps wider than this share the outermost entry
+REACH = 512  # widest jump; no sentence that is aligned in one piece is longer
+LONG = 48  # positions from which on products of whole matrices are faster than sums over stacked pairs
 TINY = np.float32(1e-35)
 
 
@@ -77,6 +79,7 @@ def forward_backward(
     Rabiner (1989), equations 18 to 38, with the scaling of section V.A.
     """
     T, S, B = emission.shape
+    onward, backward = _steps(transition)
     before = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far), scaled
     scale = np.empty((T, B), dtype=np.float32)
     filtered = np.empty((T, S, B), dtype=np.float32)
@@ -84,7 +87,7 @@ def forward_backward(
     before[0, 0] = 1
     for t in range(T):
         made = filtered[t]
-        np.einsum("ib,ijb->jb", before[t], transition, out=made)  # (S, B)
+        onward(before[t], made)  # (S, B)
         made *= emission[t]
         here = before[t + 1]
         np.multiply(before[t], null[t], out=here)  # (S + 1, B)
@@ -105,17 +108,47 @@ def forward_backward(
         weighted = ahead[t if count_jumps else 0]
         np.multiply(emission[t], after[1:], out=weighted)
         weighted /= scale[t]
-        earlier = np.einsum("ijb,jb->ib", transition, weighted)
+        earlier = backward(weighted)
         earlier += after * (null[t] / scale[t])
         after = earlier
     jumps = None
     if count_jumps:
         jumps = np.empty((S + 1, S + 1, B), dtype=np.float32)
-        np.einsum("tib,tjb->ijb", before[:T], ahead, out=jumps[:, :S])
+        jumps[:, :S] = _meetings(before[:T], ahead)
         jumps[:, :S] *= transition
         jumps[:, S] = before[T] * stop / total
     log_likelihood = np.log(scale.astype(np.float64)).sum(axis=0) + np.log(total)
     return Posterior(filtered, jumps, log_likelihood)
+
+
+def _steps(transition: Floats) -> tuple[Callable[[Floats, Floats], None], Callable[[Floats], Floats]]:
+    """Return functions for ``sum over i of x[i] p(j|i)`` into an array, and ``sum over j of p(j|i) x[j]``."""
+    if transition.shape[1] < LONG:
+
+        def sum_onward(x: Floats, out: Floats) -> None:
+            np.einsum("ib,ijb->jb", x, transition, out=out)
+
+        def sum_backward(x: Floats) -> Floats:
+            return np.asarray(np.einsum("ijb,jb->ib", transition, x))
+
+        return sum_onward, sum_backward
+    matrices = np.ascontiguousarray(transition.transpose(2, 0, 1))  # (B, S + 1, S)
+
+    def onward(x: Floats, out: Floats) -> None:
+        out[...] = np.matmul(np.ascontiguousarray(x.T)[:, None, :], matrices)[:, 0, :].T
+
+    def backward(x: Floats) -> Floats:
+        return np.ascontiguousarray(np.matmul(matrices, np.ascontiguousarray(x.T)[:, :, None])[:, :, 0].T)
+
+    return onward, backward
+
+
+def _meetings(before: Floats, ahead: Floats) -> Floats:
+    """Return ``sum over t of before[t, i] ahead[t, j]``, shape (S + 1, S, B)."""
+    if ahead.shape[1] < LONG:
+        return np.asarray(np.einsum("tib,tjb->ijb", before, ahead))
+    meetings: Floats = np.matmul(before.transpose(2, 1, 0), ahead.transpose(2, 0, 1))  # (B, S + 1, S)
+    return meetings.transpose(1, 2, 0)
 
 
 @dataclass(frozen=True)
@@ -199,7 +232,7 @@ def widths(
     entry = np.clip(np.arange(1, S1 + 1)[None, :] - i + REACH, 0, width - 1)  # (S + 1, S + 1)
     place = row[:, None, :] + entry[:, :, None]  # (S + 1, S + 1, B)
     place[:, -1, :] = row + np.clip(lengths - i + 1 + REACH, 0, width - 1)
-    kept = expected > 1e-3
+    kept = (expected > 1e-3) & (lengths > 0)
     return place[kept], expected[kept]
 
 
@@ -220,6 +253,7 @@ def estimate_jumps(counts: NDArray[np.float64], jumps: Jumps, *, strength: float
     smooth = _smooth(counts.reshape(jumps.tables.shape))
     pooled = smooth.sum(axis=0)
     pooled = pooled / max(pooled.sum(), 1e-9) + 1e-7
+    pooled /= pooled.sum()
     n = smooth.sum(axis=1, keepdims=True)
     own = smooth / np.maximum(n, 1e-9)
     weight = n / (n + strength)

@@ -19,16 +19,20 @@ from nmtalign.models.aligner import Words, align_lines
 from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
 from nmtalign.models.decoding import Extraction
 from nmtalign.models.estimation import Estimator, Settings, attend, default_workers, in_order
+from nmtalign.models.gradient import VectorSettings, learn_vectors
+from nmtalign.models.heads import VectorHead, make_head
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.lexicon import Emissions, Lexicon, emissions, learned_view
-from nmtalign.models.pairs import index_pairs
+from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.views import Listed
 
 Floats = NDArray[np.float32]
 Longs = NDArray[np.int64]
 
 BATCH = 10_000  # sentence pairs that are aligned at a time
+FEW = 100  # pairs with which vectors get half of their weight: they need more text than counts do
 THRESHOLD = 0.7  # of the joint probability; flat between 0.6 and 0.8 on all development sets
 
 
@@ -69,6 +73,8 @@ class Model(NamedTuple):
     languages : (str or None, str or None)
     corpus : dict
         What it was learned from: number of pairs and words, hash.
+    vectors : VectorHead, optional
+        Attention vectors that have a say beside the lexicon.
     """
 
     lexicon: Lexicon
@@ -77,6 +83,15 @@ class Model(NamedTuple):
     text: TextSettings
     languages: tuple[str | None, str | None]
     corpus: dict[str, Any]
+    vectors: VectorHead | None = None
+
+    def joined(
+        self, words: Emissions, source: EncodedSide, target: EncodedSide, pairs: PairIndex
+    ) -> Emissions:
+        """Let the vectors, where there are any, have their say in the emissions of a text."""
+        if self.vectors is None:
+            return words
+        return self.vectors.join(words, source.words, target.words, pairs)
 
 
 class Found(NamedTuple):
@@ -155,7 +170,7 @@ def _extracted(forward: Floats, reverse: Floats, joint: Floats, extraction: Extr
         return symmetrize_matrices(
             extract(forward, "argmax"), extract(reverse, "argmax-reverse"), extraction.symmetrize
         )
-    method = extraction.method or "posterior"
+    method = extraction.method or "threshold"
     weights = {"argmax": forward, "argmax-reverse": reverse}.get(method, joint)
     if method in ("threshold", "transport") and extraction.threshold is not None:
         return extract(weights, method, threshold=extraction.threshold)
@@ -192,7 +207,7 @@ def align_prepared(text: Prepared, extraction: Extraction, workers: int | None) 
 
 
 @dataclass(frozen=True)
-class LearnedAligner:
+class LearnedAligner(Listed):
     """An aligner learned from a bitext: location-aware attention over a lexicon.
 
     Parameters
@@ -223,7 +238,8 @@ class LearnedAligner:
         """The settings that make the links, in one line."""
         learned = self.model.settings
         views = ",".join(map(str, learned.views))
-        chosen = str(self.extraction) if self.extraction.method else f"extract=posterior({THRESHOLD:g})"
+        own = Extraction("posterior", THRESHOLD)
+        chosen = own if self.extraction == Extraction() else self.extraction
         passes = f"{learned.lexicon_passes}+{learned.jump_passes}"
         pairs = self.model.corpus.get("pairs", 0)
         return f"learned views={views} passes={passes} pairs={pairs} {chosen} text={self.text}"
@@ -274,7 +290,7 @@ class LearnedAligner:
             own.renumbered(np.array([numbers.get(word, -1) for word in side.words]))
             for own, numbers, side in zip(self.model.jumps, lexicon.numbers, (source, target), strict=True)
         ]
-        emissions = lexicon.emissions(source, target, index)
+        emissions = self.model.joined(lexicon.emissions(source, target, index), source, target, index)
         return Prepared(
             segments, buckets, index.cells, emissions, (jumps[0], jumps[1]), self.model.settings.null
         )
@@ -324,12 +340,18 @@ def learn(
         estimator.smoothing,
         settings.spelling,
     )
-    model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {})
+    head = None
+    if settings.vector_weight:
+        vectors = learn_vectors(*whole, VectorSettings(seed=settings.seed), report=report)
+        n = len(source.lengths)
+        head = make_head(vectors, settings.vector_weight * n / (n + FEW))
+    model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {}, head)
 
     def align(extraction: Extraction) -> AlignedBatch:
         if not estimator.index.complete:
             return _align_in_batches(LearnedAligner(model, extraction, workers), whole)
         words = emissions(estimate.views, estimate.counts, estimator.smoothing)
+        words = model.joined(words, source, target, estimator.index)
         text = Prepared(
             segments, estimator.buckets, estimator.index.cells, words, estimate.jumps, settings.null
         )

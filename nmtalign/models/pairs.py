@@ -90,12 +90,21 @@ def _shaped(numbers: Ints, buckets: Sequence[Bucket]) -> Iterator[Ints]:
         start += b.cells
 
 
+def _distinct_wide(keys: Longs) -> tuple[Longs, Ints]:
+    """Do the work of :func:`distinct` where a key and its place do not fit into one integer."""
+    found, place = np.unique(keys, return_inverse=True)
+    rank: Ints = place.reshape(-1).astype(np.int32)
+    return found, rank
+
+
 def distinct(keys: Longs) -> tuple[Longs, Ints]:
     """Return the sorted distinct keys and the rank of each key. `keys` is overwritten.
 
     A key and its place share one integer: a plain sort does the work of np.unique with its slow argsort.
     """
     bits = len(keys).bit_length()
+    if int(keys.max(initial=0)).bit_length() + bits > 63:
+        return _distinct_wide(keys)
     keys <<= bits
     keys |= np.arange(len(keys))
     keys.sort()
@@ -125,7 +134,7 @@ class Cells(Sequence[Ints]):
         numbers = np.empty(self._shapes[k], dtype=np.int32)
         with self._lock:
             self._file.seek(int(self._starts[k]))
-            self._file.readinto(numbers.reshape(-1).view(np.uint8))
+            self._file.readinto(numbers.data.cast("B"))
         return numbers
 
     def write(self, k: int, numbers: Ints) -> None:

@@ -21,7 +21,7 @@ Longs = NDArray[np.int64]
 LONGEST = 500  # words of a sentence that is aligned in one piece
 CORE = 256  # target words of a piece whose links are kept
 MARGIN = 64  # target words on both sides of the core
-SLACK = 128  # further source words on both sides
+SLACK = 192  # source words on both sides of the source words that stand beside the core
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _pieces(S: int, T: int) -> list[tuple[int, int, int, int, int, int]]:
     result = []
     for start, stop in pairwise(edges):
         first, last = max(0, start - MARGIN), min(T, stop + MARGIN)
-        left, right = max(0, S * first // T - SLACK), min(S, -(-S * last // T) + SLACK)
+        left, right = max(0, S * start // T - SLACK), min(S, -(-S * stop // T) + SLACK)
         result.append((left, right, first, last, start, stop))
     return result
 

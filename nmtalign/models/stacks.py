@@ -55,7 +55,7 @@ def equal_lengths(source: EncodedSide, target: EncodedSide, *, size: int, room: 
 def stacked(side: EncodedSide, pairs: Positions, values: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the `values` of the tokens of sentences of one length, shape (B, length)."""
     length = int(side.offsets[pairs[0] + 1] - side.offsets[pairs[0]])
-    return values[side.offsets[pairs][:, None] + np.arange(length)]
+    return np.asarray(values[side.offsets[pairs][:, None] + np.arange(length)])
 
 
 def first_places(side: EncodedSide, vectors: Floats) -> NDArray[np.int32]:

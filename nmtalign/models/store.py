@@ -10,7 +10,9 @@ view-K.targets.npy, .counts.npy  word pairs of view K, sorted by source form, me
 from __future__ import annotations
 
 import json
+import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
+from nmtalign.models.attention_vectors import AttentionVectors, WordRows, lay_out
 from nmtalign.models.estimation import Settings
+from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.learned import Model
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
@@ -32,13 +36,26 @@ Arrays = dict[str, NDArray[Any]]
 
 def is_model(folder: str | Path) -> bool:
     """Tell whether a folder holds a learned model, of whatever version."""
-    return (Path(folder) / "meta.json").is_file() and (Path(folder) / "arrays.npz").is_file()
+    try:
+        meta = json.loads((Path(folder) / "meta.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(meta, dict) and meta.get("format") == FORMAT
 
 
 def save_model(model: Model, folder: str | Path) -> None:
-    """Write a model into a folder, which is made if need be."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a model into a folder; an older model there is replaced when the new one is whole."""
+    final = Path(folder)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as partial:
+        _write(model, Path(partial) / "model")
+        if final.exists():
+            final.rename(Path(partial) / "older")
+        (Path(partial) / "model").rename(final)
+
+
+def _write(model: Model, folder: Path) -> None:
+    folder.mkdir()
     lexicon = model.lexicon
     for side, words in (("source", lexicon.source_words), ("target", lexicon.target_words)):
         (folder / f"{side}.txt").write_text(
@@ -56,6 +73,13 @@ def save_model(model: Model, folder: str | Path) -> None:
         arrays[f"{k}_pairs"] = np.bincount(rows, minlength=len(view.source.linked)).astype(np.int32)
         np.save(folder / f"view-{k}.targets.npy", targets.astype(np.int32), allow_pickle=False)
         np.save(folder / f"view-{k}.counts.npy", view.counts, allow_pickle=False)
+    if model.vectors is not None:
+        for side in ("source", "target"):
+            for name in ("norms", "share"):
+                arrays[f"{side}_{name}"] = getattr(model.vectors.vectors, f"{side}_{name}")
+            table: WordRows = getattr(model.vectors.vectors, f"{side}_rows")
+            half = table.rows.astype(np.float16)
+            np.save(folder / f"{side}.vectors.npy", half, allow_pickle=False)
     np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     meta = json.dumps(_meta(model), ensure_ascii=False, indent=1) + "\n"
     (folder / "meta.json").write_text(meta, encoding="utf-8", newline="\n")
@@ -71,6 +95,9 @@ def _meta(model: Model) -> dict[str, Any]:
         "text": model.text.as_dict(),
         "languages": list(model.languages),
         "corpus": model.corpus,
+        "vectors": None
+        if model.vectors is None
+        else {"weight": model.vectors.weight, "cuts": list(model.vectors.vectors.source_rows.cuts)},
         "source_words": len(lexicon.source_words) - 1,
         "target_words": len(lexicon.target_words) - 1,
         "smoothing": lexicon.smoothing._asdict(),
@@ -142,6 +169,7 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
     settings = Settings(**(meta["settings"] | {"views": tuple(meta["settings"]["views"])}))
     jumps = [Jumps(arrays[f"{side}_jumps"], arrays[f"{side}_classes"]) for side in ("source", "target")]
     languages = meta["languages"][0], meta["languages"][1]
+    head = _read_head(folder, meta["vectors"], lexicon, arrays) if meta["vectors"] else None
     return Model(
         lexicon,
         (jumps[0], jumps[1]),
@@ -149,7 +177,30 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
         TextSettings.from_dict(meta["text"]),
         languages,
         meta["corpus"],
+        head,
     )
+
+
+def _read_head(folder: Path, meta: dict[str, Any], lexicon: Lexicon, arrays: Arrays) -> VectorHead:
+    tables = []
+    for side, words in (("source", lexicon.source_words), ("target", lexicon.target_words)):
+        rows = np.load(folder / f"{side}.vectors.npy", allow_pickle=False).astype(np.float32)
+        table = lay_out(words, meta["cuts"][1:], rows.shape[1])
+        _check_length(folder, f"{side}.vectors", rows, len(table.rows))
+        tables.append(replace(table, rows=rows))
+        for name in (f"{side}_norms", f"{side}_share"):
+            _check_length(folder, name, arrays[name], len(words))
+    vectors = AttentionVectors(
+        tables[0].vectors,
+        tables[1].vectors,
+        arrays["source_norms"],
+        arrays["target_norms"],
+        tables[0],
+        tables[1],
+        arrays["source_share"],
+        arrays["target_share"],
+    )
+    return VectorHead(vectors, meta["weight"])
 
 
 def _read_words(path: Path, count: int) -> list[str]:
@@ -191,6 +242,10 @@ def _check_sizes(folder: Path, lexicon: Lexicon, arrays: Arrays) -> None:
     """Refuse arrays that do not fit the vocabularies."""
     for side, words in (("source", lexicon.source_words), ("target", lexicon.target_words)):
         for name in (f"{side}_counts", f"{side}_classes"):
-            if len(arrays[name]) != len(words):
-                found = f"expected {len(words)} entries of {name}, found {len(arrays[name])}"
-                raise DataError(f"{found}; the folder is damaged").at(folder / "arrays.npz")
+            _check_length(folder, name, arrays[name], len(words))
+
+
+def _check_length(folder: Path, name: str, values: NDArray[Any], expected: int) -> None:
+    if len(values) != expected:
+        found = f"expected {expected} entries of {name}, found {len(values)}"
+        raise DataError(f"{found}; the folder is damaged").at(folder)

@@ -95,7 +95,9 @@ def _encoded(
     """Tokenise and number a bitext as it streams by; also return its SHA-256."""
     encoders = SideEncoder(), SideEncoder()
     digest = hashlib.sha256()
-    for source, target in pairs:
+    for number, (source, target) in enumerate(pairs, 1):
+        if "\n" in source or "\n" in target:
+            raise DataError(f"pair {number}: expected one line a side, found a line break")
         encoders[0].add(text.words(source, language=languages[0]))
         encoders[1].add(text.words(target, language=languages[1]))
         digest.update(f"{source}\t{target}\n".encode("utf-8", "surrogatepass"))
@@ -108,9 +110,9 @@ def suspicions(source: EncodedSide, target: EncodedSide) -> list[str]:
     n = len(s)
     found = []
     empty = int(((s == 0) | (t == 0)).sum())
-    if empty > n / 2:
+    if empty >= n / 2:
         found.append(f"{empty:,} of {n:,} pairs have an empty side; is this the right pair of files?")
-    if n >= FEWEST and not empty > n / 2:
+    if n >= FEWEST and empty < n / 2:
         same = _same_sentences(source, target)
         if same > n / 2:
             found.append(

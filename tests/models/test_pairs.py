@@ -74,7 +74,6 @@ def test_distinct_is_unique(keys):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.xfail(strict=True, reason="a key and its place do not fit into 63 bits")
 def test_two_million_words_a_side_do_not_overflow():
     keys = np.zeros(1 << 21, dtype=np.int64)
     keys[1::2] = 2_000_000 * 2_000_001 + 5  # 2^42, and 22 bits for the place

@@ -117,7 +117,6 @@ def test_memory_grows_with_the_length_not_its_square(aligner, monkeypatch: pytes
     assert peak(2000) < 5 * peak(500)  # sixteen times as many cells
 
 
-@pytest.mark.xfail(strict=True, reason="a piece holds all of the source that its few target words may mean")
 def test_a_long_line_beside_a_short_one_is_cut_too():
     source, *_ = cut_long_pairs(encode([["a"] * 3000]), encode([["b"] * 30]))
     assert source.lengths.max() <= 2 * LONGEST

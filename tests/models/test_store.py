@@ -177,7 +177,6 @@ def test_folders_that_are_no_models(tmp_path: Path):
         load_model(tmp_path)
 
 
-@pytest.mark.xfail(strict=True, reason="views of the old model stay behind")
 def test_training_again_into_the_folder_leaves_nothing_of_the_old_model(folder: Path, tmp_path: Path):
     other = train(TOY.pairs, settings=PRESETS["default"], workers=1)
     save_model(other.model, folder)
