@@ -255,7 +255,7 @@ class _Scores:
             self._memory = np.empty((2, E * F * 5 // 4), dtype=np.float32)  # fresh memory is slow to touch
         self.exp, self.gradient = (memory[: E * F].reshape(E, F) for memory in self._memory)
         np.matmul(keys, queries.T, out=self.exp)
-        np.minimum(self.exp, HIGHEST, out=self.exp)
+        np.clip(self.exp, -HIGHEST, HIGHEST, out=self.exp)
         np.exp(self.exp, out=self.exp)
         self.exp[0] = 0
         self.exp[:, 0] = 0
