@@ -11,6 +11,7 @@ import click
 from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
 from nmtalign.cli._progress import Progress
+from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def align(
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
+    one_blas_thread()
     bitext = open_bitext(source, target, pairs, bitext_format)
     _check_outputs(outputs)
     with warnings_to_stderr(), ExitStack() as stack:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli._model_options import TOKENIZERS, UNICODE_FORMS, two_languages
+from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
 
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
+    one_blas_thread()
     from nmtalign.cli.align import open_bitext
     from nmtalign.models import training
     from nmtalign.models.estimation import preset
