@@ -16,7 +16,8 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
-DEFAULT = "en_fr_vectors"
+MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign
+_OF_BOTH = {"extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode"}
 
 
 def load(path: str | Path | None = None, **settings: Any) -> Aligner:
@@ -26,8 +27,8 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     ----------
     path : str or Path, optional
         A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
-        ``embeddings_XX.npz``, or sub-folders of the own format). The shipped English-French vectors if
-        left out.
+        ``embeddings_XX.npz``, or sub-folders of the own format). Left out: the shipped English-French
+        model, or the shipped vectors where a setting makes sense for vectors only.
     **settings
         As of :func:`vector_aligner` or :func:`learned_aligner`; for vectors also ``languages`` (source and
         target, where the folder does not tell), ``limit`` and ``unsafe_pickle``.
@@ -45,7 +46,8 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     >>> list(aligner.align("the black cat", "le chat noir").alignment)
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
-    folder = shipped(DEFAULT) if path is None else Path(path)
+    shipped_name = MODEL if _OF_BOTH.issuperset(settings) else VECTORS
+    folder = shipped(shipped_name) if path is None else Path(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
