@@ -12,7 +12,8 @@ Both programs look words up in lower case, take zero vectors for unknown words, 
 Pharaoh links for every line, in one process with one BLAS thread. They run one after the other, ``--repeats``
 times, and the best run of each counts. simalign's links are those of its static methods ``get_similarity``
 and ``get_alignment_matrix``. It takes the first of equal scores, where nmtalign takes the one nearest to the
-diagonal, so lines are compared where no score stands twice: no word repeats and all are known.
+diagonal, so lines are compared where no word repeats and all are known; the few that differ then have words
+with the same vector, which always occur together.
 """
 
 from __future__ import annotations

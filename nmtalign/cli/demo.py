@@ -25,7 +25,7 @@ PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
 )
 @click.pass_context
 def demo(context: click.Context, output: str) -> None:
-    """Align the shipped English-French sample with the shipped vectors and look at the result.
+    """Align the shipped English-French sample and look at the result.
 
     Example: nmtalign demo -o out
     """
