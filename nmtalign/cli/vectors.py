@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
 WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
-METHODS = ("cooccurrence",)
+METHODS = {"gradient": (66, 1), "cooccurrence": (300, 2)}  # and the dimension and least count of each
 KINDS = ("word2vec", "fasttext")
 SCORES = ("csls", "cosine")
 
@@ -152,10 +152,12 @@ def convert(path: str, output: str, to: str, **reading: Any) -> None:
 )
 @click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
-@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True)
-@click.option("--dimension", type=click.IntRange(min=1), default=300, show_default=True)
+@click.option("--method", type=click.Choice(list(METHODS)), default="gradient", show_default=True)
+@click.option("--dimension", type=click.IntRange(min=1), help="Columns.  [66; cooccurrence: 300]")
 @click.option(
-    "--min-count", type=click.IntRange(min=1), default=2, show_default=True, help="Least occurrences."
+    "--min-count",
+    type=click.IntRange(min=1),
+    help="Least occurrences of a word with a vector.  [1; cooccurrence: 2]",
 )
 @click.option("--langs", metavar="XX,YY", help="Names of the languages.  [the endings of the two files]")
 @click.option(
@@ -170,8 +172,8 @@ def learn(
     pairs: str | None,
     bitext_format: str,
     method: str,
-    dimension: int,
-    min_count: int,
+    dimension: int | None,
+    min_count: int | None,
     langs: str | None,
     to: str,
     seed: int,
@@ -181,28 +183,40 @@ def learn(
 ) -> None:
     """Learn word vectors of two languages in one space from a bitext.
 
-    `align --vectors DIR` uses them. cooccurrence: words by sentence pairs, scaled by word and pair size,
-    truncated singular value decomposition (cross-language latent semantic indexing).
+    `align --vectors DIR` uses them. gradient: keys and queries of dot-product attention, trained by maximum
+    likelihood with jumps and agreement; the dot product of two vectors is the log ratio of their words to
+    chance. cooccurrence: words by sentence pairs, scaled by word and pair size, truncated singular value
+    decomposition (cross-language latent semantic indexing).
 
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
     from nmtalign.cli.align import open_bitext
     from nmtalign.text.tokenization import TextSettings
-    from nmtalign.vectors.induction import learn_cooccurrence
     from nmtalign.vectors.storage import save_pair, with_text_settings
 
+    dimension, min_count = dimension or METHODS[method][0], min_count or METHODS[method][1]
     text = TextSettings(tokenizer, lowercase, unicode)
     languages = two_languages(langs) if langs else _languages_of_files(source, target)
     bitext = open_bitext(source, target, pairs, bitext_format)
     with warnings_to_stderr(), Progress("pairs") as progress:
         words = _tokenized(bitext, text, languages, progress)
-        learned = learn_cooccurrence(words, dimension=dimension, minimum=min_count, seed=seed)
+        learned = _learner(method)(words, dimension=dimension, minimum=min_count, seed=seed)
         first, second = (with_text_settings(side, text) for side in learned)
         save_pair(first, second, output, languages=languages, format=to)
     sizes = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
     click.echo(
         f"nmtalign: {sizes} of {dimension} dimensions in {progress.seconds:.1f} s -> {output}", err=True
     )
+
+
+def _learner(method: str) -> Callable[..., tuple[Embeddings, Embeddings]]:
+    if method == "gradient":
+        from nmtalign.models.gradient import learn_embeddings
+
+        return learn_embeddings
+    from nmtalign.vectors.induction import learn_cooccurrence
+
+    return learn_cooccurrence
 
 
 def _tokenized(

@@ -17,7 +17,7 @@ batch (number 0 is padding), P rows that make up a word, R rows of one side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.attention_vectors import HIGHEST, AttentionVectors, WordRows, joined, lay_out
-from nmtalign.models.corpus import Bucket, EncodedSide
+from nmtalign.models.corpus import Bucket, EncodedSide, SideEncoder
 from nmtalign.models.hmm import (
     Jumps,
     Posterior,
@@ -36,6 +36,8 @@ from nmtalign.models.hmm import (
     transitions,
     widths,
 )
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -478,3 +480,69 @@ def learn_vectors(
         raise DataError("training of the vectors diverged; lower the rate or raise the decay")
     shares = [(side.counts / side.counts.sum()).astype(np.float32) for side in (source, target)]
     return joined(keys, queries, *shares)
+
+
+def learn_embeddings(
+    pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+    *,
+    dimension: int = 66,
+    minimum: int = 1,
+    seed: int = 0,
+    report: Callable[[str], None] | None = None,
+) -> tuple[Embeddings, Embeddings]:
+    """Learn attention vectors and return them as ordinary word vectors of two languages.
+
+    The first columns are keys and queries; two more hold log Z, as
+    :meth:`~nmtalign.models.attention_vectors.AttentionVectors.folded` says: the dot product of a source
+    and a target vector is the log ratio of the two words to chance.
+
+    Parameters
+    ----------
+    pairs : iterable of (source words, target words)
+        Normalised words; read once.
+    dimension : int
+        Columns, at least 3.
+    minimum : int
+        Rarer words are learned from, but get no vector of their own.
+    seed : int
+    report : callable, optional
+        As of :func:`learn_vectors`.
+
+    Returns
+    -------
+    (source, target) : Embeddings
+        In float32, the most frequent words first.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than 3 columns.
+    DataError
+        As of :func:`learn_vectors`.
+
+    Examples
+    --------
+    >>> pairs = [("the cat".split(), "le chat".split()), ("the dog".split(), "le chien".split())] * 20
+    >>> english, french = learn_embeddings(pairs, dimension=18)
+    >>> scores = english.vectors(["cat", "dog"]) @ french.vectors(["chat", "chien"]).T
+    >>> (scores > 0).tolist()
+    [[True, False], [False, True]]
+    """
+    if dimension < 3 or minimum < 1:
+        raise UsageError(
+            f"expected 3 columns or more and a minimum of 1 or more, found {dimension}, {minimum}"
+        )
+    encoders = SideEncoder(), SideEncoder()
+    for pair in pairs:
+        for encoder, words in zip(encoders, pair, strict=True):
+            encoder.add(words)
+    source, target = (encoder.finish() for encoder in encoders)
+    learned = learn_vectors(source, target, VectorSettings(dimension=dimension - 2, seed=seed), report=report)
+    settings = {"method": "gradient", "dimension": dimension, "minimum": minimum, "seed": seed}
+    settings["pairs"] = len(source.lengths)
+    found = []
+    for side, matrix in zip((source, target), learned.folded(), strict=True):
+        size = int((side.counts >= minimum).sum())  # words are numbered by falling frequency
+        vocabulary = Vocabulary.from_words(side.words[1 : size + 1])
+        found.append(Embeddings(vocabulary, matrix[1 : size + 1], settings=settings))
+    return found[0], found[1]

@@ -32,7 +32,8 @@ def bitext(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_learn_then_info(bitext: tuple[Path, Path], tmp_path: Path) -> None:
-    result = run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 2, "--tokenizer", "simple")
+    options = ("--method", "cooccurrence", "--dimension", 2, "--tokenizer", "simple")
+    result = run("learn", *bitext, "-o", tmp_path / "v", *options)
     assert "4 en and 4 fr words of 2 dimensions" in result.stderr
     source, target = load_pair(tmp_path / "v")
     assert source.vocabulary.words == ["the", "cat", "dog", "'s"]
@@ -44,8 +45,12 @@ def test_learn_then_info(bitext: tuple[Path, Path], tmp_path: Path) -> None:
     assert "40 of 40 words (100.0 %) have a vector" in shown
 
 
-def test_learned_vectors_align(bitext: tuple[Path, Path], tmp_path: Path) -> None:
-    run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 3, "--to", "word2int")
+@pytest.mark.parametrize(("method", "dimension"), [("cooccurrence", 3), ("gradient", 18)])
+def test_learned_vectors_align(
+    bitext: tuple[Path, Path], tmp_path: Path, method: str, dimension: int
+) -> None:
+    options = ("--method", method, "--dimension", dimension, "--to", "word2int")
+    run("learn", *bitext, "-o", tmp_path / "v", *options)
     arguments = ["align", *map(str, bitext), "--vectors", str(tmp_path / "v"), "-o", str(tmp_path / "links")]
     assert CliRunner().invoke(group, arguments, catch_exceptions=False).exit_code == 0
     assert (tmp_path / "links").read_text().split("\n")[:2] == ["0-0 1-1", "0-0 1-1"]
@@ -53,12 +58,13 @@ def test_learned_vectors_align(bitext: tuple[Path, Path], tmp_path: Path) -> Non
 
 def test_learn_from_one_file(tmp_path: Path) -> None:
     (tmp_path / "pairs").write_text("a b ||| x y\nb ||| y\n" * 4, encoding="utf-8")
-    run("learn", "--pairs", tmp_path / "pairs", "-o", tmp_path / "v", "--dimension", 1, "--langs", "de,en")
+    options = ("--dimension", 5, "--langs", "de,en")
+    run("learn", "--pairs", tmp_path / "pairs", "-o", tmp_path / "v", *options)
     assert sorted(path.name for path in (tmp_path / "v").iterdir()) == ["de", "en", "pair.json"]
 
 
 def test_convert_there_and_back(bitext: tuple[Path, Path], tmp_path: Path) -> None:
-    run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 2)
+    run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 5)
     run("convert", tmp_path / "v" / "en", tmp_path / "en.bin", "--to", "word2vec-binary")
     run("convert", tmp_path / "en.bin", tmp_path / "word2int_en.pkl", "--to", "word2int")
     found, first = load_embeddings(tmp_path / "embeddings_en.npz"), load_embeddings(tmp_path / "v" / "en")
