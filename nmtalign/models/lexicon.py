@@ -29,6 +29,7 @@ Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
+NEUTRAL = 0.2  # ratio of two forms of which one is unknown: the other views decide, or the positions
 RAREST = 1e-3  # expected null count of a word that was never unaligned
 
 
@@ -360,14 +361,18 @@ class Lexicon:
         for learned, forms in zip(self.views, self.forms, strict=True):
             view = make_view(source, target, pairs, learned.letters, spelling=self.spelling, apart=False)
             views.append(view)
-            counts.append(_looked_up(view, learned, *forms))
+            counts.append(_looked_up(view, learned, *forms, self.smoothing))
         return emissions(views, counts, self.smoothing)
 
 
 def _looked_up(
-    view: View, learned: LearnedView, source_forms: dict[str, int], target_forms: dict[str, int]
+    view: View,
+    learned: LearnedView,
+    source_forms: dict[str, int],
+    target_forms: dict[str, int],
+    smoothing: Smoothing,
 ) -> ViewCounts:
-    """Return the learned counts of a text's view; 0 for what is unknown."""
+    """Return the learned counts of a text's view; for unknown forms, those that make a ratio of NEUTRAL."""
     source = np.array([source_forms.get(form, -1) for form in view.source_forms])
     target = np.array([target_forms.get(form, -1) for form in view.target_forms])
     keys = source[view.source] * len(target_forms) + target[view.target]
@@ -378,6 +383,10 @@ def _looked_up(
         known = learned.keys[place] == keys
         counts[known] = learned.counts[place[known]]
     sides = (_known_forms(learned.source, source), _known_forms(learned.target, target))
+    unknown = (keys < 0) & (view.source > 0)
+    by_chance = (sides[0].linked + smoothing.discount)[view.source[unknown]]
+    by_chance *= (sides[1].linked + smoothing.discount)[view.target[unknown]] / smoothing.words
+    counts[unknown] = NEUTRAL * by_chance
     return ViewCounts(counts, *sides)
 
 
