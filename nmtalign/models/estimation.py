@@ -108,7 +108,7 @@ class Settings:
 PRESETS = {
     "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2),
     "default": Settings(),
-    "best": Settings(vector_weight=0.4),
+    "best": Settings(vector_weight=0.45),
 }
 
 
