@@ -146,7 +146,7 @@ def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on
     assert form["walk"] > 0
     assert known > 5 * chance
     same = ratio_of(model, "Kilimanjaro", "Kilimanjaro")
-    np.testing.assert_allclose(same, 500 / 16 + SMOOTHING.floor, rtol=1e-5)
+    np.testing.assert_allclose(same, 500 / 16 + NEUTRAL + SMOOTHING.floor, rtol=1e-5)
     np.testing.assert_allclose(ratio_of(model, "4711", "4711"), same, rtol=1e-6)
     np.testing.assert_allclose(ratio_of(model, "5", "5"), same, rtol=1e-6)
     np.testing.assert_allclose(ratio_of(model, "zz", "zz"), chance, rtol=1e-6)  # two letters tell nothing
