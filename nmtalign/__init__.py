@@ -9,6 +9,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "load": "nmtalign.models.loading",
+    "train": "nmtalign.models.training",
+    "save_model": "nmtalign.models.store",
     "Link": "nmtalign.alignment.links",
     "Alignment": "nmtalign.alignment.links",
     "GoldAlignment": "nmtalign.alignment.links",

@@ -27,6 +27,8 @@ PUBLIC_NAMES = {
     "link_table",
     "load",
     "save_heatmaps",
+    "save_model",
+    "train",
 }
 
 

@@ -297,10 +297,24 @@ class LearnedAligner(Listed):
 
 
 class Training(NamedTuple):
-    """A learned model, and a way to align the bitext it was learned from without preparing it again."""
+    """What came of learning from a bitext.
+
+    Attributes
+    ----------
+    model : Model
+        To be saved.
+    align : callable
+        Takes an :class:`~nmtalign.models.decoding.Extraction` and returns the links of the bitext itself,
+        without preparing it again.
+    """
 
     model: Model
     align: Callable[[Extraction], AlignedBatch]
+
+    @property
+    def aligner(self) -> LearnedAligner:
+        """The learned model, ready to align text."""
+        return LearnedAligner(self.model)
 
 
 def learn(

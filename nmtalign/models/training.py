@@ -48,7 +48,8 @@ def train(
     Returns
     -------
     Training
-        ``.model`` is what was learned; ``.align(extraction)`` aligns the bitext itself.
+        ``.model`` is what was learned, ``.aligner`` aligns with it, ``.align(extraction)`` aligns the bitext
+        itself.
 
     Raises
     ------
@@ -58,9 +59,8 @@ def train(
     Examples
     --------
     >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
-    >>> model = train(bitext).model
-    >>> from nmtalign.models.learned import LearnedAligner
-    >>> list(LearnedAligner(model).align("the car", "la auto").alignment)
+    >>> aligner = train(bitext).aligner
+    >>> list(aligner.align("the car", "la auto").alignment)
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     text = text or TextSettings()
