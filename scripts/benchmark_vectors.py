@@ -74,9 +74,9 @@ def measure_reading(arguments: argparse.Namespace) -> None:
         for format_, place in PLACES.items():
             save_embeddings(Embeddings(words, matrix), folder / place, format=format_)
             timed(f"nmtalign {format_}", lambda path=folder / place: load_embeddings(path))
-        for binary, place in ((False, "x.vec"), (True, "x.bin")):
-            load = KeyedVectors.load_word2vec_format
-            vectors = timed(f"gensim {place}", lambda p=place, b=binary: load(str(folder / p), binary=b))
+        load = KeyedVectors.load_word2vec_format
+        vectors = timed("gensim word2vec", lambda: load(str(folder / "x.vec")))
+        timed("gensim word2vec-binary", lambda: load(str(folder / "x.bin"), binary=True))
         vectors.save(str(folder / "x.kv"))
         timed("nmtalign gensim .kv", lambda: load_embeddings(folder / "x.kv"))
         timed("gensim .kv", lambda: KeyedVectors.load(str(folder / "x.kv")))

@@ -246,7 +246,7 @@ def _languages_of_files(source: str | None, target: str | None) -> tuple[str, st
 )
 @click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbours.  [yes]")
 @click.option(
-    "--words", type=click.IntRange(min=1), default=10_000, show_default=True, help="Words that refine."
+    "--words", type=click.IntRange(min=1), default=5_000, show_default=True, help="Words that refine."
 )
 @click.option("--rcsls", is_flag=True, help="At the end improve the map by the relaxed CSLS loss.")
 @click.option(

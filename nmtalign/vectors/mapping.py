@@ -22,7 +22,7 @@ from nmtalign.vectors.retrieval import mutual_neighbours, nearest
 
 Floats = NDArray[np.floating]
 Pairs = NDArray[np.int64]  # (P, 2): rows of source and target
-WORDS = 10_000  # the most frequent words of each language take part in the refinement
+WORDS = 5_000  # the most frequent words of each language take part in the refinement
 _MOST_ROUNDS = 20
 _GAIN = 1e-4  # least gain in mean cosine for another round
 _SHORTEST_STRING = 4  # letters; shorter words are often spelled alike by accident
@@ -72,8 +72,8 @@ def map_spaces(
     """Turn the source space so that translations lie together.
 
     Unit length, centring, unit length; then the orthogonal map that brings the seed pairs closest
-    (Procrustes); then new pairs, the mutual nearest neighbours by CSLS, and the best map for them, until the
-    words come no closer to their nearest neighbours.
+    (Procrustes); then more pairs, the mutual nearest neighbours by CSLS beside the seeds, and the best map
+    for them, until the words come no closer to their nearest neighbours.
 
     Parameters
     ----------
@@ -113,9 +113,10 @@ def map_spaces(
     first = seed_rows(source, target, seeds)
     pairs, W, rounds = first, procrustes(X, Y, first), 0
     if refine:
-        pairs, W, rounds = _refined(X[:words], Y[:words], pairs, W)
+        refined, W, rounds = _refined(X[:words], Y[:words], first[(first < words).all(axis=1)], W)
+        pairs = refined if len(refined) else first
     if rcsls:
-        W = improve_by_rcsls(X[:words], Y[:words], pairs[(pairs < words).all(axis=1)], W)
+        W = improve_by_rcsls(X[pairs[:, 0]], Y[pairs[:, 1]], X[:words], Y[:words], W)
     mapped = unit_rows(X @ W)
     cosine = float((mapped[pairs[:, 0]] * Y[pairs[:, 1]]).sum(axis=1).mean())
     note = {"seeds": len(first), "rounds": rounds, "rcsls": rcsls, "words": words}
@@ -142,28 +143,28 @@ def procrustes(X: Floats, Y: Floats, pairs: Pairs) -> Floats:
     return W
 
 
-def _refined(X: Floats, Y: Floats, pairs: Pairs, W: Floats) -> tuple[Pairs, Floats, int]:
+def _refined(X: Floats, Y: Floats, seeds: Pairs, W: Floats) -> tuple[Pairs, Floats, int]:
     """Alternate between pairs and map while the words come closer to their nearest by CSLS."""
-    best, kept = -np.inf, (pairs, W, 0)
+    best, kept = -np.inf, (seeds, W, 0)
     for done in range(_MOST_ROUNDS):
         found, quality = mutual_neighbours(X @ W, Y)
         if quality < best + _GAIN or not len(found):
             return kept
-        best, kept = quality, (found, W, done)
-        W = procrustes(X, Y, found)
+        pairs = np.unique(np.concatenate([found, seeds]), axis=0)
+        best, kept = quality, (pairs, W, done)
+        W = procrustes(X, Y, pairs)
     return kept
 
 
-def improve_by_rcsls(X: Floats, Y: Floats, pairs: Pairs, W: Floats, *, rounds: int = 10) -> Floats:
-    """Improve a map by gradient descent on the relaxed CSLS loss, shape (D, D).
+def improve_by_rcsls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats, *, rounds: int = 10) -> Floats:
+    """Improve a map W by gradient descent on the relaxed CSLS loss, shape (D, D).
 
-    With k = 10 nearest neighbours N of the mapped words, the loss of the P pairs is
+    With the k = 10 nearest neighbours N among the rows of X W and Y, the loss of the P pairs (x_i, y_i) is
 
         1/P sum_i [ -2 x_i W y_i + 1/k sum_{y in N_Y(x_i W)} x_i W y + 1/k sum_{x in N_X(y_i)} x W y_i ].
 
     The step is halved whenever the loss grows.
     """
-    x, y = X[pairs[:, 0]], Y[pairs[:, 1]]  # (P, D)
     best, kept, step = np.inf, W, 1.0
     gradient = np.zeros_like(W)
     for _ in range(rounds):
