@@ -21,7 +21,18 @@ from pathlib import Path
 
 BITEXTS = ("laws", "tatoeba", "tico19")
 LANGUAGES = ("en", "fr")
-LEARN = ("--tokenizer", "simple", "--dimension", "256", "--min-count", "3", "--seed", "1")
+LEARN = [
+    "--method",
+    "cooccurrence",
+    "--tokenizer",
+    "simple",
+    "--dimension",
+    "256",
+    "--min-count",
+    "3",
+    "--seed",
+    "1",
+]
 STEPS = 128  # to a unit; the numbers are of the size 1/16
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 REPOSITORY = Path(__file__).resolve().parent.parent
