@@ -40,6 +40,7 @@ from nmtalign.models.lexicon import (
     emissions,
     make_view,
     view_counts,
+    word_counts,
 )
 from nmtalign.models.pairs import SHARED, index_pairs
 
@@ -48,7 +49,7 @@ Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 LEAST = 1e-5  # links less likely than this are not counted; a higher cut costs accuracy
-FLUSH = 1 << 22  # counted links that are held before they are summed
+FLUSH = 1 << 23  # counted links that are held before they are summed
 JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th bucket
 
 Item = TypeVar("Item")
@@ -383,9 +384,8 @@ class Estimator:
         return Smoothing(max(words, 1.0), self.settings.discount, self.settings.floor)
 
     def _view_counts(self, counts: Counts) -> list[ViewCounts]:
-        return [
-            view_counts(view, counts.pairs, counts.source_null, counts.target_null) for view in self.views
-        ]
+        words = word_counts(self.index, counts.pairs, counts.source_null, counts.target_null)
+        return [view_counts(view, words) for view in self.views]
 
     def _lexicon_pass(self, counts: Counts, *, agree: bool) -> Counts:
         words = emissions(self.views, self._view_counts(counts), self.smoothing._replace(floor=LEAST))

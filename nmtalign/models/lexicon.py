@@ -179,17 +179,37 @@ class ViewCounts(NamedTuple):
     target: FormCounts
 
 
-def view_counts(view: View, pairs: Doubles, source_null: Doubles, target_null: Doubles) -> ViewCounts:
-    """Sum the counts of word pairs (P,) and of unaligned words (V + 1,) into those of a view."""
-    counts = view.counts(pairs)
+class WordCounts(NamedTuple):
+    """Expected counts of word pairs (P,), and of linked and unaligned words of both sides (V + 1,)."""
+
+    pairs: Doubles
+    source: Doubles
+    target: Doubles
+    source_null: Doubles
+    target_null: Doubles
+
+
+def word_counts(index: PairIndex, pairs: Doubles, source_null: Doubles, target_null: Doubles) -> WordCounts:
+    """Add up how often each word was linked."""
+    return WordCounts(
+        pairs,
+        _summed(index.source, pairs, len(source_null)),
+        _summed(index.target, pairs, len(target_null)),
+        source_null,
+        target_null,
+    )
+
+
+def view_counts(view: View, words: WordCounts) -> ViewCounts:
+    """Sum the counts of words and word pairs into those of a view."""
     sides = []
-    for forms, at, number, null in (
-        (view.source_forms, view.source, view.source_number, source_null),
-        (view.target_forms, view.target, view.target_number, target_null),
+    for forms, number, linked, null in (
+        (view.source_forms, view.source_number, words.source, words.source_null),
+        (view.target_forms, view.target_number, words.target, words.target_null),
     ):
-        linked = _summed(at, counts, len(forms))
-        sides.append(FormCounts(linked, _summed(number, null, len(forms)), float(null.sum())))
-    return ViewCounts(counts.astype(np.float32), *sides)
+        of_forms = [_summed(number, values, len(forms)) for values in (linked, null)]
+        sides.append(FormCounts(of_forms[0], of_forms[1], float(null.sum())))
+    return ViewCounts(view.counts(words.pairs).astype(np.float32), *sides)
 
 
 def _summed(place: Ints, values: Doubles, size: int) -> Doubles:

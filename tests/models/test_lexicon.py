@@ -19,6 +19,7 @@ from nmtalign.models.lexicon import (
     ratios,
     shorten,
     view_counts,
+    word_counts,
 )
 from nmtalign.models.pairs import index_pairs
 
@@ -73,10 +74,10 @@ def test_ratios_are_the_formula(letters: int, apart: bool):
         joint[s, t] = joint.get((s, t), 0) + count
         of_source[s] = of_source.get(s, 0) + count
         of_target[t] = of_target.get(t, 0) + count
-    counts = view_counts(view, pairs, *nulls)
+    counts = view_counts(view, word_counts(index, pairs, *nulls))
     if not apart:  # as for new text: what was learned is looked up for each word pair
         whole = make_view(source, target, index, letters, spelling=1.0)
-        summed = view_counts(whole, pairs, *nulls)
+        summed = view_counts(whole, word_counts(index, pairs, *nulls))
         counts = counts._replace(pairs=whole.spread(summed.pairs), source=summed.source, target=summed.target)
     found = view.spread(ratios(view, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
@@ -89,7 +90,7 @@ def test_ratios_are_the_formula(letters: int, apart: bool):
 def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     source, target, index, counts = random_counts(1)
     views = [make_view(source, target, index, n, spelling=1.0) for n in letters]
-    found = [view_counts(view, *counts) for view in views]
+    found = [view_counts(view, word_counts(index, *counts)) for view in views]
     words = emissions(views, found, SMOOTHING)
     each = [view.spread(ratios(view, c, SMOOTHING)) for view, c in zip(views, found, strict=True)]
     np.testing.assert_allclose(words.pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
@@ -111,14 +112,14 @@ def lexicon(counts_seed: int = 0, views=(0, 4)) -> Lexicon:
     learned = []
     for letters in views:
         view = make_view(source, target, index, letters, spelling=1.0)
-        learned.append(learned_view(view, view_counts(view, *counts)))
+        learned.append(learned_view(view, view_counts(view, word_counts(index, *counts))))
     return Lexicon(source.words, target.words, source.counts, target.counts, learned, SMOOTHING, spelling=1.0)
 
 
 def test_a_lexicon_gives_its_own_text_what_was_learned():
     source, target, index, counts = random_counts()
     views = [make_view(source, target, index, letters, spelling=1.0) for letters in (0, 4)]
-    expected = emissions(views, [view_counts(view, *counts) for view in views], SMOOTHING)
+    expected = emissions(views, [view_counts(view, word_counts(index, *counts)) for view in views], SMOOTHING)
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
         found = lexicon().emissions(s, t, own)
@@ -167,6 +168,6 @@ def test_translations_are_the_conditional_probabilities():
 def test_a_lexicon_of_nothing_still_gives_ratios():
     source, target, index = text([("a", "b")])
     view = make_view(source, target, index, 0, spelling=1.0)
-    empty = learned_view(view, view_counts(view, np.zeros(2), np.zeros(2), np.zeros(2)))
+    empty = learned_view(view, view_counts(view, word_counts(index, np.zeros(2), np.zeros(2), np.zeros(2))))
     model = Lexicon(source.words, target.words, source.counts, target.counts, [empty], SMOOTHING, 1.0)
     np.testing.assert_allclose(ratio_of(model, "a", "b"), SMOOTHING.floor, rtol=1e-6)
