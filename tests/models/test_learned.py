@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nmtalign.models.decoding import Extraction
 from nmtalign.models.estimation import PRESETS
-from nmtalign.models.learned import LearnedAligner, joint_probability
+from nmtalign.models.learned import THRESHOLD, LearnedAligner, joint_probability
 from nmtalign.models.training import train
 from nmtalign.text.tokenization import TextSettings
 from tests.models.toy_language import links_of, toy_bitext
@@ -87,7 +87,7 @@ def test_swapped_sides_transpose_the_weights():
     forward, reverse = (LearnedAligner(found.model, workers=1) for found in models)
     for source, target in toy.words[:20]:
         here, there = forward.inspect(source, target), reverse.inspect(target, source)
-        np.testing.assert_allclose(here.matrix.weights, there.matrix.weights.T, atol=1e-4)
+        np.testing.assert_allclose(here.matrix.weights, there.matrix.weights.T, atol=2e-3)
 
 
 WORD = st.sampled_from(
@@ -121,8 +121,8 @@ def test_weights_add_up_to_at_most_one(source, target):
     np.testing.assert_allclose(pair.target_null, 1 - pair.forward.sum(axis=1), atol=1e-5)
     for link, probability in pair.probabilities.items():
         assert pair.matrix.weights[link.target, link.source] == pytest.approx(probability, abs=1e-6)
-        assert probability > 0.7
-    assert (pair.matrix.weights > 0.7).sum() == len(pair.alignment.links)
+        assert probability > THRESHOLD
+    assert (pair.matrix.weights > THRESHOLD).sum() == len(pair.alignment.links)
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ def test_better_pairs_score_higher():
 
 
 @given(st.floats(0, 1, width=32), st.floats(0, 1, width=32))
-def test_joint_probability_is_the_mean_of_the_logits(p, q):
+def test_joint_probability_is_half_the_mean_of_the_logits(p, q):
     found = joint_probability(np.float32(p), np.float32(q))
     assert 0 <= found <= 1
     if 1e-3 < p < 0.999 and 1e-3 < q < 0.999:
-        logit = (np.log(p / (1 - p)) + np.log(q / (1 - q))) / 2
+        logit = (np.log(p / (1 - p)) + np.log(q / (1 - q))) / 4
         np.testing.assert_allclose(found, 1 / (1 + np.exp(-logit)), atol=1e-4)
