@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nmtalign.models.aligner import Aligner
 
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
-POSITIONS = ("none", "diagonal", "fast-align", "simalign")
+POSITIONS = ("none", "diagonal", "fast-align", "simalign", "hmm")
 EXTRACTORS = ("posterior", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport")
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")

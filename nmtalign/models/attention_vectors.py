@@ -138,13 +138,8 @@ class AttentionVectors:
         float32 array of shape (N,)
             ``k . q - (log Z_e + log Z_f) / 2``, the mean of log p(f|e)/p(f) and log p(e|f)/p(e).
         """
-        result = np.empty(len(source), dtype=np.float32)
-        for at in range(0, len(source), PAIRS):
-            e, f = source[at : at + PAIRS], target[at : at + PAIRS]
-            scores = np.einsum("nd,nd->n", self.source[e], self.target[f])
-            norms = (self.source_norms[e] + self.target_norms[f]) / 2
-            result[at : at + PAIRS] = np.clip(scores, -HIGHEST, HIGHEST) - norms
-        return result
+        vectors, norms = (self.source, self.target), (self.source_norms, self.target_norms)
+        return log_ratios(vectors, norms, source, target)
 
     def numbered(self, source: Sequence[str], target: Sequence[str]) -> AttentionVectors:
         """Return the same vectors for words in another order, unseen ones composed of their prefixes.
@@ -185,6 +180,29 @@ def joined(
     keys, queries = source_rows.vectors, target_rows.vectors
     norms = log_norms(keys, queries, target_share), log_norms(queries, keys, source_share)
     return AttentionVectors(keys, queries, *norms, source_rows, target_rows, source_share, target_share)
+
+
+def log_ratios(
+    vectors: tuple[Floats, Floats],
+    norms: tuple[Floats, Floats],
+    source: NDArray[np.integer],
+    target: NDArray[np.integer],
+) -> Floats:
+    """Return ``k . q - (log Z_e + log Z_f) / 2`` for pairs of words, given by number, shape (N,).
+
+    Parameters
+    ----------
+    vectors, norms : pairs of arrays of shapes (V, D) and (V,)
+        Of source and target words.
+    source, target : int arrays of shape (N,)
+    """
+    result = np.empty(len(source), dtype=np.float32)
+    for at in range(0, len(source), PAIRS):
+        e, f = source[at : at + PAIRS], target[at : at + PAIRS]
+        scores = np.einsum("nd,nd->n", vectors[0][e], vectors[1][f])
+        np.clip(scores, -HIGHEST, HIGHEST, out=scores)
+        result[at : at + PAIRS] = scores - (norms[0][e] + norms[1][f]) / 2
+    return result
 
 
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:

@@ -54,8 +54,12 @@ class VectorHead:
         own = self.vectors
         keys, queries = own.source_rows.compose(source_words), own.target_rows.compose(target_words)
         known = self._known
-        source_norms = _norms(known[0], source_words, own.source_norms, keys, own.target, own.target_share)
-        target_norms = _norms(known[1], target_words, own.target_norms, queries, own.source, own.source_share)
+        source_norms = word_norms(
+            known[0], source_words, own.source_norms, keys, own.target, own.target_share
+        )
+        target_norms = word_norms(
+            known[1], target_words, own.target_norms, queries, own.source, own.source_share
+        )
         return replace(own, source=keys, target=queries, source_norms=source_norms, target_norms=target_norms)
 
     @cached_property
@@ -68,7 +72,7 @@ class VectorHead:
         return source, target
 
 
-def _norms(
+def word_norms(
     number: dict[str, int],
     words: Sequence[str],
     learned: Floats,

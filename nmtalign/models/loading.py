@@ -9,6 +9,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.models.aligner import Aligner, VectorAligner
 from nmtalign.models.decoding import Extraction, Positions
 from nmtalign.models.learned import LearnedAligner
+from nmtalign.models.positional import JumpAligner
 from nmtalign.models.scoring import make_scorer
 from nmtalign.models.store import is_model, load_model
 from nmtalign.shipped import shipped
@@ -123,7 +124,8 @@ def vector_aligner(
         As of :func:`nmtalign.models.scoring.make_scorer`; `bahdanau` is its `weights`.
     positions, diagonal
         Name and strength of :class:`~nmtalign.models.decoding.Positions`. Left out: ``diagonal`` for
-        ``cosine``, whose temperature it is made for, else ``none``.
+        ``cosine``, whose temperature it is made for, else ``none``. ``hmm`` gives a
+        :class:`~nmtalign.models.positional.JumpAligner`, whose jumps ``fitted`` estimates.
     extract, threshold, symmetrize
         As of :class:`~nmtalign.models.decoding.Extraction`.
     unknown : str, optional
@@ -141,11 +143,14 @@ def vector_aligner(
     scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau, seed=seed)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
-    return VectorAligner(
+    make: type[VectorAligner] = JumpAligner if positions == "hmm" else VectorAligner
+    if positions == "hmm" and diagonal is not None:
+        raise UsageError("positions hmm learn how far attention jumps; leave the strength of a diagonal out")
+    return make(
         source,
         target,
         scorer,
-        Positions(positions, diagonal),
+        Positions("none" if positions == "hmm" else positions, diagonal),
         Extraction(extract, threshold, symmetrize),
         _text_settings(source, tokenizer=tokenizer, lowercase=lowercase, unicode=unicode),
         languages or (None, None),

@@ -148,7 +148,7 @@ def test_every_choice_of_the_command_line_exists():
     assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior"}
     assert options.SYMMETRIZATIONS == METHODS
     assert options.SCORES == scoring.SCORES
-    assert options.POSITIONS == decoding.POSITIONS
+    assert set(options.POSITIONS) == {*decoding.POSITIONS, "hmm"}
     assert options.UNKNOWN_POLICIES == embeddings.UNKNOWN_POLICIES
     assert set(options.TOKENIZERS) == set(tokenization.TOKENIZERS)
     assert set(options.UNICODE_FORMS) == set(tokenization.UNICODE_FORMS)
