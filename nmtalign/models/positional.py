@@ -235,7 +235,7 @@ def _even(size: int) -> Floats:
 
 
 def _norms(own: Usual, other: Usual, words: list[str], vectors: Floats) -> Floats:
-    """Return log Z of each word; a word without a vector has the ratio 1 to all."""
+    """Return log Z of each word; that of a word without a vector is 0."""
     return word_norms(own.numbers, words, own.norms, vectors, other.vectors, other.share)
 
 
