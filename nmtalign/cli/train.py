@@ -14,7 +14,9 @@ from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     from nmtalign.alignment.links import AlignedBatch
+    from nmtalign.models.knowledge import Knowledge
     from nmtalign.models.learned import Training
+    from nmtalign.text.tokenization import TextSettings
 
 
 @click.command()
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 )
 @click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case.  [yes]")
 @click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form.  [nfc]")
+@click.option("--prior", metavar="FILE", help="Bilingual word list: word, translation, weight if not 1.")
+@click.option("--init", metavar="DIR", help="Go on from this model: what it knows is kept.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads; the model is the same.  [cores]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 def train(source: str | None, target: str | None, pairs: str | None, output: str, **options: Any) -> None:
@@ -49,6 +53,7 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
     from nmtalign.models.store import save_model
     from nmtalign.text.tokenization import TextSettings
 
+    text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
     _check_folder(output)
     outputs = _outputs(options)
     start = time.perf_counter()
@@ -60,7 +65,8 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
     found = training.train(
         open_bitext(source, target, pairs, options["bitext_format"]),
         settings=preset(options["preset"]),
-        text=TextSettings(options["tokenizer"], options["lowercase"], options["unicode"]),
+        text=text,
+        known=_known(options["prior"], options["init"], text),
         languages=two_languages(options["langs"]) if options["langs"] else (None, None),
         workers=options["workers"],
         report=report,
@@ -69,6 +75,21 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
     save_model(found.model, output)
     report(f"model in {output}")
     _write_links(found, outputs)
+
+
+def _known(prior: str | None, init: str | None, text: TextSettings) -> Knowledge | None:
+    """Return what is known before the bitext is seen, if anything."""
+    from nmtalign.models.knowledge import Knowledge, read_word_list
+    from nmtalign.models.store import load_model
+
+    words = [] if prior is None else read_word_list(prior, text)
+    if init is None:
+        return Knowledge(words) if words else None
+    older = load_model(init)
+    if older.text != text:
+        found = f"{init} was learned with text={older.text}, found text={text}"
+        raise UsageError(f"{found}; give the same options")
+    return Knowledge(words, older.lexicon, older.jumps)
 
 
 def _check_folder(output: str) -> None:

@@ -31,13 +31,16 @@ from nmtalign.models.hmm import (
     transitions,
     widths,
 )
+from nmtalign.models.knowledge import Knowledge, view_knowledge
 from nmtalign.models.lexicon import (
     Emissions,
     FormCounts,
+    LearnedView,
     Smoothing,
     View,
     ViewCounts,
     emissions,
+    learned_view,
     make_view,
     view_counts,
     word_counts,
@@ -318,6 +321,7 @@ class Estimate(NamedTuple):
     views: list[View]
     counts: list[ViewCounts]
     jumps: tuple[Jumps, Jumps]
+    learned: list[LearnedView]
 
 
 class Estimator:
@@ -327,6 +331,8 @@ class Estimator:
     ----------
     source, target : EncodedSide
     settings : Settings
+    known : Knowledge, optional
+        Counts to start from; the vocabularies have to hold its words.
     workers : int, optional
         Threads; the result does not depend on it.
     report : callable, optional
@@ -339,10 +345,12 @@ class Estimator:
         target: EncodedSide,
         settings: Settings,
         *,
+        known: Knowledge | None = None,
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
     ) -> None:
         self.source, self.target, self.settings = source, target, settings
+        self.known = known or Knowledge()
         self.workers = default_workers() if workers is None else workers
         self.report = report or (lambda text: None)
         self.buckets = make_buckets(source, target)
@@ -351,6 +359,7 @@ class Estimator:
             make_view(source, target, self.index, letters, spelling=settings.spelling)
             for letters in settings.views
         ]
+        self.known_views = [view_knowledge(view, self.known) for view in self.views] if known else []
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
             f" {len(self.index) - 1:,} pairs that meet"
@@ -358,16 +367,7 @@ class Estimator:
 
     def run(self) -> Estimate:
         """Run all passes and return what was learned."""
-        counts = self._sweep(
-            lambda k: expect_uniform(self.buckets[k], self.index.cells[k], self.settings.lexicon_null)
-        )
-        for number in range(1, self.settings.lexicon_passes):
-            counts = self._lexicon_pass(counts, agree=number > self.settings.single_passes)
-            self.report(f"lexicon pass {number} of {self.settings.lexicon_passes - 1}")
-        jumps = (
-            initial_jumps(len(self.source.words) - 1, self.settings.own_jumps),
-            initial_jumps(len(self.target.words) - 1, self.settings.own_jumps),
-        )
+        counts, jumps = self._start()
         for number in range(1, self.settings.jump_passes + 1):
             counts, jumps = self._jump_pass(counts, jumps)
             per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
@@ -375,17 +375,50 @@ class Estimator:
                 f"jump pass {number} of {self.settings.jump_passes}:"
                 f" log-likelihood {per_word:.4f} a word over chance"
             )
-        return Estimate(self.views, self._pruned(counts), jumps)
+        pruned = self._pruned(counts)
+        learned = [learned_view(view, own) for view, own in zip(self.views, pruned, strict=True)]
+        if self.known_views:
+            learned = [more.fill(view) for more, view in zip(self.known_views, learned, strict=True)]
+        return Estimate(self.views, pruned, jumps, learned)
+
+    def _start(self) -> tuple[Counts, tuple[Jumps, Jumps]]:
+        """Return counts and jumps to begin with: of the passes without positions, or of an older model."""
+        if self.known.lexicon is not None and self.known.jumps is not None:
+            jumps = self.known.jumps
+            vocabularies = zip(self.known.lexicon.numbers, (self.source, self.target), jumps, strict=True)
+            source, target = (
+                own.renumbered(np.array([numbers.get(word, -1) for word in side.words]))
+                for numbers, side, own in vocabularies
+            )
+            nothing = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
+            return Counts(nothing[0], nothing[1], nothing[2], np.zeros(0), np.zeros(0), 0.0), (source, target)
+        counts = self._sweep(
+            lambda k: expect_uniform(self.buckets[k], self.index.cells[k], self.settings.lexicon_null)
+        )
+        for number in range(1, self.settings.lexicon_passes):
+            counts = self._lexicon_pass(counts, agree=number > self.settings.single_passes)
+            self.report(f"lexicon pass {number} of {self.settings.lexicon_passes - 1}")
+        own = self.settings.own_jumps
+        return counts, (
+            initial_jumps(len(self.source.words) - 1, own),
+            initial_jumps(len(self.target.words) - 1, own),
+        )
 
     @property
     def smoothing(self) -> Smoothing:
         """How the counts of this bitext become ratios."""
         words = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
+        if self.known.lexicon is not None:
+            words += self.known.lexicon.smoothing.words
         return Smoothing(max(words, 1.0), self.settings.discount, self.settings.floor)
 
     def _view_counts(self, counts: Counts) -> list[ViewCounts]:
         words = word_counts(self.index, counts.pairs, counts.source_null, counts.target_null)
-        return [view_counts(view, words) for view in self.views]
+        found = [view_counts(view, words) for view in self.views]
+        if not self.known_views:
+            return found
+        known = zip(self.known_views, self.views, found, strict=True)
+        return [more.add_to(view, own) for more, view, own in known]
 
     def _lexicon_pass(self, counts: Counts, *, agree: bool) -> Counts:
         words = emissions(self.views, self._view_counts(counts), self.smoothing._replace(floor=LEAST))
@@ -404,10 +437,11 @@ class Estimator:
             ),
             jumps,
         )
-        return found, (
-            estimate_jumps(found.forward_jumps, jumps[0]),
-            estimate_jumps(found.reverse_jumps, jumps[1]),
-        )
+        counted = [found.forward_jumps, found.reverse_jumps]
+        older = self.known.jump_counts()
+        if older is not None:
+            counted = [own + more.ravel() for own, more in zip(counted, older, strict=True)]
+        return found, (estimate_jumps(counted[0], jumps[0]), estimate_jumps(counted[1], jumps[1]))
 
     def _sweep(self, expect: Callable[[int], Expected], jumps: Sequence[Jumps] = ()) -> Counts:
         """Sum what `expect` finds in bucket k over all k."""

@@ -22,7 +22,8 @@ from nmtalign.models.estimation import Estimator, Settings, attend, default_work
 from nmtalign.models.gradient import VectorSettings, learn_vectors
 from nmtalign.models.heads import VectorHead, make_head
 from nmtalign.models.hmm import Jumps
-from nmtalign.models.lexicon import Emissions, Lexicon, emissions, learned_view
+from nmtalign.models.knowledge import Knowledge
+from nmtalign.models.lexicon import Emissions, Lexicon, emissions
 from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.text.tokenization import TextSettings
@@ -337,6 +338,7 @@ def learn(
     text: TextSettings,
     languages: tuple[str | None, str | None] = (None, None),
     corpus: dict[str, Any] | None = None,
+    known: Knowledge | None = None,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
 ) -> Training:
@@ -348,21 +350,25 @@ def learn(
     settings : Settings
     text, languages, corpus
         Kept in the model.
+    known : Knowledge, optional
+        What is known beforehand.
     workers : int, optional
         Threads; the model does not depend on it.
     report : callable, optional
         Called with one line of text after each stage.
     """
+    if known is not None:
+        source, target = known.extend(source, target)
     whole = source, target
     source, target, segments = cut_long_pairs(source, target)
-    estimator = Estimator(source, target, settings, workers=workers, report=report)
+    estimator = Estimator(source, target, settings, known=known, workers=workers, report=report)
     estimate = estimator.run()
     lexicon = Lexicon(
         source.words,
         target.words,
         source.counts,
         target.counts,
-        [learned_view(view, counts) for view, counts in zip(estimate.views, estimate.counts, strict=True)],
+        estimate.learned,
         estimator.smoothing,
         settings.spelling,
     )

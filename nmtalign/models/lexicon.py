@@ -371,9 +371,11 @@ class Lexicon:
         counts = np.asarray(whole.counts, dtype=np.float64)
         order = np.lexsort((target, source, -counts))
         source, target, counts = source[order], target[order], counts[order]
-        return Translations(
-            source, target, counts, counts / whole.source.linked[source], counts / whole.target.linked[target]
-        )
+        totals = [  # words of a list that were never linked have counts, but no links
+            np.maximum(side.linked[words], counts)
+            for side, words in ((whole.source, source), (whole.target, target))
+        ]
+        return Translations(source, target, counts, counts / totals[0], counts / totals[1])
 
     def emissions(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> Emissions:
         """Return the emissions of the words and word pairs of a text."""

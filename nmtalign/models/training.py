@@ -11,6 +11,7 @@ import numpy as np
 from nmtalign.errors import DataError
 from nmtalign.models.corpus import EncodedSide, SideEncoder
 from nmtalign.models.estimation import PRESETS, Settings
+from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.learned import Training, learn
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
@@ -24,6 +25,7 @@ def train(
     settings: Settings | None = None,
     text: TextSettings | None = None,
     languages: tuple[str | None, str | None] = (None, None),
+    known: Knowledge | None = None,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
@@ -40,6 +42,8 @@ def train(
         How lines become words.
     languages : (str or None, str or None), optional
         For tokenisers.
+    known : Knowledge, optional
+        A bilingual word list, an older model, or both.
     workers : int, optional
         Threads; the model does not depend on it.
     report, warn : callable, optional
@@ -82,6 +86,7 @@ def train(
         text=text,
         languages=languages,
         corpus=corpus,
+        known=known,
         workers=workers,
         report=report,
     )

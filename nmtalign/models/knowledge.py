@@ -1,0 +1,187 @@
+"""What is known before a bitext is seen: a bilingual word list, or an older model to go on from.
+
+Both become expected counts that are added to those of every pass. The vocabularies of the bitext are extended
+by the words of the list or the older model, so that nothing of it is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError
+from nmtalign.files import read_lines
+from nmtalign.models.corpus import EncodedSide
+from nmtalign.models.hmm import Jumps
+from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, View, ViewCounts, shorten
+from nmtalign.text.tokenization import TextSettings
+
+Floats = NDArray[np.float32]
+Longs = NDArray[np.int64]
+
+
+WORDS_A_SENTENCE = 20  # about; so many jumps start in a word for each that starts before the sentence
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known beforehand.
+
+    Attributes
+    ----------
+    words : sequence of (source word, target word, weight)
+        The weight counts like so many agreed links.
+    lexicon : Lexicon, optional
+        Of an older model.
+    jumps : (Jumps, Jumps), optional
+        Of the same.
+    """
+
+    words: Sequence[tuple[str, str, float]] = ()
+    lexicon: Lexicon | None = None
+    jumps: tuple[Jumps, Jumps] | None = None
+
+    def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
+        """Return the sides with the known words in their vocabularies."""
+        old = ((), ()) if self.lexicon is None else (self.lexicon.source_words, self.lexicon.target_words)
+        listed = [entry[0] for entry in self.words], [entry[1] for entry in self.words]
+        return _extended(source, [*old[0], *listed[0]]), _extended(target, [*old[1], *listed[1]])
+
+    def jump_counts(self) -> tuple[Floats, Floats] | None:
+        """Return jump tables that weigh as much as the text they were learned from, or None."""
+        if self.lexicon is None or self.jumps is None:
+            return None
+        view = self.lexicon.views[0]
+        found = []
+        for jumps, side in zip(self.jumps, (view.source, view.target), strict=True):
+            classes = jumps.classes if len(jumps.classes) == len(side.linked) else np.zeros(0, np.int32)
+            mass = np.bincount(classes, side.linked[: len(classes)], len(jumps.tables))
+            mass[0] = mass.sum() / WORDS_A_SENTENCE
+            found.append((jumps.tables * mass[:, None]).astype(np.float32))
+        return found[0], found[1]
+
+
+def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
+    """Return a side whose vocabulary holds `words` too, those that are new at its end."""
+    new = dict.fromkeys(words)
+    for word in side.words:
+        new.pop(word, None)
+    counts = np.concatenate([side.counts, np.zeros(len(new), dtype=np.int64)])
+    return replace(side, words=[*side.words, *new], counts=counts)
+
+
+class ViewKnowledge(NamedTuple):
+    """Known counts of one view, in the numbers of its forms.
+
+    Attributes
+    ----------
+    keys : int64 array of shape (K,)
+        Sorted and distinct; ``source form * number of target forms + target form``.
+    counts : float32 array of shape (K,)
+    source, target : FormCounts
+    """
+
+    keys: Longs
+    counts: Floats
+    source: FormCounts
+    target: FormCounts
+
+    def add_to(self, view: View, counts: ViewCounts) -> ViewCounts:
+        """Return counts of a view's pairs and forms with what is known added."""
+        wanted = _keys(view)
+        place = np.minimum(np.searchsorted(self.keys, wanted), max(len(self.keys) - 1, 0))
+        pairs = counts.pairs
+        if len(self.keys):
+            pairs = pairs + np.where(self.keys[place] == wanted, self.counts[place], np.float32(0))
+        return ViewCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
+
+    def fill(self, learned: LearnedView) -> LearnedView:
+        """Return a learned view with the known pairs that the bitext did not show."""
+        new = ~np.isin(self.keys, learned.keys, assume_unique=True)
+        keys = np.concatenate([learned.keys, self.keys[new]])
+        counts = np.concatenate([learned.counts, self.counts[new]])
+        order = np.argsort(keys)
+        return learned._replace(keys=keys[order], counts=counts[order])
+
+
+def _keys(view: View) -> Longs:
+    return view.source.astype(np.int64) * len(view.target_forms) + view.target
+
+
+def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
+    return FormCounts(a.linked + b.linked, a.null + b.null, a.all_null + b.all_null)
+
+
+def view_knowledge(view: View, known: Knowledge) -> ViewKnowledge:
+    """Return what is known in the numbers of a view's forms."""
+    number = [{form: k for k, form in enumerate(forms)} for forms in (view.source_forms, view.target_forms)]
+    cut = slice(view.letters, None) if view.letters < 0 else slice(0, view.letters or None)
+    width = len(number[1])
+    listed = [number[0][s[cut]] * width + number[1][t[cut]] for s, t, _ in known.words]
+    keys = np.array(listed, dtype=np.int64)
+    counts = np.array([weight for *_, weight in known.words], dtype=np.float32)
+    sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
+    for learned in _same_view(known.lexicon, view.letters):
+        assert known.lexicon is not None
+        places = [
+            np.array([forms[form] for form in shorten(words, view.letters)[1]])
+            for forms, words in zip(
+                number, (known.lexicon.source_words, known.lexicon.target_words), strict=True
+            )
+        ]
+        source, target = np.divmod(learned.keys, len(places[1]))
+        keys = np.concatenate([keys, places[0][source] * width + places[1][target]])
+        counts = np.concatenate([counts, learned.counts])
+        sides = [
+            _placed(own, place, len(forms))
+            for own, place, forms in zip((learned.source, learned.target), places, number, strict=True)
+        ]
+    distinct, rank = np.unique(keys, return_inverse=True)
+    summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
+    return ViewKnowledge(distinct, summed, sides[0], sides[1])
+
+
+def _same_view(lexicon: Lexicon | None, letters: int) -> list[LearnedView]:
+    return [] if lexicon is None else [view for view in lexicon.views if view.letters == letters]
+
+
+def _placed(counts: FormCounts, place: Longs, size: int) -> FormCounts:
+    """Return counts of forms under new numbers."""
+    linked, null = (
+        np.asarray(np.bincount(place, values, size), dtype=np.float64)
+        for values in (counts.linked, counts.null)
+    )
+    return FormCounts(linked, null, counts.all_null)
+
+
+def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str, float]]:
+    """Read a bilingual word list: word, translation and, if there is one, weight, between tabs or spaces.
+
+    Words are brought into the form in which `text` looks them up; a weight left out is 1.
+
+    Raises
+    ------
+    DataError
+        With the line, if it is not of this form.
+    """
+    found = []
+    for number, line in enumerate(read_lines(path), 1):
+        columns = line.split("\t") if "\t" in line else line.split(" ")
+        if not line.strip():
+            continue
+        try:
+            weight = float(columns[2]) if len(columns) > 2 else 1.0
+        except ValueError:
+            weight = -1.0
+        if not (2 <= len(columns) <= 3 and columns[0] and columns[1] and 0 < weight < math.inf):
+            wanted = "expected a word, its translation and perhaps a weight above 0"
+            raise DataError(f"{wanted}, found {line!r}").at(path, line=number)
+        source, target = text.normalized(columns[:2])
+        found.append((source, target, weight))
+    return found

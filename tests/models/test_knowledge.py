@@ -1,0 +1,73 @@
+"""A word list or an older model speaks before the bitext does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.models.toy_language import toy_bitext
+
+from nmtalign.errors import DataError
+from nmtalign.models.estimation import PRESETS
+from nmtalign.models.knowledge import Knowledge, read_word_list
+from nmtalign.models.training import train
+from nmtalign.text.tokenization import TextSettings
+
+UNDECIDED = [("red car", "auto rot"), ("red car", "auto rot")] * 5
+FAST = PRESETS["fast"]
+
+
+def links_of(words: list[tuple[str, str, float]]) -> set[tuple[int, int]]:
+    found = train(UNDECIDED, settings=FAST, known=Knowledge(words), workers=1)
+    return set(found.aligner.align("red car", "auto rot").alignment.links)
+
+
+def test_a_word_list_decides_what_the_text_leaves_open():
+    assert links_of([("red", "rot", 5.0), ("car", "auto", 5.0)]) == {(0, 1), (1, 0)}
+    assert links_of([("red", "auto", 5.0), ("car", "rot", 5.0)]) == {(0, 0), (1, 1)}
+
+
+def test_listed_words_that_the_text_does_not_show_are_kept():
+    model = train(UNDECIDED, settings=FAST, known=Knowledge([("Moon", "Mond", 3.0)]), workers=1).model
+    found = model.lexicon.translations()
+    pairs = {
+        (model.lexicon.source_words[s], model.lexicon.target_words[t])
+        for s, t in zip(found.source, found.target, strict=True)
+    }
+    assert ("Moon", "Mond") in pairs
+
+
+def test_going_on_from_a_model_keeps_what_it_knows():
+    older = train(toy_bitext(200).pairs, settings=FAST, workers=1).model
+    known = Knowledge(lexicon=older.lexicon, jumps=older.jumps)
+    newer = train([("qa qb qc", "ra rb rc")] * 20, settings=FAST, known=known, workers=1)
+    text = toy_bitext(50, seed=9)
+    before = train(toy_bitext(200).pairs, settings=FAST, workers=1).aligner.align_batch(text.words)
+    after = newer.aligner.align_batch(text.words)
+    same = [before.links(n) == after.links(n) for n in range(len(before))]
+    assert np.mean(same) > 0.95
+    assert older.lexicon.smoothing.words < newer.model.lexicon.smoothing.words
+
+
+def test_training_links_are_those_of_the_model():
+    from nmtalign.models.decoding import Extraction
+
+    found = train(toy_bitext(60).pairs, settings=FAST, known=Knowledge([("aa", "bb", 1.0)]), workers=1)
+    own, again = found.align(Extraction()), found.aligner.align_batch(toy_bitext(60).words)
+    np.testing.assert_array_equal(own.source, again.source)
+    np.testing.assert_array_equal(own.probability, again.probability)
+
+
+def test_word_lists(tmp_path: Path):
+    path = tmp_path / "list.txt"
+    path.write_text("Haus house\nneu\tnew\t2.5\n\n", encoding="utf-8")
+    assert read_word_list(path, TextSettings()) == [("haus", "house", 1.0), ("neu", "new", 2.5)]
+
+
+@pytest.mark.parametrize("line", ["alone", "a\tb\tmany", "a b 0", "a b -1", "a b nan", "a b c d", "\tb"])
+def test_bad_word_lists_name_the_line(tmp_path: Path, line: str):
+    path = tmp_path / "list.txt"
+    path.write_text(f"good bien\n{line}\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2"):
+        read_word_list(path, TextSettings())
