@@ -7,12 +7,20 @@ from typing import NamedTuple
 
 from nmtalign.alignment.links import AlignedBatch
 from nmtalign.batch.remapping import remap_batch
-from nmtalign.models.aligner import Aligner
+from nmtalign.models.aligner import Aligner, VectorAligner
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings, remap
+from nmtalign.vectors.embeddings import Coverage
 
 PAIRS = 10_000  # of one chunk: enough pairs of equal lengths to stack
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
+
+
+class Chunk(NamedTuple):
+    """Consecutive pairs of a bitext; `first` is the number of the first one, from 1."""
+
+    first: int
+    lines: list[SentencePair]
 
 
 class AlignedChunk(NamedTuple):
@@ -24,9 +32,11 @@ class AlignedChunk(NamedTuple):
         Number of the first pair, from 1, like the lines of the file.
     lines : list of SentencePair
         As they stand in the file.
-    words : list of (source words, target words)
-        Normalised, as they were looked up.
     batch : AlignedBatch
+    sizes : list of (int, int)
+        Source and target words of each pair, as they were looked up.
+    coverage : (Coverage, Coverage), optional
+        How many of the words have a vector, for aligners over given vectors.
     text : TextSettings
         What cuts the lines into the tokens that the links count.
     languages : (str or None, str or None)
@@ -34,8 +44,9 @@ class AlignedChunk(NamedTuple):
 
     first: int
     lines: list[SentencePair]
-    words: list[tuple[list[str], list[str]]]
     batch: AlignedBatch
+    sizes: list[tuple[int, int]]
+    coverage: tuple[Coverage, Coverage] | None
     text: TextSettings
     languages: tuple[str | None, str | None]
 
@@ -68,12 +79,22 @@ def align_stream(
     AlignedChunk
         In order; each pair is in exactly one, also an empty one.
     """
-    first = 1
-    for lines in _chunks(pairs, chunk):
-        words = [_words(aligner, pair) for pair in lines]
-        found = AlignedChunk(first, lines, words, aligner.align_batch(words), aligner.text, aligner.languages)
-        yield _on_whitespace(found) if whitespace else found
-        first += len(lines)
+    for part in cut(pairs, chunk=chunk):
+        yield align_chunk(aligner, part, whitespace=whitespace)
+
+
+def align_chunk(aligner: Aligner, chunk: Chunk, *, whitespace: bool = False) -> AlignedChunk:
+    """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
+    words = [_words(aligner, pair) for pair in chunk.lines]
+    found = AlignedChunk(
+        *chunk,
+        aligner.align_batch(words),
+        [(len(source), len(target)) for source, target in words],
+        aligner.coverage(words) if isinstance(aligner, VectorAligner) else None,
+        aligner.text,
+        aligner.languages,
+    )
+    return _on_whitespace(found) if whitespace else found
 
 
 def _words(aligner: Aligner, pair: SentencePair) -> tuple[list[str], list[str]]:
@@ -93,15 +114,28 @@ def _on_whitespace(chunk: AlignedChunk) -> AlignedChunk:
     return chunk._replace(batch=remap_batch(chunk.batch, source, target), text=TextSettings("space"))
 
 
-def _chunks(pairs: Iterable[SentencePair], most: int) -> Iterator[list[SentencePair]]:
-    """Cut a stream into lists of at most `most` pairs and about `CHARACTERS` characters."""
-    chunk: list[SentencePair] = []
+def cut(pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1) -> Iterator[Chunk]:
+    """Cut a stream into chunks of at most `chunk` pairs and about `CHARACTERS` characters.
+
+    Parameters
+    ----------
+    pairs : iterable of SentencePair
+    chunk : int
+    first : int
+        Number of the first pair.
+
+    Examples
+    --------
+    >>> [(part.first, len(part.lines)) for part in cut([SentencePair("a", "b")] * 5, chunk=2)]
+    [(1, 2), (3, 2), (5, 1)]
+    """
+    lines: list[SentencePair] = []
     characters = 0
     for pair in pairs:
-        chunk.append(pair)
+        lines.append(pair)
         characters += len(pair.source) + len(pair.target)
-        if len(chunk) == most or characters > CHARACTERS:
-            yield chunk
-            chunk, characters = [], 0
-    if chunk:
-        yield chunk
+        if len(lines) == chunk or characters > CHARACTERS:
+            yield Chunk(first, lines)
+            first, lines, characters = first + len(lines), [], 0
+    if lines:
+        yield Chunk(first, lines)

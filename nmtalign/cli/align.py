@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
+from nmtalign.cli._matrices import MatrixOptions, check_unused, matrix_options, read_by_options
 from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
 from nmtalign.cli._progress import Progress
@@ -17,7 +20,9 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.models.aligner import Aligner
+    from nmtalign.models.positional import Fit
     from nmtalign.text.bitext import SentencePair
+    from nmtalign.vectors.embeddings import Coverage
 
     Sink = Callable[[AlignedChunk], None]
 
@@ -38,6 +43,8 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
 @click.option("--table", metavar="FILE", help="One row a link: .csv, .tsv, .jsonl, .parquet.")
 @click.option("--remap", type=click.Choice(["space"]), help="Give links between words between spaces.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; the links are the same.  [cores]")
+@matrix_options
 @model_options
 def align(
     source: str | None,
@@ -45,24 +52,31 @@ def align(
     pairs: str | None,
     bitext_format: str,
     remap: str | None,
+    workers: int | None,
+    given: MatrixOptions,
     options: ModelOptions,
     **outputs: str | None,
 ) -> None:
     """Align a bitext: two files, line by line, or one file with both sides (--pairs). `-` is stdin.
 
     Every pair gives one line of links `source-target`, counted from 0; an empty side gives an empty line.
-    Without an option for the model, the shipped English-French one is used.
+    Without an option for the model, the shipped English-French one is used; with --matrices, the attention of
+    another program, and the text holds the pieces that it is of.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     one_blas_thread()
     bitext = open_bitext(source, target, pairs, bitext_format)
     _check_outputs(outputs)
+    check_unused(given, remap)
     with warnings_to_stderr(), ExitStack() as stack:
-        aligner = load_aligner(options)
+        if given.matrices is None:
+            chunks, settings = _aligned(options, bitext, workers, remap)
+        else:
+            chunks, settings = read_by_options(given, options, bitext)
         sinks = [_SINKS[name](path, stack) for name, path in outputs.items() if path is not None]
-        summary = _run(aligner, bitext, sinks, whitespace=remap == "space")
-    click.echo(f"{summary}\nnmtalign: {aligner.settings}", err=True)
+        summary = _run(stack.enter_context(closing(chunks)), sinks)
+    click.echo(f"{summary}\nnmtalign: {settings}", err=True)
 
 
 def open_bitext(
@@ -85,18 +99,47 @@ def _check_outputs(outputs: dict[str, str | None]) -> None:
         raise UsageError("two outputs go to the same place; give each its own file")
 
 
-def _run(aligner: Aligner, bitext: Iterator[SentencePair], sinks: list[Sink], *, whitespace: bool) -> str:
-    """Stream the bitext into the sinks and return a summary of what was done."""
-    from nmtalign.batch.stream import align_stream
+def _aligned(
+    options: ModelOptions, bitext: Iterator[SentencePair], workers: int | None, remap: str | None
+) -> tuple[Generator[AlignedChunk], str]:
+    """Align the bitext by `workers` processes, as many as there are cores if nothing is said.
 
-    links, coverage = 0, _CoverageCount(aligner)
+    Returns the chunks and the settings that make their links.
+    """
+    from nmtalign.batch.stream import cut
+    from nmtalign.batch.workers import align_chunks
+    from nmtalign.models.estimation import default_workers
+    from nmtalign.models.positional import fitted_on
+
+    aligner, bitext = fitted_on(load_aligner(options), bitext)
+    chunks = align_chunks(
+        aligner,
+        partial(_opened, options, getattr(aligner, "fit", None)),
+        cut(bitext),
+        workers=workers or default_workers(),
+        whitespace=remap == "space",
+    )
+    return chunks, aligner.settings
+
+
+def _opened(options: ModelOptions, fit: Fit | None) -> Aligner:
+    """Open the aligner in another process, with the jumps that were fitted in this one."""
+    from nmtalign.models.positional import JumpAligner
+
+    aligner = load_aligner(options)
+    return replace(aligner, fit=fit) if isinstance(aligner, JumpAligner) else aligner
+
+
+def _run(chunks: Iterator[AlignedChunk], sinks: list[Sink]) -> str:
+    """Stream aligned chunks into the sinks and return a summary of what was done."""
+    links, coverage = 0, _CoverageCount()
     with Progress("pairs") as progress:
-        for chunk in align_stream(aligner, bitext, whitespace=whitespace):
+        for chunk in chunks:
             _warn_of_long_pairs(chunk)
             for sink in sinks:
                 sink(chunk)
             links += len(chunk.batch.source)
-            coverage.add(chunk)
+            coverage.add(chunk.coverage)
             progress.advance(len(chunk.batch))
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     return f"nmtalign: {progress.done:,} pairs, {links:,} links in {speed}{coverage}"
@@ -105,17 +148,13 @@ def _run(aligner: Aligner, bitext: Iterator[SentencePair], sinks: list[Sink], *,
 class _CoverageCount:
     """How many words have a vector, for aligners over given vectors."""
 
-    def __init__(self, aligner: Aligner) -> None:
-        from nmtalign.models.aligner import VectorAligner
-        from nmtalign.vectors.embeddings import Coverage
+    def __init__(self) -> None:
+        self._sides: tuple[Coverage, ...] = ()
 
-        self._aligner = aligner if isinstance(aligner, VectorAligner) else None
-        self._sides = [Coverage(), Coverage()] if self._aligner else []
-
-    def add(self, chunk: AlignedChunk) -> None:
-        if self._aligner is not None:
-            found = self._aligner.coverage(chunk.words)
-            self._sides = [a + b for a, b in zip(self._sides, found, strict=True)]
+    def add(self, found: tuple[Coverage, Coverage] | None) -> None:
+        if found is not None:
+            before = self._sides or (None, None)
+            self._sides = tuple(a + b if a else b for a, b in zip(before, found, strict=True))
 
     def __str__(self) -> str:
         lines = []
@@ -127,9 +166,9 @@ class _CoverageCount:
 
 
 def _warn_of_long_pairs(chunk: AlignedChunk) -> None:
-    for number, (source, target) in enumerate(chunk.words, chunk.first):
-        if len(source) * len(target) > LONG:
-            sizes = f"{len(source):,} and {len(target):,} words"
+    for number, (source, target) in enumerate(chunk.sizes, chunk.first):
+        if source * target > LONG:
+            sizes = f"{source:,} and {target:,} words"
             click.echo(
                 f"nmtalign: warning: pair {number} has {sizes}; it is aligned, but takes memory", err=True
             )

@@ -45,4 +45,5 @@ def test_tokens_are_those_that_the_links_count():
     plain, spaced = (next(align_stream(ALIGNER, PAIRS, whitespace=flag)) for flag in (False, True))
     assert plain.tokens() == spaced.tokens()
     assert plain.tokens()[0][3] == ["A", "b"]
-    assert plain.words[3][0] == ["a", "b"]
+    assert plain.sizes[3] == (2, 2)
+    assert plain.coverage[0].known == 9

@@ -1,0 +1,134 @@
+"""Chunks aligned by several processes, in order: the same bytes for any number of them.
+
+The processes start afresh (spawn), open the model themselves, once, and use one thread each; BLAS does as
+``OPENBLAS_NUM_THREADS`` says. Sentences go to them and flat arrays of links come back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import multiprocessing
+import os
+import signal
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from itertools import chain, islice
+from multiprocessing.connection import wait
+
+from nmtalign.batch.stream import AlignedChunk, Chunk, align_chunk
+from nmtalign.errors import NmtalignError
+from nmtalign.models.aligner import Aligner
+from nmtalign.models.learned import LearnedAligner
+
+OpenAligner = Callable[[], Aligner]  # has to be picklable: a function of a module, or a partial of one
+Answer = tuple[AlignedChunk, list[str]]  # without its lines, and the warnings on the way
+
+FEW = 4  # chunks that are aligned before as many processes have started
+
+_of_this_process: list[Aligner] = []
+
+
+def align_chunks(
+    aligner: Aligner,
+    open_aligner: OpenAligner,
+    chunks: Iterable[Chunk],
+    *,
+    workers: int,
+    whitespace: bool = False,
+) -> Generator[AlignedChunk]:
+    """Align chunks on several cores.
+
+    Parameters
+    ----------
+    aligner : Aligner
+        Used in this process when there is one worker or there are few chunks: no process is started then.
+    open_aligner : callable
+        Opens the same aligner in another process.
+    chunks : iterable of Chunk
+        As of :func:`nmtalign.batch.stream.cut`; read as they are needed.
+    workers : int
+    whitespace : bool
+        As of :func:`nmtalign.batch.stream.align_stream`.
+
+    Yields
+    ------
+    AlignedChunk
+        In order; equal for any number of workers.
+
+    Raises
+    ------
+    NmtalignError
+        If a worker dies.
+    """
+    chunks = iter(chunks)
+    head = list(islice(chunks, FEW + 1)) if workers > 1 else []
+    if len(head) > FEW:
+        yield from _by_processes(open_aligner, chain(head, chunks), workers, whitespace)
+        return
+    own = _with_threads(aligner, workers)
+    for chunk in chain(head, chunks):
+        yield align_chunk(own, chunk, whitespace=whitespace)
+
+
+def _with_threads(aligner: Aligner, threads: int) -> Aligner:
+    return replace(aligner, workers=threads) if isinstance(aligner, LearnedAligner) else aligner
+
+
+def _by_processes(
+    open_aligner: OpenAligner, chunks: Iterable[Chunk], workers: int, whitespace: bool
+) -> Iterator[AlignedChunk]:
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(open_aligner,))
+    waiting: deque[tuple[Chunk, Future[Answer]]] = deque()
+    try:
+        for chunk in chunks:
+            waiting.append((chunk, pool.submit(_align, chunk, whitespace)))
+            if len(waiting) > workers + 1:
+                yield _finished(*waiting.popleft())
+        while waiting:
+            yield _finished(*waiting.popleft())
+    except BrokenProcessPool:
+        raise NmtalignError(
+            "a worker process died; was memory short? Each has the model of its own, so try fewer --workers"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _finished(chunk: Chunk, future: Future[Answer]) -> AlignedChunk:
+    found, messages = future.result()
+    for message in messages:
+        warnings.warn(message, stacklevel=2)
+    return found._replace(lines=chunk.lines)
+
+
+# --- in a worker process -------------------------------------------------------------------------
+
+
+def _start(open_aligner: OpenAligner) -> None:
+    """Open the aligner; what there is to warn of, the first process has said."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the first process ends the others
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.redirect_stderr(io.StringIO()):
+        _of_this_process.append(_with_threads(open_aligner(), 1))
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it was killed: it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _align(chunk: Chunk, whitespace: bool) -> Answer:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        found = align_chunk(_of_this_process[0], chunk, whitespace=whitespace)
+    return found._replace(lines=[]), [str(warning.message) for warning in caught]
