@@ -1,0 +1,98 @@
+"""The options of ``nmtalign align`` for attention of other programs."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nmtalign.cli._model_options import ModelOptions
+from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.text.bitext import SentencePair
+
+PIECES = ("bpe", "sentencepiece")
+_CHOICES = ("extract", "threshold", "symmetrize")  # options of a model that have a meaning for matrices
+
+
+@dataclass(frozen=True)
+class MatrixOptions:
+    """What the user chose; ``None`` means not said."""
+
+    matrices: str | None = None
+    layers: str | None = None
+    heads: str | None = None
+    shift: int | None = None
+    pieces: str | None = None
+
+
+_OPTIONS = (
+    click.option(
+        "--matrices", metavar="FILE", help="Attention of another program: npz, or Marian's soft text."
+    ),
+    click.option("--layers", metavar="LIST", help="Layers of --matrices to average, like 0,2-3.  [all]"),
+    click.option("--heads", metavar="LIST", help="Heads of --matrices to average.  [all]"),
+    click.option("--shift", type=click.IntRange(-1, 1), help="Row of a target word, less its position.  [0]"),
+    click.option("--pieces", type=click.Choice(PIECES), help="Join the sub-words of --matrices to words."),
+)
+
+
+def matrix_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a click command the options for matrices; it receives them as ``given: MatrixOptions``."""
+
+    @functools.wraps(command)
+    def collect(**arguments: Any) -> Any:
+        chosen = {field.name: arguments.pop(field.name) for field in fields(MatrixOptions)}
+        return command(given=MatrixOptions(**chosen), **arguments)
+
+    for option in reversed(_OPTIONS):
+        collect = option(collect)
+    return collect
+
+
+def read_by_options(
+    given: MatrixOptions, options: ModelOptions, bitext: Iterator[SentencePair]
+) -> tuple[Generator[AlignedChunk], str]:
+    """Return the links of the attention in a file, chunk by chunk, and the settings that make them."""
+    from nmtalign.batch.matrices import align_matrices
+    from nmtalign.models.decoding import Extraction
+    from nmtalign.models.matrices import Reading
+
+    said = [field.name for field in fields(ModelOptions) if getattr(options, field.name) is not None]
+    others = [f"--{name.replace('_', '-')}" for name in said if name not in _CHOICES]
+    if others:
+        raise UsageError(f"{', '.join(others)}: without meaning for --matrices, which are weights already")
+    reading = Reading(
+        _numbers(given.layers, "--layers"), _numbers(given.heads, "--heads"), given.shift or 0, given.pieces
+    )
+    extraction = Extraction(options.extract, options.threshold, options.symmetrize)
+    chunks = align_matrices(bitext, str(given.matrices), reading, extraction)
+    return chunks, f"matrices={given.matrices} {reading} {extraction}"
+
+
+def check_unused(given: MatrixOptions, remap: str | None) -> None:
+    """Refuse options that would change nothing: of matrices without any, and of tokenisers with them."""
+    said = [field.name for field in fields(MatrixOptions) if getattr(given, field.name) is not None]
+    if said and given.matrices is None:
+        raise UsageError(f"{', '.join('--' + name for name in said)}: only with --matrices FILE")
+    if given.matrices is not None and remap is not None:
+        raise UsageError("--remap: without meaning for --matrices, whose words are between spaces")
+
+
+def _numbers(text: str | None, name: str) -> tuple[int, ...] | None:
+    """Parse ``0,2-3``."""
+    if text is None:
+        return None
+    numbers: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        if found is None or int(found[2] or found[1]) < int(found[1]):
+            raise UsageError(f"{name} wants numbers from 0 and spans like 0,2-3, found {text!r}")
+        numbers.extend(range(int(found[1]), int(found[2] or found[1]) + 1))
+    return tuple(numbers)

@@ -1,0 +1,112 @@
+"""nmtalign align with jumps that are fitted on the text, and with attention of other programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nmtalign.cli import main
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import save_pair
+
+WORDS = [f"w{n}" for n in range(10)]
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture
+def pieces(tmp_path):
+    """Two pairs of sub-words and an empty one."""
+    source, target = tmp_path / "pieces.src", tmp_path / "pieces.tgt"
+    source.write_text("the un@@ happy cat\nyes\n\n", encoding="utf-8")
+    target.write_text("le chat mal@@ heureux\noui\n\n", encoding="utf-8")
+    return source, target
+
+
+ATTENTION = np.array([[0.7, 0.1, 0.1, 0.1], [0, 0, 0.1, 0.9], [0.1, 0.6, 0.3, 0], [0.1, 0.3, 0.6, 0]])
+
+
+def test_matrices_of_an_npz_file(pieces, tmp_path, capsys):
+    layers = np.stack([np.full((2, 4, 4), 0.25), np.stack([ATTENTION] * 2)])  # (2, 2, T, S)
+    np.savez(tmp_path / "m.npz", layers, np.ones((2, 2, 1, 1)), np.zeros((2, 2, 0, 0)))
+    options = "--matrices", tmp_path / "m.npz", "--layers", "1", "--heads", "0-1"
+    assert run("align", *pieces, *options) == 0
+    out, err = capsys.readouterr()
+    assert out == "0-0 1-2 2-3 3-1\n0-0\n\n"
+    assert "layers=1 heads=0,1 shift=0 pieces=None extract=mutual" in err
+    table = tmp_path / "links.tsv"
+    assert run("align", *pieces, *options, "--pieces", "bpe", "--table", table) == 0
+    assert capsys.readouterr().out == "0-0 1-2 2-1\n0-0\n\n"
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    assert rows[2][:5] == ["1", "1", "unhappy", "2", "malheureux"]
+    assert run("align", *pieces, *options, "--pieces", "bpe", "--threshold", "0.8") == 0
+    assert capsys.readouterr().out == "1-2 2-1\n0-0\n\n"
+
+
+def test_matrices_of_a_marian_text(pieces, tmp_path, capsys):
+    rows = [[*row, 0.0] for row in ATTENTION] + [[0, 0, 0, 0, 1]]  # with the end of the sentence
+    text = " ".join(",".join(map(str, row)) for row in rows)
+    (tmp_path / "soft").write_text(f"le chat mal@@ heureux ||| {text}\noui ||| 1,0 0,1\n ||| 1\n")
+    assert run("align", *pieces, "--matrices", tmp_path / "soft") == 0
+    assert capsys.readouterr().out == "0-0 1-2 2-3 3-1\n0-0\n\n"
+    assert run("align", *pieces, "--matrices", tmp_path / "soft", "--shift", "-1") == 0
+    assert capsys.readouterr().out.splitlines()[0] == "0-1 1-3 3-2"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (2, "m.npz: expected attention for each pair, found none for pair 3"),
+        (4, "m.npz: expected attention for 3 pairs, as the text has, found more"),
+        (3, "m.npz: pair 2: expected attention of 1 target and 1 source pieces"),
+    ],
+)
+def test_matrices_that_do_not_fit_the_text_are_named(arrays, message, pieces, tmp_path, capsys):
+    shapes = [(4, 4), (3, 3) if arrays == 3 else (1, 1), (0, 0), (0, 0)][:arrays]
+    np.savez(tmp_path / "m.npz", *(np.ones(shape) for shape in shapes))
+    output = tmp_path / "links"
+    assert run("align", *pieces, "--matrices", tmp_path / "m.npz", "-o", output) == 3
+    assert message in capsys.readouterr().err
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--layers", "1"], "--layers: only with --matrices FILE"),
+        (["--matrices", "m.npz", "--score", "dot"], "--score: without meaning for --matrices"),
+        (["--matrices", "m.npz", "--remap", "space"], "--remap: without meaning"),
+        (["--matrices", "m.npz", "--heads", "3-1"], "--heads wants numbers from 0 and spans like 0,2-3"),
+    ],
+)
+def test_options_that_contradict_each_other(options, message, pieces, capsys):
+    assert run("align", *pieces, *options) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_jumps_are_fitted_on_the_first_pairs_in_any_chunk_and_process(tmp_path, monkeypatch, capsys):
+    """Every sentence is turned round; which of two equal words is meant, only the jumps can tell."""
+    random = np.random.default_rng(0)
+    side = Embeddings(Vocabulary.from_words(WORDS), np.eye(len(WORDS), dtype=np.float32))
+    save_pair(side, side, tmp_path, languages=("en", "fr"), format="word2int")
+    lines = [list(random.choice(WORDS, size=random.integers(4, 8))) for _ in range(300)]
+    for name, step in (("a", 1), ("b", -1)):
+        (tmp_path / name).write_text("".join(f"{' '.join(words[::step])}\n" for words in lines))
+    outputs = []
+    for workers, characters in ((1, 4_000_000), (1, 2_000), (2, 8_000)):
+        monkeypatch.setattr("nmtalign.batch.stream.CHARACTERS", characters)
+        places = tmp_path / "a", tmp_path / "b", "--vectors", tmp_path, "-o", tmp_path / "out"
+        assert run("align", *places, "--positions", "hmm", "--workers", workers, "--threshold", "0.5") == 0
+        outputs.append((tmp_path / "out").read_text())
+    assert "positions=hmm(fitted on 300 pairs) extract=posterior" in capsys.readouterr().err
+    assert outputs[0] == outputs[1] == outputs[2]
+    turned = sum(
+        {*links.split()} == {f"{n}-{len(words) - 1 - n}" for n in range(len(words))}
+        for links, words in zip(outputs[0].splitlines(), lines, strict=True)
+    )
+    assert turned > 290

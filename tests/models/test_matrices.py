@@ -1,0 +1,160 @@
+"""Attention of other programs: files, layers, shifts, sub-words; a slow version in plain loops."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.errors import DataError
+from nmtalign.models.decoding import Extraction
+from nmtalign.models.matrices import Given, Reading, links_of, read_matrices
+
+FOUR = np.random.default_rng(0).random((2, 3, 4, 5))  # layers, heads, T, S
+WORDS = ["a", "b", "c", "d", "e"]
+
+
+def test_npz_arrays_come_by_number(tmp_path):
+    arrays = {f"pair-{n}": np.full((1, n + 1), n, dtype=float) for n in range(12)}
+    np.savez_compressed(tmp_path / "a.npz", **dict(sorted(arrays.items())))  # pair-10 before pair-2
+    assert [found.shape[1] for found in read_matrices(tmp_path / "a.npz")] == list(range(1, 13))
+    np.savez(tmp_path / "b.npz", np.zeros((1, 1)), np.ones((2, 2)))  # arr_0, arr_1
+    assert [found.shape for found in read_matrices(tmp_path / "b.npz")] == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["pair-0", "other"], "names that end with the number of the pair, found 'other'"),
+        (["pair-0", "pair-2"], "found 2 with numbers from 0 to 2"),
+        (["pair-1", "arr_1"], "found 'arr_1'"),
+        (["pair-5"], "numbers from 5 to 5"),
+    ],
+)
+def test_names_without_order_are_refused(names, message, tmp_path):
+    np.savez(tmp_path / "a.npz", **{name: np.zeros((1, 1)) for name in names})
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path / 'a.npz'}: ") + ".*" + message):
+        list(read_matrices(tmp_path / "a.npz"))
+
+
+def test_objects_are_never_loaded(tmp_path):
+    np.savez(tmp_path / "a.npz", pair0=np.array([{}], dtype=object))
+    with pytest.raises(DataError, match="pair 1: expected an array of numbers"):
+        list(read_matrices(tmp_path / "a.npz"))
+
+
+def test_marian_soft_text(tmp_path):
+    (tmp_path / "soft").write_text("0.9,0.1 0.25,0.75\nein Haus ||| 1 0.5\n\n")
+    found = [matrix.tolist() for matrix in read_matrices(tmp_path / "soft")]
+    assert found == [[[0.9, 0.1], [0.25, 0.75]], [[1.0], [0.5]], []]
+
+
+@pytest.mark.parametrize("line", ["0.9,0.1 0.5", "0.9;0.1", "0-0 1-1"])
+def test_a_bad_line_of_text_is_named(line, tmp_path):
+    (tmp_path / "soft").write_text(f"1\n{line}\n")
+    with pytest.raises(DataError, match="soft, line 2: expected as many weights for each target word"):
+        list(read_matrices(tmp_path / "soft"))
+
+
+@pytest.mark.parametrize(
+    ("layers", "heads", "expected"),
+    [
+        (None, None, FOUR.mean(axis=(0, 1))),
+        ((1,), None, FOUR[1].mean(axis=0)),
+        ((1,), (0, 2), (FOUR[1, 0] + FOUR[1, 2]) / 2),
+    ],
+)
+def test_layers_and_heads_are_averaged(layers, heads, expected):
+    found = Reading(layers, heads).weights(FOUR, WORDS, WORDS[:4])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("reading", "attention", "message"),
+    [
+        (Reading((2,)), FOUR, "there is no layer 2: found 2, counted from 0"),
+        (Reading(None, (3,)), FOUR, "there is no head 3: found 3"),
+        (Reading((1,)), FOUR[0, 0], "there is no layer 1: found 1"),
+        (Reading(), FOUR[0], r"found float64 of shape \(3, 4, 5\)"),
+        (Reading(), FOUR[0, 0].T, "of 4 target and 5 source pieces, .* found 5 and 4"),
+        (Reading(), FOUR[0, 0, :3], "found 3 and 5"),
+        (Reading(), np.zeros((6, 5)), "found 6 and 5"),
+        (Reading(), -FOUR[0, 0], "found a negative one"),
+        (Reading(), np.full((4, 5), math.nan), "NaN"),
+        (Reading(), np.full((4, 5), "x"), "expected numbers"),
+    ],
+)
+def test_what_does_not_fit_is_refused(reading, attention, message):
+    with pytest.raises(DataError, match=message):
+        reading.weights(attention, WORDS, WORDS[:4])
+
+
+def test_the_end_of_the_sentence_is_left_out():
+    whole = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(Reading().weights(whole, WORDS[:3], WORDS[:2]), whole[:2, :3])
+    assert Reading().weights(np.ones((1, 1)), [], []).shape == (0, 0)
+    assert Reading(pieces="bpe").weights(np.ones((1, 4)), WORDS[:3], []).shape == (0, 3)
+
+
+def test_rows_are_shifted():
+    rows = np.arange(1.0, 4)[:, None] * np.ones((1, 2))  # row n is all n + 1
+    source = WORDS[:2]
+
+    def shifted(shift, T):
+        return Reading(shift=shift).weights(rows, source, WORDS[:T])[:, 0].tolist()
+
+    assert shifted(-1, 3) == [0, 1, 2]  # row t is that of predicting word t + 1
+    assert shifted(-1, 2) == [0, 1]
+    assert shifted(1, 2) == [2, 3]  # the first row is that of the begin of the sentence
+    assert shifted(1, 3) == [2, 3, 0]
+    assert shifted(0, 2) == [1, 2]
+
+
+def naive_merged(weights, source_words, target_words):
+    """Sum over the pieces of a source word, mean over those of a target word."""
+    merged = []
+    for t in range(max(target_words) + 1):
+        rows = [row for row, word in zip(weights, target_words, strict=True) if word == t]
+        sums = [
+            [sum(w for w, word in zip(row, source_words, strict=True) if word == s) for row in rows]
+            for s in range(max(source_words) + 1)
+        ]
+        merged.append([sum(column) / len(column) for column in sums])
+    return merged
+
+
+def test_pieces_become_words():
+    source, target = ["un@@", "happ@@", "y", "cat"], ["mal@@", "heureux", "chat", "."]
+    weights = np.random.default_rng(1).dirichlet(np.ones(4), size=4)
+    reading = Reading(pieces="bpe")
+    found = reading.weights(weights, source, target)
+    np.testing.assert_allclose(found, naive_merged(weights, [0, 0, 0, 1], [0, 0, 1, 2]), rtol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    assert reading.words(source) == ["unhappy", "cat"]
+    assert Reading(pieces="sentencepiece").words(["▁", "▁un", "happy"]) == ["▁", "unhappy"]
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 99), st.sampled_from([None, "mutual", "argmax"]))
+def test_links_are_those_of_the_weights_and_never_of_zeros(T, S, seed, method):
+    random = np.random.default_rng(seed)
+    weights = random.dirichlet(np.ones(S), size=T) * random.integers(0, 2, (T, 1))
+    found = links_of(weights, Extraction(method))
+    assert (weights[found.target, found.source] > 0).all()
+    for t, s, probability in zip(found.target, found.source, found.probability, strict=True):
+        assert weights[t, s] == max(weights[t])
+        if method != "argmax":
+            assert weights[t, s] == max(weights[:, s])
+        of_column = weights[t, s] / sum(weights[:, s])
+        assert probability == pytest.approx(math.sqrt(weights[t, s] * of_column))
+    if method == "argmax":
+        assert set(found.target.tolist()) == set(np.flatnonzero(weights.any(axis=1)).tolist())
+
+
+def test_what_was_paid_to_the_end_of_the_sentence_is_lost():
+    given_weights = Given.of(np.array([[0.1, 0.0], [0.5, 0.5]]))
+    np.testing.assert_allclose(given_weights.forward[0], [[0.1, 0], [0.5, 0.5]], atol=1e-12)
+    np.testing.assert_allclose(given_weights.reverse[0].sum(axis=0), 1)
