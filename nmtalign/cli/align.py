@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -18,6 +18,7 @@ from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
+    from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.models.aligner import Aligner
     from nmtalign.models.positional import Fit
@@ -39,6 +40,20 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 )
 @click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
+@click.option(
+    "--columns",
+    "--keys",
+    "columns",
+    metavar="A,B",
+    help="Sides in one file: TSV columns, JSON keys, languages.",
+)
+@click.option(
+    "--on-error",
+    type=click.Choice(["stop", "skip-marked"]),
+    default="stop",
+    help="A bad record: stop, or an empty line and a report.  [stop]",
+)
+@click.option("--error-report", metavar="FILE", help="Bad records that --on-error skip-marked passed over.")
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to LINKS.")
 @click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
 @click.option("--table", metavar="FILE", help="One row a link: .csv, .tsv, .jsonl, .parquet.")
@@ -51,6 +66,9 @@ def align(
     target: str | None,
     pairs: str | None,
     bitext_format: str,
+    columns: str | None,
+    on_error: str,
+    error_report: str | None,
     remap: str | None,
     workers: int | None,
     given: MatrixOptions,
@@ -66,30 +84,63 @@ def align(
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     one_blas_thread()
-    bitext = open_bitext(source, target, pairs, bitext_format)
-    _check_outputs(outputs)
+    _check_outputs(outputs | {"error_report": error_report})
     check_unused(given, remap)
     with warnings_to_stderr(), ExitStack() as stack:
+        bad = _bad_records(on_error, error_report, stack)
+        bitext = open_bitext(source, target, pairs, bitext_format, columns=columns, bad=bad)
         if given.matrices is None:
             chunks, settings = _aligned(options, bitext, workers, remap)
         else:
             chunks, settings = read_by_options(given, options, bitext)
         sinks = [_SINKS[name](path, stack) for name, path in outputs.items() if path is not None]
         summary = _run(stack.enter_context(closing(chunks)), sinks)
+    if bad is not None:
+        click.echo(f"nmtalign: {bad.count:,} bad records, listed in {error_report}", err=True)
     click.echo(f"{summary}\nnmtalign: {settings}", err=True)
 
 
 def open_bitext(
-    source: str | None, target: str | None, pairs: str | None, bitext_format: str
+    source: str | None,
+    target: str | None,
+    pairs: str | None,
+    bitext_format: str,
+    *,
+    columns: str | None = None,
+    bad: BadRecords | None = None,
 ) -> Iterator[SentencePair]:
     """Return the pairs of SOURCE and TARGET, or of the one file of --pairs."""
     from nmtalign.text.bitext import read_bitext
 
+    on_error = bad.add if bad else None
     if pairs is not None and source is None:
-        return read_bitext(pairs, format=bitext_format)
-    if pairs is None and source is not None and target is not None:
-        return read_bitext(source, target, format=bitext_format)
-    raise UsageError("expected SOURCE and TARGET, two files with as many lines, or --pairs FILE")
+        found = read_bitext(pairs, format=bitext_format, select=_two_columns(columns), on_error=on_error)
+    elif pairs is None and source is not None and target is not None:
+        if columns is not None:
+            raise UsageError("--columns choose the sides in one file (--pairs), but two were given")
+        found = read_bitext(source, target, format=bitext_format, on_error=on_error)
+    else:
+        raise UsageError("expected SOURCE and TARGET, two files with as many lines, or --pairs FILE")
+    return bad.counted(found) if bad else found
+
+
+def _two_columns(text: str | None) -> tuple[str, str] | None:
+    """Parse ``1,3`` or ``text.en,text.fr``."""
+    if text is None:
+        return None
+    names = tuple(name.strip(" ") for name in text.split(","))
+    if len(names) != 2 or not all(names):
+        raise UsageError(f"--columns wants two names like 1,2 or en,fr; found {text!r}")
+    return names[0], names[1]
+
+
+def _bad_records(on_error: str, path: str | None, stack: ExitStack) -> BadRecords | None:
+    """Open the report of bad records, if they are to be passed over."""
+    from nmtalign.batch.marking import BadRecords
+
+    if (on_error == "skip-marked") != (path is not None):
+        raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
+    return BadRecords(_open_whole(path, stack).write) if path is not None else None
 
 
 def _check_outputs(outputs: dict[str, str | None]) -> None:
@@ -176,15 +227,20 @@ def _warn_of_long_pairs(chunk: AlignedChunk) -> None:
 
 def _text_sink(path: str, stack: ExitStack, text: Callable[[AlignedChunk], str]) -> Sink:
     """Return a sink that writes one text a chunk; the file gets its name when all is done."""
-    from nmtalign.batch.output import whole_file
-    from nmtalign.files import open_text
-
-    file = stack.enter_context(open_text(stack.enter_context(whole_file(path)), "w"))
+    file = _open_whole(path, stack)
 
     def write(chunk: AlignedChunk) -> None:
         file.write(text(chunk))
 
     return write
+
+
+def _open_whole(path: str, stack: ExitStack) -> TextIO:
+    """Open a file that gets its name when the stack ends well."""
+    from nmtalign.batch.output import whole_file
+    from nmtalign.files import open_text
+
+    return stack.enter_context(open_text(stack.enter_context(whole_file(path)), "w"))
 
 
 def _links(path: str, stack: ExitStack) -> Sink:
