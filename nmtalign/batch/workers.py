@@ -25,6 +25,7 @@ from nmtalign.batch.stream import AlignedChunk, Chunk, align_chunk
 from nmtalign.errors import NmtalignError
 from nmtalign.models.aligner import Aligner
 from nmtalign.models.learned import LearnedAligner
+from nmtalign.models.positional import JumpAligner
 
 OpenAligner = Callable[[], Aligner]  # has to be picklable: a function of a module, or a partial of one
 Answer = tuple[AlignedChunk, list[str]]  # without its lines, and the warnings on the way
@@ -77,7 +78,7 @@ def align_chunks(
 
 
 def _with_threads(aligner: Aligner, threads: int) -> Aligner:
-    return replace(aligner, workers=threads) if isinstance(aligner, LearnedAligner) else aligner
+    return replace(aligner, workers=threads) if isinstance(aligner, LearnedAligner | JumpAligner) else aligner
 
 
 def _by_processes(

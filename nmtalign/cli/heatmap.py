@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from nmtalign.models.aligner import Aligner
     from nmtalign.report.corpus import Record
+    from nmtalign.text.bitext import SentencePair
 
 VIEWS = ("combined", "forward", "reverse", "all")
 
@@ -57,26 +58,24 @@ def heatmap(
     Example: nmtalign heatmap "the black cat" "le chat noir" -o cat.png
     """
     from nmtalign.batch.output import whole_file
+    from nmtalign.models.positional import fitted_on
     from nmtalign.report.heatmap import check_format, save_heatmaps
 
     check_format(output)
-    records = _choose(source_sentence, target_sentence, pairs, format_, lines, gold)
+    bitext = _bitext(source_sentence, target_sentence, pairs, format_, lines)
     with warnings_to_stderr(), whole_file(output) as partial:
         aligner = load_aligner(options)
+        if pairs is not None:
+            aligner, bitext = fitted_on(aligner, bitext)
+        records = _choose(bitext, lines, gold, numbered=pairs is not None)
         figures = (_draw(aligner, record, view=view, links=links, numbers=numbers) for record in records)
         save_heatmaps(figures, partial, dpi=dpi)
 
 
-def _choose(
-    source: str | None,
-    target: str | None,
-    pairs: str | None,
-    format_: str,
-    lines: str | None,
-    gold: str | None,
-) -> Iterator[Record]:
-    """Yield the records to draw."""
-    from nmtalign.report.corpus import read_corpus
+def _bitext(
+    source: str | None, target: str | None, pairs: str | None, format_: str, lines: str | None
+) -> Iterator[SentencePair]:
+    """Return the one pair of the command line, or those of a file."""
     from nmtalign.text.bitext import SentencePair, read_bitext
 
     if (pairs is None) != (source is not None and target is not None) or (pairs and source is not None):
@@ -84,10 +83,19 @@ def _choose(
     if lines is not None and pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
     if source is not None and target is not None:
-        return (
-            record._replace(number=0) for record in read_corpus([SentencePair(source, target)], gold=gold)
-        )
-    records = read_corpus(read_bitext(str(pairs), format=format_), gold=gold)
+        return iter([SentencePair(source, target)])
+    return read_bitext(str(pairs), format=format_)
+
+
+def _choose(
+    bitext: Iterator[SentencePair], lines: str | None, gold: str | None, *, numbered: bool
+) -> Iterator[Record]:
+    """Yield the records to draw; that of a pair which is no line of a file has the number 0."""
+    from nmtalign.report.corpus import read_corpus
+
+    records = read_corpus(bitext, gold=gold)
+    if not numbered:
+        return (record._replace(number=0) for record in records)
     return (record for _, record in pick(records, parse_lines(lines))) if lines else records
 
 

@@ -63,13 +63,15 @@ def report(
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
     from nmtalign.batch.output import whole_file
+    from nmtalign.models.positional import fitted_on
     from nmtalign.report.corpus import read_corpus, show
     from nmtalign.report.html import write_report
 
     _check_choice(lines, sample, worst, by)
-    records = read_corpus(_open(source, target, pairs, format_), gold=gold, others=_systems(compare))
+    bitext, systems = _open(source, target, pairs, format_), _systems(compare)
     with warnings_to_stderr():
-        aligner = load_aligner(options)
+        aligner, bitext = fitted_on(load_aligner(options), bitext)
+        records = read_corpus(bitext, gold=gold, others=systems)
         chosen, figures = _choose(records, aligner, lines, sample, sample_seed, worst, by)
         shown = show(chosen, aligner)
         with whole_file(output) as partial:

@@ -110,3 +110,15 @@ def test_jumps_are_fitted_on_the_first_pairs_in_any_chunk_and_process(tmp_path, 
         for links, words in zip(outputs[0].splitlines(), lines, strict=True)
     )
     assert turned > 290
+
+
+def test_pictures_and_reports_fit_jumps_too(tmp_path, capsys):
+    side = Embeddings(Vocabulary.from_words(WORDS), np.eye(len(WORDS), dtype=np.float32))
+    save_pair(side, side, tmp_path, languages=("en", "fr"), format="word2int")
+    (tmp_path / "pairs.tsv").write_text("w1 w2 w3\tw3 w2 w1\nw4 w5\tw5 w4\n")
+    options = "--pairs", tmp_path / "pairs.tsv", "--vectors", tmp_path, "--positions", "hmm"
+    assert run("heatmap", *options, "--lines", "2", "-o", tmp_path / "pair.svg") == 0
+    assert "pair 2" in (tmp_path / "pair.svg").read_text()
+    assert run("report", *options, "-o", tmp_path / "report.html") == 0
+    assert "positions=hmm(fitted on 2 pairs)" in (tmp_path / "report.html").read_text()
+    assert run("heatmap", "w1", "w1", *options[2:], "-o", tmp_path / "one.png") == 0
