@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_alignment import count_naively
 
 from nmtalign.alignment.evaluation import METRICS, Bootstrap, Counts, compare, count, evaluate
 from nmtalign.alignment.links import Alignment, GoldAlignment
 from nmtalign.errors import DataError
+from tests.naive_alignment import count_naively
 
 link_sets = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
 pairs = st.tuples(link_sets, link_sets, link_sets).map(

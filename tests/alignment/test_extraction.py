@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from naive_alignment import choose_naively, itermax_naively
 
 from nmtalign.alignment.extraction import (
     EXTRACTORS,
@@ -27,6 +26,7 @@ from nmtalign.alignment.extraction import (
     transport,
 )
 from nmtalign.errors import DataError, UsageError
+from tests.naive_alignment import choose_naively, itermax_naively
 
 # Few different values, so that ties are the rule.
 tied = arrays.arrays(

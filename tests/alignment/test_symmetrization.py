@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_alignment import symmetrize_naively
 
 from nmtalign.alignment.links import Alignment, Link
 from nmtalign.alignment.symmetrization import METHODS, symmetrize, symmetrize_many, symmetrize_matrices
 from nmtalign.errors import DataError, UsageError
+from tests.naive_alignment import symmetrize_naively
 
 GOLDEN = Path(__file__).parent / "symmetrization_golden.tsv"
 GROWN = METHODS[2:]

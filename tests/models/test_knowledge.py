@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.models.toy_language import toy_bitext
 
 from nmtalign.errors import DataError
 from nmtalign.models.estimation import PRESETS
 from nmtalign.models.knowledge import Knowledge, read_word_list
 from nmtalign.models.training import train
 from nmtalign.text.tokenization import TextSettings
+from tests.models.toy_language import toy_bitext
 
 UNDECIDED = [("red car", "auto rot"), ("red car", "auto rot")] * 5
 FAST = PRESETS["fast"]
