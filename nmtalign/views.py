@@ -24,7 +24,8 @@ class Listed:
 
     def table(self) -> pd.DataFrame:
         """Return the result as a table: a row for each link or score, a cell for each weight."""
-        return self._view("to_table")
+        table: pd.DataFrame = self._view("to_table")
+        return table
 
     def compare(self, other: Any) -> Any:
         """Put another result of the same kind beside this one.
