@@ -32,6 +32,11 @@ Answer = tuple[AlignedChunk, list[str]]  # without its lines, and the warnings o
 
 FEW = 4  # chunks that are aligned before as many processes have started
 
+
+class WorkerError(NmtalignError):
+    """A worker process died."""
+
+
 _of_this_process: list[Aligner] = []
 
 
@@ -64,7 +69,7 @@ def align_chunks(
 
     Raises
     ------
-    NmtalignError
+    WorkerError
         If a worker dies.
     """
     chunks = iter(chunks)
@@ -95,7 +100,7 @@ def _by_processes(
         while waiting:
             yield _finished(*waiting.popleft())
     except BrokenProcessPool:
-        raise NmtalignError(
+        raise WorkerError(
             "a worker process died; was memory short? Each has the model of its own, so try fewer --workers"
         ) from None
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
@@ -14,11 +14,13 @@ from nmtalign.cli._matrices import MatrixOptions, check_unused, matrix_options, 
 from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
 from nmtalign.cli._progress import Progress
+from nmtalign.cli._shards import ShardOptions, describe, open_run, shard_options
 from nmtalign.cli._threads import one_blas_thread
-from nmtalign.errors import UsageError
+from nmtalign.errors import NmtalignError, UsageError
 
 if TYPE_CHECKING:
     from nmtalign.batch.marking import BadRecords
+    from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.models.aligner import Aligner
     from nmtalign.models.positional import Fit
@@ -59,6 +61,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option("--table", metavar="FILE", help="One row a link: .csv, .tsv, .jsonl, .parquet.")
 @click.option("--remap", type=click.Choice(["space"]), help="Give links between words between spaces.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; the links are the same.  [cores]")
+@shard_options
 @matrix_options
 @model_options
 def align(
@@ -71,6 +74,7 @@ def align(
     error_report: str | None,
     remap: str | None,
     workers: int | None,
+    sharding: ShardOptions,
     given: MatrixOptions,
     options: ModelOptions,
     **outputs: str | None,
@@ -86,15 +90,24 @@ def align(
     one_blas_thread()
     _check_outputs(outputs | {"error_report": error_report})
     check_unused(given, remap)
+    inputs = source, target, pairs
+    run = open_run(sharding, inputs, outputs, given.matrices)
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
-        bitext = open_bitext(source, target, pairs, bitext_format, columns=columns, bad=bad)
+        bitext = open_bitext(*inputs, bitext_format, columns=columns, bad=bad)
         if given.matrices is None:
-            chunks, settings = _aligned(options, bitext, workers, remap)
+            chunks, settings = _aligned(options, bitext, workers, remap, run)
         else:
             chunks, settings = read_by_options(given, options, bitext)
-        sinks = [_SINKS[name](path, stack) for name, path in outputs.items() if path is not None]
-        summary = _run(stack.enter_context(closing(chunks)), sinks)
+        stack.enter_context(closing(chunks))
+        if run is None:
+            stack.enter_context(_explained())
+            sinks = [_SINKS[name](path, stack) for name, path in outputs.items() if path is not None]
+            summary = _run(chunks, sinks)
+        else:
+            more = {"format": bitext_format, "columns": columns, "on_error": on_error, "remap": remap}
+            run.start(describe(inputs, options, settings=settings, **more), resume=sharding.resumes)
+            summary = _run_in_shards(run, chunks, outputs)
     if bad is not None:
         click.echo(f"nmtalign: {bad.count:,} bad records, listed in {error_report}", err=True)
     click.echo(f"{summary}\nnmtalign: {settings}", err=True)
@@ -151,7 +164,11 @@ def _check_outputs(outputs: dict[str, str | None]) -> None:
 
 
 def _aligned(
-    options: ModelOptions, bitext: Iterator[SentencePair], workers: int | None, remap: str | None
+    options: ModelOptions,
+    bitext: Iterator[SentencePair],
+    workers: int | None,
+    remap: str | None,
+    run: ShardRun | None,
 ) -> tuple[Generator[AlignedChunk], str]:
     """Align the bitext by `workers` processes, as many as there are cores if nothing is said.
 
@@ -166,7 +183,7 @@ def _aligned(
     chunks = align_chunks(
         aligner,
         partial(_opened, options, getattr(aligner, "fit", None)),
-        cut(bitext),
+        run.missing(bitext) if run else cut(bitext),
         workers=workers or default_workers(),
         whitespace=remap == "space",
     )
@@ -194,6 +211,32 @@ def _run(chunks: Iterator[AlignedChunk], sinks: list[Sink]) -> str:
             progress.advance(len(chunk.batch))
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     return f"nmtalign: {progress.done:,} pairs, {links:,} links in {speed}{coverage}"
+
+
+def _run_in_shards(run: ShardRun, chunks: Iterator[AlignedChunk], outputs: dict[str, str | None]) -> str:
+    """Make the missing shards; when all are there, put the outputs that have a file together."""
+    from nmtalign.batch.shards import resumable
+
+    with resumable(run.folder):
+        summary = _run(chunks, [run.write])
+        run.finish()
+        for name, path in outputs.items():
+            if path not in (None, "-"):
+                with ExitStack() as stack:
+                    run.assemble(_KINDS[name], _open_whole(str(path), stack))
+    return f"{summary}\nnmtalign: {run.shards:,} shards in {run.folder}, {run.kept:,} of them done before"
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say why a run ends that Ctrl-C or a closed pipe stops."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
+    except BrokenPipeError:
+        click.echo("nmtalign: error: standard output was closed before all was written", err=True)
+        raise
 
 
 class _CoverageCount:
@@ -277,3 +320,4 @@ _SINKS: dict[str, Callable[[str, ExitStack], Sink]] = {
     "pair_scores": _pair_scores,
     "table": _table,
 }
+_KINDS = {"output": "links", "scores": "scores", "pair_scores": "pair-scores"}  # of shards

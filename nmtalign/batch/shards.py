@@ -1,0 +1,235 @@
+"""A long run in shards of a fixed number of pairs: what is done survives whatever stops the run.
+
+The folder of a run holds ``manifest.json`` (what the links depend on), and for shard n the files
+``00000n.links`` and so on, with their sizes and hashes in ``00000n.json``. Each file is written under another
+name, brought to the disk, and then renamed; the record comes last. A shard whose files are not as its record
+says is made again, so several jobs may fill one folder, each with its own shards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any, TextIO
+
+from nmtalign.batch.stream import AlignedChunk, Chunk, cut
+from nmtalign.batch.workers import WorkerError
+from nmtalign.errors import DataError, StoppedError, UsageError
+from nmtalign.files import open_text
+from nmtalign.text.bitext import SentencePair
+
+PAIRS = 100_000  # of one shard
+MANIFEST = "manifest.json"
+_BLOCK = 1 << 20  # bytes or characters that are copied at a time
+
+Text = Callable[[AlignedChunk], str]
+
+
+class ShardRun:
+    """The shards of one run, or of one job of several that share a folder.
+
+    Parameters
+    ----------
+    folder : Path
+    texts : mapping of str to callable
+        For each kind of output (the ending of its files) what makes its text.
+    inputs : sequence of Path
+        The bitext; it may not change during the run.
+    pairs : int
+        Of one shard; the last one may have fewer.
+    part : (int, int)
+        ``(i, n)``: only every n-th shard, from the i-th on.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        texts: Mapping[str, Text],
+        inputs: Sequence[Path],
+        *,
+        pairs: int = PAIRS,
+        part: tuple[int, int] = (1, 1),
+    ) -> None:
+        self.folder, self.pairs = folder, pairs
+        self.shards = self.kept = 0  # shards of the text as far as it is read; those found done
+        self._texts, self._inputs, self._part = dict(texts), list(inputs), part
+        self._stamps = self._stamp()
+        self._shard: _Shard | None = None
+
+    def start(self, description: Mapping[str, Any], *, resume: bool) -> None:
+        """Begin a run, or go on with the one in the folder if it is the same.
+
+        Parameters
+        ----------
+        description : mapping
+            All that the links depend on, as JSON can hold it.
+        resume : bool
+            Whether the folder may hold a run.
+
+        Raises
+        ------
+        UsageError
+            If the folder holds a run and `resume` is false, a run of other settings, or other files.
+        """
+        described = {**description, "pairs_of_a_shard": self.pairs, "outputs": sorted(self._texts)}
+        manifest = self.folder / MANIFEST
+        if not manifest.exists():
+            if self.folder.is_dir() and any(file.name[0] != "." for file in self.folder.iterdir()):
+                raise UsageError(f"{self.folder} holds other files; give a new or an empty folder for shards")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _write_json(manifest, described)
+            return
+        if not resume:
+            raise UsageError(f"{self.folder} holds a run; go on with --resume or give another folder")
+        try:
+            there = json.loads(manifest.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise DataError(f"expected JSON ({error}); give another folder").at(manifest) from None
+        _check_same(self.folder, there, described)
+
+    def missing(self, pairs: Iterable[SentencePair]) -> Iterator[Chunk]:
+        """Yield chunks of those shards that are of this part and are not done; no chunk is in two shards."""
+        pairs = iter(pairs)
+        for number in count():
+            shard = islice(pairs, self.pairs)
+            head = list(islice(shard, 1))
+            if not head:
+                return
+            self.shards = number + 1
+            if self._wanted(number):
+                yield from cut(chain(head, shard), first=number * self.pairs + 1)
+            else:
+                deque(shard, maxlen=0)
+
+    def _wanted(self, number: int) -> bool:
+        i, n = self._part
+        if number % n != i - 1:
+            return False
+        done = is_whole(self.folder, number, self._texts)
+        self.kept += done
+        return not done
+
+    def write(self, chunk: AlignedChunk) -> None:
+        """Take the next aligned chunk; a shard gets its name with its last one."""
+        if self._shard is None:
+            self._shard = _Shard(self.folder, (chunk.first - 1) // self.pairs, self._texts)
+        self._shard.write(chunk)
+        if self._shard.pairs == self.pairs:
+            self.finish()
+
+    def finish(self) -> None:
+        """Give the shard that is being written its name; call it when there are no more chunks."""
+        if self._shard is not None:
+            if self._stamp() != self._stamps:
+                raise DataError("the bitext changed while it was being read; start again in another folder")
+            self._shard.close()
+            self._shard = None
+
+    def assemble(self, kind: str, file: TextIO) -> None:
+        """Copy all shards of one kind of output into an open file, in order."""
+        for number in range(self.shards):
+            with open_text(self.folder / _name(number, kind)) as shard:
+                while block := shard.read(_BLOCK):
+                    file.write(block)
+
+    def _stamp(self) -> list[tuple[int, int]]:
+        return [(stat.st_size, stat.st_mtime_ns) for stat in map(os.stat, self._inputs)]
+
+
+class _Shard:
+    """The files of one shard while they are written."""
+
+    def __init__(self, folder: Path, number: int, texts: Mapping[str, Text]) -> None:
+        self.pairs = self._links = 0
+        self._folder, self._number, self._texts = folder, number, texts
+        self._hashes = {kind: hashlib.sha256() for kind in texts}
+        self._files = {kind: self._partial(kind).open("wb") for kind in texts}  # until close()
+
+    def _partial(self, kind: str) -> Path:
+        return self._folder / f".partial-{_name(self._number, kind)}"
+
+    def write(self, chunk: AlignedChunk) -> None:
+        for kind, text in self._texts.items():
+            data = text(chunk).encode()
+            self._files[kind].write(data)
+            self._hashes[kind].update(data)
+        self.pairs += len(chunk.batch)
+        self._links += len(chunk.batch.source)
+
+    def close(self) -> None:
+        """Give the files their names, then write what they are."""
+        record: dict[str, Any] = {"pairs": self.pairs, "links": self._links, "files": {}}
+        for kind, file in self._files.items():
+            record["files"][kind] = {"bytes": file.tell(), "sha256": self._hashes[kind].hexdigest()}
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            os.replace(self._partial(kind), self._folder / _name(self._number, kind))
+        _write_json(self._folder / _name(self._number, "json"), record)
+
+
+def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
+    """Say whether the files of a shard are there and as its record says."""
+    try:
+        record = json.loads((folder / _name(number, "json")).read_text(encoding="utf-8"))
+        return all(fingerprint(folder / _name(number, kind)) == record["files"][kind] for kind in kinds)
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return False
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Return the size of a file and the SHA-256 of its bytes."""
+    with open(path, "rb") as file:
+        return {
+            "bytes": os.fstat(file.fileno()).st_size,
+            "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
+        }
+
+
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Turn what stops a run from outside into one error that says how to go on.
+
+    Raises
+    ------
+    StoppedError
+        After Ctrl-C, a full disk, a file that vanished, or a dead worker.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, OSError, WorkerError) as error:
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        raise StoppedError(
+            f"{why}\nnmtalign: what is done is kept in {folder}; the same command with --resume goes on"
+        ) from None
+
+
+def _check_same(folder: Path, there: Any, here: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run of another text, model or setting."""
+    there = there if isinstance(there, dict) else {}
+    for name in sorted({*there, *here}):
+        if there.get(name) != here.get(name):
+            raise UsageError(
+                f"{folder} holds a run with another {name.replace('_', ' ')}: {there.get(name)} there,"
+                f" {here.get(name)} now; give another folder"
+            )
+
+
+def _name(number: int, kind: str) -> str:
+    return f"{number:06d}.{kind}"
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a small file under its name when it is on the disk as a whole."""
+    partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+    with open(partial, "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)

@@ -1,0 +1,117 @@
+"""The options of a run in shards, and the run."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nmtalign import __version__
+from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.batch.shards import ShardRun, Text
+    from nmtalign.cli._model_options import ModelOptions
+
+_NAMES = ("out_shards", "resume", "shard", "shard_pairs")
+_OPTIONS = (
+    click.option("--out-shards", metavar="DIR", help="Keep what is done in shards, to go on after a stop."),
+    click.option("--resume", is_flag=True, help="Go on with the run in --out-shards."),
+    click.option("--shard", metavar="I/N", help="Only each N-th shard from the I-th on; N jobs do all."),
+    click.option("--shard-pairs", type=click.IntRange(min=1), default=100_000, help="Of a shard.  [100000]"),
+)
+
+
+@dataclass(frozen=True)
+class ShardOptions:
+    """What the user chose."""
+
+    out_shards: str | None
+    resume: bool
+    shard: str | None
+    shard_pairs: int
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the folder may hold a run; one of several jobs may always find it begun."""
+        return self.resume or self.shard is not None
+
+    def part(self) -> tuple[int, int]:
+        """Parse ``2/8``."""
+        parts = (self.shard or "1/1").split("/")
+        if len(parts) == 2 and all(part.isdecimal() for part in parts) and 0 < int(parts[0]) <= int(parts[1]):
+            return int(parts[0]), int(parts[1])
+        raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
+
+
+def shard_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a click command the options of a run in shards; it receives them as ``sharding: ShardOptions``."""
+
+    @functools.wraps(command)
+    def collect(**arguments: Any) -> Any:
+        return command(sharding=ShardOptions(**{name: arguments.pop(name) for name in _NAMES}), **arguments)
+
+    for option in reversed(_OPTIONS):
+        collect = option(collect)
+    return collect
+
+
+def open_run(
+    sharding: ShardOptions,
+    inputs: Sequence[str | None],
+    outputs: Mapping[str, str | None],
+    matrices: str | None,
+) -> ShardRun | None:
+    """Return the run in shards that the options ask for, if they do."""
+    from nmtalign.alignment.formats import format_pharaoh_batch, format_scores_batch
+    from nmtalign.batch.shards import ShardRun
+
+    if sharding.out_shards is None:
+        if sharding.resume or sharding.shard is not None:
+            raise UsageError("--resume and --shard go with --out-shards DIR; give it too")
+        return None
+    files = [path for path in inputs if path is not None]
+    if matrices is not None or outputs["table"] is not None or "-" in files:
+        raise UsageError("--out-shards: not with --table, --matrices or standard input")
+    if sharding.shard is not None and (
+        outputs["output"] != "-" or outputs["scores"] or outputs["pair_scores"]
+    ):
+        raise UsageError(
+            "--shard fills --out-shards only; put them together with --resume -o LINKS at the end"
+        )
+    texts: dict[str, Text] = {
+        "links": lambda chunk: format_pharaoh_batch(chunk.batch),
+        "scores": lambda chunk: format_scores_batch(chunk.batch),
+        "pair-scores": lambda chunk: "".join(f"{score:.6f}\n" for score in chunk.batch.scores),
+    }
+    return ShardRun(
+        Path(sharding.out_shards),
+        texts,
+        [Path(path) for path in files],
+        pairs=sharding.shard_pairs,
+        part=sharding.part(),
+    )
+
+
+def describe(inputs: Sequence[str | None], options: ModelOptions, **settings: Any) -> dict[str, Any]:
+    """Return all that the links depend on: text, model, settings, version."""
+    from nmtalign.batch.shards import fingerprint
+    from nmtalign.models.loading import MODEL, VECTORS
+    from nmtalign.shipped import shipped
+
+    named = options.chosen("model", "vectors", "source_vectors", "target_vectors")
+    places = [Path(place) for place in named.values()] or [shipped(MODEL), shipped(VECTORS)]
+    places += [Path(options.bahdanau)] if options.bahdanau else []
+    files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
+    model = [fingerprint(file)["sha256"] for file in files if file.is_file()]
+    return {
+        "version": __version__,
+        "text": [fingerprint(Path(path)) for path in inputs if path is not None],
+        "model": hashlib.sha256("".join(model).encode()).hexdigest(),
+        **settings,
+    }

@@ -1,0 +1,210 @@
+"""Runs in shards: whatever stops one, going on gives the bytes of the run that nothing stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nmtalign.batch.workers import WorkerError
+from nmtalign.cli import main
+from nmtalign.errors import StoppedError
+from nmtalign.shipped import shipped
+
+KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
+OUTPUTS = {"-o": "links", "--scores": "scores", "--pair-scores": "pair-scores"}
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> tuple[Path, Path]:
+    """1,593 pairs, some with an empty side."""
+    folder = tmp_path_factory.mktemp("text")
+    for side, last in (("en", "\nno\n\n"), ("fr", "\nnon\nle\n")):
+        lines = (shipped("en_fr_sample") / f"text.tok.{side}").read_text(encoding="utf-8")
+        (folder / side).write_text(lines * 6 + last, encoding="utf-8")
+    return folder / "en", folder / "fr"
+
+
+@pytest.fixture(scope="module")
+def wanted(text) -> dict[str, bytes]:
+    """What one undisturbed run without shards gives."""
+    folder = text[0].parent / "wanted"
+    folder.mkdir()
+    assert run("align", *text, *files(folder), "--workers", 1) == 0
+    return {name: (folder / name).read_bytes() for name in OUTPUTS.values()}
+
+
+def files(folder: Path) -> list[str]:
+    return [part for option, name in OUTPUTS.items() for part in (option, str(folder / name))]
+
+
+def found(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in OUTPUTS.values() if (folder / name).exists()}
+
+
+@pytest.fixture
+def command(text, tmp_path) -> list[object]:
+    return ["align", *text, "--out-shards", tmp_path / "shards", "--shard-pairs", 300]
+
+
+def test_shards_put_together_are_the_run_without_shards(command, wanted, tmp_path, capsys):
+    assert run(*command, *files(tmp_path)) == 0
+    assert found(tmp_path) == wanted
+    manifest = json.loads((tmp_path / "shards" / "manifest.json").read_text())
+    assert {"version", "text", "model", "settings"} <= set(manifest)
+    records = [json.loads(path.read_text()) for path in sorted((tmp_path / "shards").glob("0*.json"))]
+    assert sum(record["pairs"] for record in records) == wanted["links"].count(b"\n")
+    assert sum(record["links"] for record in records) == len(wanted["links"].split())
+    assert run(*command) == 2
+    assert "--resume" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_runs_killed_at_any_moment_end_with_the_same_bytes(command, wanted, tmp_path):
+    chance, shards = random.Random(7), tmp_path / "shards"
+    program = [sys.executable, "-m", "nmtalign", *map(str, command), "--resume", *files(tmp_path)]
+    start = time.monotonic()
+    subprocess.run([*program, "--workers", "1"], check=True, stderr=subprocess.DEVNULL)
+    longest, killed = time.monotonic() - start, 0
+    for attempt in range(20 * KILLS):
+        if found(tmp_path) == wanted:  # it was faster than the kill: begin again
+            shutil.rmtree(shards)
+            for name in OUTPUTS.values():
+                (tmp_path / name).unlink()
+        process = subprocess.Popen([*program, "--workers", str(1 + attempt % 2)], stderr=subprocess.DEVNULL)
+        try:
+            process.wait(chance.uniform(0.1, longest))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            killed += 1
+        process.wait()
+        assert all(data == wanted[name] for name, data in found(tmp_path).items())
+        if killed == KILLS:
+            break
+    assert killed == KILLS
+    subprocess.run(program, check=True, stderr=subprocess.DEVNULL)
+    assert found(tmp_path) == wanted
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"9" + data[1:], None])
+def test_a_damaged_shard_is_made_again(damage, command, wanted, tmp_path, capsys):
+    assert run(*command) == 0
+    shard = tmp_path / "shards" / "000003.links"
+    if damage:
+        shard.write_bytes(damage(shard.read_bytes()))
+    else:
+        shard.unlink()
+    assert run(*command, "--resume", *files(tmp_path)) == 0
+    assert found(tmp_path) == wanted
+    assert "300 pairs" in (err := capsys.readouterr().err)
+    assert "6 shards" in err
+    assert "5 of them done before" in err
+
+
+def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
+    assert run(*command) == 0
+    for options in (
+        ["--threshold", 0.9],
+        ["--remap", "space"],
+        ["--shard-pairs", 100],
+        ["--score", "cosine"],
+    ):
+        assert run(*command, "--resume", *options) == 2
+        assert "holds a run with another" in capsys.readouterr().err
+    other = tmp_path / "other"
+    other.write_bytes(text[0].read_bytes().replace(b"the", b"The", 1))
+    assert run("align", other, text[1], *command[3:], "--resume") == 2
+    assert "another text" in capsys.readouterr().err
+
+
+def test_parts_fill_one_folder(command, wanted, tmp_path, capsys):
+    for part in ("2/3", "1/3", "3/3"):
+        assert run(*command, "--shard", part) == 0
+    assert run(*command, "--resume", *files(tmp_path)) == 0
+    assert found(tmp_path) == wanted
+    assert "0 pairs, 0 links" in capsys.readouterr().err.split("nmtalign: ")[-3]
+    for part in ("0/3", "4/3", "x"):
+        assert run(*command, "--shard", part) == 2
+
+
+@pytest.mark.parametrize(
+    "options", [["--table", "t.tsv"], ["--shard", "1/2", "-o", "x"], ["--matrices", "m.npz"]]
+)
+def test_what_shards_cannot_hold_is_refused(options, command):
+    assert run(*command, *options) == 2
+
+
+@pytest.mark.parametrize(
+    "stop", [KeyboardInterrupt(), WorkerError("a worker process died"), OSError(5, "gone")]
+)
+def test_a_stop_from_outside_can_be_resumed(stop, command, wanted, tmp_path, monkeypatch, capsys):
+    from nmtalign.models.learned import LearnedAligner
+
+    plain, calls = LearnedAligner.align_batch, []
+
+    def stopping(aligner, pairs):
+        calls.append(len(pairs))
+        if len(calls) == 4:
+            raise stop
+        return plain(aligner, pairs)
+
+    monkeypatch.setattr(LearnedAligner, "align_batch", stopping)
+    assert run(*command, *files(tmp_path), "--workers", 1) == StoppedError.exit_code
+    assert "--resume goes on" in capsys.readouterr().err
+    assert not found(tmp_path)
+    assert run(*command, *files(tmp_path), "--resume", "--workers", 1) == 0
+    assert found(tmp_path) == wanted
+    assert "3 of them done before" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, capsys):
+    (tmp_path / "shards").mkdir()
+    partial = tmp_path / "shards" / ".partial-000002.links"
+    partial.symlink_to("/dev/full")
+    assert run(*command, *files(tmp_path)) == 4
+    assert "No space left on device" in capsys.readouterr().err
+    partial.unlink()
+    assert run(*command, "--resume", "-o", "/dev/full") == 4
+    assert run(*command, "--resume", *files(tmp_path)) == 0
+    assert found(tmp_path) == wanted
+    assert "6 of them done before" in capsys.readouterr().err
+
+
+def test_a_text_that_changes_or_vanishes_is_noticed(text, tmp_path, monkeypatch, capsys):
+    from nmtalign.models.learned import LearnedAligner
+
+    sides = [shutil.copy(path, tmp_path / path.name) for path in text]
+    command = ["align", *sides, "--out-shards", tmp_path / "shards", "--shard-pairs", 300, "--workers", 1]
+    plain, act = LearnedAligner.align_batch, [lambda: os.utime(sides[0], (1, 1)), lambda: os.remove(sides[0])]
+    monkeypatch.setattr(LearnedAligner, "align_batch", lambda *given: (act[0](), plain(*given))[1])
+    assert run(*command) == 3
+    assert "changed while it was being read" in capsys.readouterr().err
+    act.pop(0)
+    assert run(*command, "--resume") == 4
+    assert "No such file" in capsys.readouterr().err
+    assert run(*command, "--resume") == 3
+
+
+def test_ctrl_c_without_shards_leaves_nothing(text, tmp_path, monkeypatch, capsys):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nmtalign.models.learned.LearnedAligner.align_batch", interrupted)
+    assert run("align", *text, "-o", tmp_path / "links") == 1
+    assert "interrupted" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
