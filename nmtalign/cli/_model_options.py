@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from nmtalign.models.aligner import Aligner
@@ -82,12 +82,20 @@ _OPTIONS = (
     click.option("--seed", type=int, help="Seed of untrained Bahdanau weights when no --bahdanau is given."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Prior on positions.  [cosine: diagonal]"),
     click.option("--diagonal", type=click.FloatRange(min=0), help="Strength of the diagonal prior.  [4]"),
-    click.option("--extract", type=click.Choice(EXTRACTORS), help="How links are chosen.  [mutual]"),
+    click.option(
+        "--extract",
+        type=click.Choice(EXTRACTORS),
+        help="How links are chosen.  [posterior; vectors: mutual]",
+    ),
     click.option("--threshold", type=click.FloatRange(0, 1), help="Least probability of a link."),
     click.option(
         "--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join the argmax of both directions."
     ),
-    click.option("--tokenizer", type=click.Choice(TOKENIZERS), help="How lines become words.  [space]"),
+    click.option(
+        "--tokenizer",
+        type=click.Choice(TOKENIZERS),
+        help="Words.  [the model's, else space]",
+    ),
     click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),
 )
@@ -126,7 +134,18 @@ def load_aligner(options: ModelOptions) -> Aligner:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)
     if options.langs is not None:
         settings["languages"] = two_languages(options.langs)
+    _check_kind(options)
     return load(options.model or options.vectors, **settings)
+
+
+def _check_kind(options: ModelOptions) -> None:
+    """Refuse vectors given as a model, and a model given as vectors."""
+    from nmtalign.models.store import is_model
+
+    if options.model is not None and not is_model(options.model):
+        raise DataError("expected a folder that `nmtalign train` wrote; it holds no model").at(options.model)
+    if options.vectors is not None and is_model(options.vectors):
+        raise DataError("this is a learned model; give it as --model").at(options.vectors)
 
 
 def _check_one_source(options: ModelOptions) -> None:

@@ -16,6 +16,7 @@ from nmtalign.models.learned import Training, learn
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 
+EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
 FEWEST = 50  # pairs from which on statistics of lengths mean something
 
 
@@ -149,7 +150,7 @@ def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
 def _of_lengths(s: np.ndarray[Any, Any], t: np.ndarray[Any, Any]) -> list[str]:
     """Warn where the lengths of the two sides do not go together, or do so only after a shift."""
     here = _correlation(s, t)
-    if here > 0.3:
+    if here > 0.3 or min(s.std(), t.std()) < EVEN:
         return []
     by_shift = {
         k: _correlation(s[max(0, -k) : len(s) - max(0, k)], t[max(0, k) : len(t) + min(0, k)])
