@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case.  [yes]")
 @click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form.  [nfc]")
 @click.option("--prior", metavar="FILE", help="Bilingual word list: word, translation, weight if not 1.")
-@click.option("--init", metavar="DIR", help="Go on from this model: what it knows is kept.")
+@click.option("--init", metavar="DIR", help="Go on from this model, or start from aligned word vectors.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads; the model is the same.  [cores]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 def train(source: str | None, target: str | None, pairs: str | None, output: str, **options: Any) -> None:
@@ -79,11 +79,14 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
 
 def _known(prior: str | None, init: str | None, text: TextSettings) -> Knowledge | None:
     """Return what is known before the bitext is seen, if anything."""
-    from nmtalign.models.knowledge import Knowledge, read_word_list
-    from nmtalign.models.store import load_model
+    from nmtalign.models.knowledge import Knowledge, read_word_list, similar_words
+    from nmtalign.models.store import is_model, load_model
+    from nmtalign.vectors.storage import load_pair
 
     words = [] if prior is None else read_word_list(prior, text)
-    if init is None:
+    if init is not None and not is_model(init):
+        words += similar_words(*load_pair(init))
+    if init is None or not is_model(init):
         return Knowledge(words) if words else None
     older = load_model(init)
     if older.text != text:

@@ -21,11 +21,14 @@ from nmtalign.models.corpus import EncodedSide
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, View, ViewCounts, shorten
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.retrieval import mutual_neighbours
 
 Floats = NDArray[np.float32]
 Longs = NDArray[np.int64]
 
 
+MOST = 50_000  # words of given vectors that are looked at
 WORDS_A_SENTENCE = 20  # about; so many jumps start in a word for each that starts before the sentence
 
 
@@ -65,6 +68,20 @@ class Knowledge:
             mass[0] = mass.sum() / WORDS_A_SENTENCE
             found.append((jumps.tables * mass[:, None]).astype(np.float32))
         return found[0], found[1]
+
+    def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
+        """Tell whether the sides of a bitext look like those of the older model the other way round."""
+        if self.lexicon is None:
+            return False
+        own, other = self.lexicon.numbers
+        straight = _covered(source, own) + _covered(target, other)
+        return _covered(source, other) + _covered(target, own) > straight
+
+
+def _covered(side: EncodedSide, words: dict[str, int]) -> float:
+    """Return the share of the tokens of a side that are among `words`."""
+    known = np.array([word in words for word in side.words])
+    return float(side.counts[known].sum() / max(side.counts.sum(), 1))
 
 
 def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
@@ -158,6 +175,23 @@ def _placed(counts: FormCounts, place: Longs, size: int) -> FormCounts:
         for values in (counts.linked, counts.null)
     )
     return FormCounts(linked, null, counts.all_null)
+
+
+def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:
+    """Return the words of two aligned spaces that are each other's nearest, weighted by their cosine.
+
+    The nearest by CSLS (Conneau et al. 2018) among the first MOST words of each space.
+    """
+    sides = source.first(MOST), target.first(MOST)
+    units = [unit_rows(side.matrix) for side in sides]
+    pairs, _ = mutual_neighbours(units[0], units[1])
+    cosines = np.einsum("nd,nd->n", units[0][pairs[:, 0]], units[1][pairs[:, 1]])
+    words = sides[0].vocabulary.words, sides[1].vocabulary.words
+    return [
+        (words[0][s], words[1][t], float(cosine))
+        for (s, t), cosine in zip(pairs.tolist(), cosines, strict=True)
+        if cosine > 0
+    ]
 
 
 def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str, float]]:

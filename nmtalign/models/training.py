@@ -72,7 +72,10 @@ def train(
     source, target, digest = _encoded(pairs, text, languages)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
-    for warning in suspicions(source, target):
+    warnings = suspicions(source, target)
+    if known is not None and known.swapped(source, target):
+        warnings.append("the sides look like those of the older model the other way round; are they swapped?")
+    for warning in warnings:
         (warn or (lambda line: None))(warning)
     corpus: dict[str, Any] = {
         "pairs": len(source.lengths),

@@ -9,9 +9,11 @@ import pytest
 
 from nmtalign.errors import DataError
 from nmtalign.models.estimation import PRESETS
-from nmtalign.models.knowledge import Knowledge, read_word_list
+from nmtalign.models.knowledge import Knowledge, read_word_list, similar_words
 from nmtalign.models.training import train
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
 from tests.models.toy_language import toy_bitext
 
 UNDECIDED = [("red car", "auto rot"), ("red car", "auto rot")] * 5
@@ -71,3 +73,22 @@ def test_bad_word_lists_name_the_line(tmp_path: Path, line: str):
     path.write_text(f"good bien\n{line}\n", encoding="utf-8")
     with pytest.raises(DataError, match="line 2"):
         read_word_list(path, TextSettings())
+
+
+def test_swapped_sides_are_noticed():
+    toy = toy_bitext(100)
+    older = train(toy.pairs, settings=FAST, workers=1).model
+    known = Knowledge(lexicon=older.lexicon, jumps=older.jumps)
+    said: list[str] = []
+    train(toy.pairs, settings=FAST, known=known, workers=1, warn=said.append)
+    assert not said
+    train([(t, s) for s, t in toy.pairs], settings=FAST, known=known, workers=1, warn=said.append)
+    assert any("swapped" in line for line in said)
+
+
+def test_similar_words_are_mutual_neighbours():
+    rows = np.eye(4, dtype=np.float32)
+    english = Embeddings(Vocabulary.from_words(["one", "two", "red", "odd"]), rows)
+    french = Embeddings(Vocabulary.from_words(["rouge", "deux", "un"]), rows[[2, 1, 0]])
+    found = {(s, t) for s, t, _ in similar_words(english, french)}
+    assert {("one", "un"), ("two", "deux"), ("red", "rouge")} <= found
