@@ -44,5 +44,9 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
     try:
         yield partial
         os.replace(partial, final)
+    except OSError as error:
+        if error.filename == str(partial):
+            error.filename, error.filename2 = str(path), None  # the name that the user gave
+        raise
     finally:
         partial.unlink(missing_ok=True)

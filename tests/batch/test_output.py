@@ -42,3 +42,10 @@ def test_streams_and_devices_are_given_as_they_are(path):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(UsageError, match="there is no folder"), whole_file(tmp_path / "no" / "links"):
         pass
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path):
+    wanted = tmp_path / "links.txt"
+    with pytest.raises(PermissionError) as caught, whole_file(wanted) as partial:
+        raise PermissionError(13, "Permission denied", str(partial))
+    assert caught.value.filename == str(wanted)
