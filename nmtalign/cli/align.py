@@ -299,7 +299,9 @@ def _scores(path: str, stack: ExitStack) -> Sink:
 
 
 def _pair_scores(path: str, stack: ExitStack) -> Sink:
-    return _text_sink(path, stack, lambda chunk: "".join(f"{score:.6f}\n" for score in chunk.batch.scores))
+    from nmtalign.alignment.formats import format_pair_scores_batch
+
+    return _text_sink(path, stack, lambda chunk: format_pair_scores_batch(chunk.batch))
 
 
 def _table(path: str, stack: ExitStack) -> Sink:

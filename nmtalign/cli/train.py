@@ -13,7 +13,6 @@ from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.alignment.links import AlignedBatch
     from nmtalign.models.knowledge import Knowledge
     from nmtalign.models.learned import Training
     from nmtalign.text.tokenization import TextSettings
@@ -119,13 +118,18 @@ def _outputs(options: dict[str, Any]) -> dict[str, str]:
 
 def _write_links(found: Training, outputs: dict[str, str]) -> None:
     """Align the bitext that was learned from, if a file for it was named."""
-    from nmtalign.alignment.formats import format_pharaoh_batch, format_scores_batch
+    from nmtalign.alignment.formats import (
+        format_pair_scores_batch,
+        format_pharaoh_batch,
+        format_scores_batch,
+    )
     from nmtalign.models.decoding import Extraction
 
-    def pair_scores(batch: AlignedBatch) -> str:
-        return "".join(f"{score:.6f}\n" for score in batch.scores)
-
-    writers = {"links": format_pharaoh_batch, "scores": format_scores_batch, "pair_scores": pair_scores}
+    writers = {
+        "links": format_pharaoh_batch,
+        "scores": format_scores_batch,
+        "pair_scores": format_pair_scores_batch,
+    }
     if outputs:
         batch = found.align(Extraction())
         for name, path in outputs.items():

@@ -384,14 +384,9 @@ class Estimator:
     def _start(self) -> tuple[Counts, tuple[Jumps, Jumps]]:
         """Return counts and jumps to begin with: of the passes without positions, or of an older model."""
         if self.known.lexicon is not None and self.known.jumps is not None:
-            jumps = self.known.jumps
-            vocabularies = zip(self.known.lexicon.numbers, (self.source, self.target), jumps, strict=True)
-            source, target = (
-                own.renumbered(np.array([numbers.get(word, -1) for word in side.words]))
-                for numbers, side, own in vocabularies
-            )
+            jumps = self.known.lexicon.renumbered(self.known.jumps, self.source, self.target)
             nothing = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
-            return Counts(nothing[0], nothing[1], nothing[2], np.zeros(0), np.zeros(0), 0.0), (source, target)
+            return Counts(nothing[0], nothing[1], nothing[2], np.zeros(0), np.zeros(0), 0.0), jumps
         counts = self._sweep(
             lambda k: expect_uniform(self.buckets[k], self.index.cells[k], self.settings.lexicon_null)
         )

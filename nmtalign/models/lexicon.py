@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import UsageError
 from nmtalign.models.corpus import EncodedSide
+from nmtalign.models.hmm import Jumps
 from nmtalign.models.pairs import PairIndex, distinct
 
 Floats = NDArray[np.float32]
@@ -355,6 +356,16 @@ class Lexicon:
             {word: k for k, word in enumerate(words)} for words in (self.source_words, self.target_words)
         )
         return source, target
+
+    def renumbered(
+        self, jumps: tuple[Jumps, Jumps], source: EncodedSide, target: EncodedSide
+    ) -> tuple[Jumps, Jumps]:
+        """Return the jumps that were learned with this lexicon for the words of a text."""
+        found = [
+            own.renumbered(np.array([numbers.get(word, -1) for word in side.words]))
+            for own, numbers, side in zip(jumps, self.numbers, (source, target), strict=True)
+        ]
+        return found[0], found[1]
 
     def translations(self) -> Translations:
         """Return the word pairs that were linked, by falling count.
