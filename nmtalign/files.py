@@ -105,14 +105,25 @@ def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
         return cast(BinaryIO, lzma.open(path, binary))
     if ending == ".zst":
         return _open_zstandard(path, binary)
-    return cast(BinaryIO, open(path, binary))
+    return cast(BinaryIO, io.BufferedWriter(_Written(path, "w")) if mode == "w" else open(path, binary))
+
+
+class _Written(io.FileIO):
+    """A file to write whose errors say which file it is; that of a full disk does not by itself."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = str(self.name)
+            raise
 
 
 class _DatelessGzip(gzip.GzipFile):
     """A gzip writer without name and time in the header: the same text gives the same bytes."""
 
     def __init__(self, path: str | Path) -> None:
-        self._file = open(path, "wb")  # noqa: SIM115  (closed below)
+        self._file = _Written(path, "w")
         super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
 
     def close(self) -> None:

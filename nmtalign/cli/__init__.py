@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from typing import Any
@@ -26,6 +27,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "lexicon": ("nmtalign.cli.lexicon", "lexicon", "List translations with probabilities."),
 }
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 class LazyGroup(click.Group):
     """A click group that imports a command's module only when the command is called."""
@@ -43,6 +46,18 @@ class LazyGroup(click.Group):
         if cmd_name in (ctx.default_map or {}):
             check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what stops it from outside becomes one line."""
+        from nmtalign.errors import NmtalignError
+
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise NmtalignError("interrupted") from None
+        except BrokenPipeError:
+            click.echo("nmtalign: error: standard output was closed before all was written", err=True)
+            raise  # click ends the program without writing to the closed pipe again
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -76,6 +91,7 @@ def main(arguments: list[str] | None = None) -> Any:
         click.echo(f"nmtalign: error: {error}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""  # a full disk does not say where
+        place = f"{error.filename}: " if error.filename else ""
         click.echo(f"nmtalign: error: {place}{error.strerror or error}", err=True)
-        sys.exit(DataError.exit_code if error.filename else NmtalignError.exit_code)
+        bad_input = error.filename and error.errno not in _FULL
+        sys.exit(DataError.exit_code if bad_input else NmtalignError.exit_code)

@@ -229,14 +229,11 @@ def _run_in_shards(run: ShardRun, chunks: Iterator[AlignedChunk], outputs: dict[
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """Say why a run ends that Ctrl-C or a closed pipe stops."""
+    """Say how a run that Ctrl-C stopped could have kept what was done."""
     try:
         yield
     except KeyboardInterrupt:
         raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
-    except BrokenPipeError:
-        click.echo("nmtalign: error: standard output was closed before all was written", err=True)
-        raise
 
 
 class _CoverageCount:

@@ -247,22 +247,6 @@ def test_missing_files_are_named(bitext, vectors, tmp_path, capsys):
     assert "there is no folder" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device /dev/full")
-def test_a_full_disk_is_one_line(bitext, vectors, capsys):
-    assert run("align", *bitext, "--vectors", vectors, "-o", "/dev/full") == 1
-    assert "nmtalign: error: No space left on device" in capsys.readouterr().err
-
-
-def test_a_closed_pipe_is_no_traceback(vectors, tmp_path):
-    pairs = tmp_path / "pairs"
-    pairs.write_text("the cat ||| le chat\n" * 30_000)
-    program = [sys.executable, "-m", "nmtalign", "align", "--pairs", pairs, "--vectors", vectors]
-    with subprocess.Popen(program, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.close()
-        assert "Traceback" not in process.stderr.read()
-    assert process.returncode == 1
-
-
 def test_empty_files_give_an_empty_file(vectors, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(b"")

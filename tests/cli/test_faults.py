@@ -1,0 +1,132 @@
+"""What stops a run from outside: one clear line, the exit code of the contract, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "nmtalign"]
+FULL = Path("/dev/full")
+PAIRS = "the cat ||| le chat\n" * 12_000  # more than one chunk
+
+
+@contextmanager
+def started(*arguments: object, **more: object) -> Iterator[subprocess.Popen[str]]:
+    """Start the program; its error output is read by whoever waits for it."""
+    command = [*PROGRAM, *map(str, arguments)]
+    with subprocess.Popen(command, text=True, stderr=subprocess.PIPE, **more) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    err = process.communicate(timeout=100)[1]
+    return process.returncode, err
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs"
+    path.write_text(PAIRS)
+    return path
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["align", "-o", "links", "--scores", "scores.gz"], "--out-shards DIR keeps what is done"),
+        (["align", "-o", "links", "--workers", "2"], "--out-shards DIR keeps what is done"),
+        (["train", "-o", "model", "--links", "links"], "interrupted"),
+    ],
+)
+def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path, command, says):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with started(*command, "--pairs", pipe, cwd=tmp_path) as process, open(pipe, "w") as file:
+        file.write(PAIRS)  # the pipe opened when the program did
+        process.send_signal(signal.SIGINT)
+        code, err = ended(process)
+    assert (code, err.count("\n")) == (1, 1)
+    assert says in err
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_ctrl_c_of_a_run_in_shards_says_how_to_go_on(tmp_path, pairs):
+    run = tmp_path / "run"
+    with started("align", "--pairs", pairs, "-o", tmp_path / "links", "--out-shards", run) as process:
+        while not (run / "manifest.json").exists():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        code, err = ended(process)
+    assert code == 4
+    assert "interrupted\nnmtalign: what is done is kept in" in err
+    assert "the same command with --resume goes on" in err
+    assert not (tmp_path / "links").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [(["align", "--pairs"], PAIRS), (["convert", "--from", "pharaoh", "--to", "talp"], "0-0 1-1\n" * 60_000)],
+)
+def test_a_closed_pipe_is_one_line(tmp_path, command, text):
+    (tmp_path / "text").write_text(text)
+    with started(*command, tmp_path / "text", stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == (
+            "nmtalign: error: standard output was closed before all was written\n"
+        )
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs the device /dev/full")
+@pytest.mark.parametrize("name", ["/dev/full", "full.gz"])
+def test_a_full_disk_is_one_line_that_names_the_file(tmp_path, pairs, name):
+    if name != "/dev/full":
+        name = str(tmp_path / name)
+        Path(name).symlink_to("/dev/full")
+    with started("align", "--pairs", pairs, "-o", tmp_path / "links", "--scores", name) as process:
+        assert ended(process) == (1, f"nmtalign: error: {name}: No space left on device\n")
+    assert not (tmp_path / "links").exists()
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs the device /dev/full")
+def test_a_full_disk_behind_standard_output_is_one_line(pairs):
+    with FULL.open("w") as out, started("align", "--pairs", pairs, stdout=out) as process:
+        assert ended(process) == (1, "nmtalign: error: No space left on device\n")
+
+
+def test_a_disk_that_fills_during_the_run_leaves_the_older_file(tmp_path, pairs):
+    resource = pytest.importorskip("resource")
+    links = tmp_path / "links"
+    links.write_text("older\n")
+
+    def small() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+    with started("align", "--pairs", pairs, "-o", links, preexec_fn=small) as process:
+        assert ended(process) == (1, f"nmtalign: error: {links}: File too large\n")
+    assert links.read_text() == "older\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["links", "pairs"]
+
+
+def test_an_input_that_vanished_is_named(tmp_path, pairs):
+    for arguments in (["align", pairs, tmp_path / "gone"], ["train", pairs, tmp_path / "gone"]):
+        with started(*arguments, "-o", tmp_path / "out") as process:
+            code, err = ended(process)
+        assert (code, err.splitlines()[-1]) == (
+            3,
+            f"nmtalign: error: {tmp_path / 'gone'}: No such file or directory",
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs"]
