@@ -57,6 +57,19 @@ class _Pattern:
         return [match.span() for match in self._finditer(text)]
 
 
+class _Spaces(_Pattern):
+    """What stands between ASCII spaces."""
+
+    def __init__(self) -> None:
+        super().__init__("[^ ]+")
+        self.split = self._split
+
+    @staticmethod
+    def _split(text: str) -> list[str]:
+        words = text.split(" ")
+        return [word for word in words if word] if "" in words else words
+
+
 # --- simple --------------------------------------------------------------------------------------
 
 # Han, kana and their marks; Hangul is written with spaces and stays in words.
@@ -225,7 +238,7 @@ def _without_space(text: str, start: int, end: int) -> Span:
 # --- settings ------------------------------------------------------------------------------------
 
 TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
-    "space": lambda language: _Pattern("[^ ]+"),
+    "space": lambda language: _Spaces(),
     "simple": _Simple,
     "moses": _Moses,
 }
@@ -301,7 +314,10 @@ class TextSettings:
 
     def words(self, text: str, *, language: str | None = None) -> list[str]:
         """Return the words to look up, one for each of :meth:`tokens`."""
-        return self.normalized(load_tokenizer(self.tokenizer, language).split(text))
+        tokenizer = load_tokenizer(self.tokenizer, language)
+        if self.tokenizer == "space" and self.unicode in ("nfc", "none"):  # these forms leave spaces alone
+            return tokenizer.split(self._fold(text))
+        return self.normalized(tokenizer.split(text))
 
     def normalized(self, tokens: Sequence[str]) -> list[str]:
         """Return `tokens` in the case and Unicode form of these settings, one for one.

@@ -141,6 +141,18 @@ def test_look_up_forms():
     assert TextSettings().normalized(["A\nB", "C"]) == ["a\nb", "c"]
 
 
+@given(
+    st.text(alphabet="aΣσE\u0301\u00b4\u2000\u00c5 \u2019\t\u3042\u3099") | st.text(),
+    st.sampled_from(["nfc", "none"]),
+    st.booleans(),
+)
+@example("ΑΣ ΣΑ", "nfc", True)
+def test_a_line_folded_whole_gives_the_words_of_its_tokens(line, form, lowercase):
+    settings = TextSettings(lowercase=lowercase, unicode=form)
+    tokens = [token.text for token in settings.tokens(line)]
+    assert settings.words(line) == settings.normalized(tokens)
+
+
 def test_space_cuts_at_ascii_spaces_alone():
     line = "a\u00a0b  c\u2028d\te\x85f\rg"
     assert TextSettings(lowercase=False).words(line) == ["a\u00a0b", "c\u2028d\te\x85f\rg"]
