@@ -101,11 +101,12 @@ def _singular(matrix: Matrix, size: int, seed: int) -> tuple[Floats, Floats, Flo
         E, F = matrix.shape
         none = np.zeros
         return none((E, 0), np.float32), none(0, np.float32), none((F, 0), np.float32)
+    from scipy.linalg import qr
+
     turned = matrix.T.tocsr()
     basis = np.random.default_rng(seed).standard_normal((matrix.shape[1], width), dtype=np.float32)
     for _ in range(ROUNDS):
-        left, _ = np.linalg.qr(matrix @ basis)
-        basis, _ = np.linalg.qr(turned @ left)  # (F, width)
-    left, small = np.linalg.qr(matrix @ basis)
+        basis, _ = qr(turned @ (matrix @ basis), mode="economic")  # (F, width)
+    left, small = qr(matrix @ basis, mode="economic")
     U, s, Vt = np.linalg.svd(small)
     return left @ U[:, :size], s[:size], basis @ Vt[:size].T
