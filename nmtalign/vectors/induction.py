@@ -136,11 +136,13 @@ def left_singular_vectors(matrix: Matrix, count: int, *, seed: int) -> NDArray[n
     Subspace iteration from a seeded start on ``A A^T``, then the exact answer inside the subspace. The sign
     of each column is chosen so that its largest entry is positive.
     """
+    from scipy.linalg import qr
+
     size = min(count + _EXTRA, *matrix.shape)
     basis = np.random.default_rng(seed).standard_normal((matrix.shape[0], size), dtype=np.float32)
     for _ in range(_ROUNDS):
-        basis = _times_gram(matrix, np.linalg.qr(basis)[0])
-    basis = np.linalg.qr(basis)[0]  # (R, size)
+        basis = _times_gram(matrix, qr(basis, mode="economic")[0])
+    basis = qr(basis, mode="economic")[0]  # (R, size)
     _, turned = np.linalg.eigh(basis.T @ _times_gram(matrix, basis))
     vectors = basis @ turned[:, ::-1][:, :count]  # (R, count)
     largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
