@@ -26,8 +26,10 @@ from nmtalign.errors import NmtalignError
 from nmtalign.models.aligner import Aligner
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.positional import JumpAligner
+from nmtalign.text.bitext import SentencePair
 
 OpenAligner = Callable[[], Aligner]  # has to be picklable: a function of a module, or a partial of one
+Packed = tuple[int, list[str], list[str]]  # first line number, source and target lines
 Answer = tuple[AlignedChunk, list[str]]  # without its lines, and the warnings on the way
 
 FEW = 4  # chunks that are aligned before as many processes have started
@@ -77,12 +79,13 @@ def align_chunks(
     if len(head) > FEW:
         yield from _by_processes(open_aligner, chain(head, chunks), workers, whitespace)
         return
-    own = _with_threads(aligner, workers)
+    own = with_threads(aligner, workers)
     for chunk in chain(head, chunks):
         yield align_chunk(own, chunk, whitespace=whitespace)
 
 
-def _with_threads(aligner: Aligner, threads: int) -> Aligner:
+def with_threads(aligner: Aligner, threads: int) -> Aligner:
+    """Return the aligner with so many threads, if it uses any."""
     return replace(aligner, workers=threads) if isinstance(aligner, LearnedAligner | JumpAligner) else aligner
 
 
@@ -94,7 +97,7 @@ def _by_processes(
     waiting: deque[tuple[Chunk, Future[Answer]]] = deque()
     try:
         for chunk in chunks:
-            waiting.append((chunk, pool.submit(_align, chunk, whitespace)))
+            waiting.append((chunk, pool.submit(_align, pack(chunk), whitespace)))
             if len(waiting) > workers + 1:
                 yield _finished(*waiting.popleft())
         while waiting:
@@ -108,7 +111,17 @@ def _by_processes(
 
 
 def _finished(chunk: Chunk, future: Future[Answer]) -> AlignedChunk:
-    found, messages = future.result()
+    return unpacked(future.result(), chunk)
+
+
+def pack(chunk: Chunk) -> Packed:
+    """Return a chunk as plain lists of lines: they travel faster than pairs."""
+    return chunk.first, [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
+
+
+def unpacked(answer: Answer, chunk: Chunk) -> AlignedChunk:
+    """Return what a worker found in a chunk, and pass its warnings on."""
+    found, messages = answer
     for message in messages:
         warnings.warn(message, stacklevel=2)
     return found._replace(lines=chunk.lines)
@@ -122,7 +135,7 @@ def _start(open_aligner: OpenAligner) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the first process ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.redirect_stderr(io.StringIO()):
-        _of_this_process.append(_with_threads(open_aligner(), 1))
+        _of_this_process.append(with_threads(open_aligner(), 1))
 
 
 def _end_with_parent() -> None:
@@ -133,8 +146,15 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _align(chunk: Chunk, whitespace: bool) -> Answer:
+def _align(packed: Packed, whitespace: bool) -> Answer:
+    return align_packed(_of_this_process[0], packed, whitespace)
+
+
+def align_packed(aligner: Aligner, packed: Packed, whitespace: bool) -> Answer:
+    """Align a chunk that has travelled; the answer leaves the lines behind."""
+    first, *sides = packed
+    chunk = Chunk(first, list(map(SentencePair, *sides)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        found = align_chunk(_of_this_process[0], chunk, whitespace=whitespace)
+        found = align_chunk(aligner, chunk, whitespace=whitespace)
     return found._replace(lines=[]), [str(warning.message) for warning in caught]

@@ -76,13 +76,15 @@ def read_by_options(
     return chunks, f"matrices={given.matrices} {reading} {extraction}"
 
 
-def check_unused(given: MatrixOptions, remap: str | None) -> None:
+def check_unused(given: MatrixOptions, remap: str | None, engine: str) -> None:
     """Refuse options that would change nothing: of matrices without any, and of tokenisers with them."""
     said = [field.name for field in fields(MatrixOptions) if getattr(given, field.name) is not None]
     if said and given.matrices is None:
         raise UsageError(f"{', '.join('--' + name for name in said)}: only with --matrices FILE")
     if given.matrices is not None and remap is not None:
         raise UsageError("--remap: without meaning for --matrices, whose words are between spaces")
+    if given.matrices is not None and engine != "local":
+        raise UsageError("--engine: without meaning for --matrices, which are weights already")
 
 
 def _numbers(text: str | None, name: str) -> tuple[int, ...] | None:

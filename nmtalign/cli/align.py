@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from nmtalign.cli._engine import EngineOptions, engine_options
 from nmtalign.cli._matrices import MatrixOptions, check_unused, matrix_options, read_by_options
 from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
@@ -19,6 +20,8 @@ from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import NmtalignError, UsageError
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
@@ -61,6 +64,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option("--table", metavar="FILE", help="One row a link: .csv, .tsv, .jsonl, .parquet.")
 @click.option("--remap", type=click.Choice(["space"]), help="Give links between words between spaces.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; the links are the same.  [cores]")
+@engine_options
 @shard_options
 @matrix_options
 @model_options
@@ -74,6 +78,7 @@ def align(
     error_report: str | None,
     remap: str | None,
     workers: int | None,
+    engine: EngineOptions,
     sharding: ShardOptions,
     given: MatrixOptions,
     options: ModelOptions,
@@ -89,14 +94,15 @@ def align(
     """
     one_blas_thread()
     _check_outputs(outputs | {"error_report": error_report})
-    check_unused(given, remap)
+    check_unused(given, remap, engine.engine)
     inputs = source, target, pairs
     run = open_run(sharding, inputs, outputs, given.matrices)
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
         bitext = open_bitext(*inputs, bitext_format, columns=columns, bad=bad)
         if given.matrices is None:
-            chunks, settings = _aligned(options, bitext, workers, remap, run)
+            client = engine.client(workers, stack)
+            chunks, settings = _aligned(options, bitext, workers, remap, run, client)
         else:
             chunks, settings = read_by_options(given, options, bitext)
         stack.enter_context(closing(chunks))
@@ -169,8 +175,9 @@ def _aligned(
     workers: int | None,
     remap: str | None,
     run: ShardRun | None,
+    client: Client | None,
 ) -> tuple[Generator[AlignedChunk], str]:
-    """Align the bitext by `workers` processes, as many as there are cores if nothing is said.
+    """Align the bitext on a cluster or by `workers` processes, as many as there are cores if nothing is said.
 
     Returns the chunks and the settings that make their links.
     """
@@ -180,14 +187,14 @@ def _aligned(
     from nmtalign.models.positional import fitted_on
 
     aligner, bitext = fitted_on(load_aligner(options), bitext)
-    chunks = align_chunks(
-        aligner,
-        partial(_opened, options, getattr(aligner, "fit", None)),
-        run.missing(bitext) if run else cut(bitext),
-        workers=workers or default_workers(),
-        whitespace=remap == "space",
-    )
-    return chunks, aligner.settings
+    chunks, whitespace = run.missing(bitext) if run else cut(bitext), remap == "space"
+    if client is not None:
+        from nmtalign.batch.cluster import align_on_cluster
+
+        return align_on_cluster(client, aligner, chunks, whitespace=whitespace), aligner.settings
+    opened = partial(_opened, options, getattr(aligner, "fit", None))
+    workers = workers or default_workers()
+    return align_chunks(aligner, opened, chunks, workers=workers, whitespace=whitespace), aligner.settings
 
 
 def _opened(options: ModelOptions, fit: Fit | None) -> Aligner:

@@ -1,0 +1,234 @@
+"""Work on a cluster of processes that dask.distributed runs: an existing one, or one on this machine.
+
+Calls go out in order, a few more than the cluster has threads, and their answers come back in order. A worker
+that dies takes nothing along: what it was doing is done again by another. What every call needs is sent to
+each worker once, also to those that come later, so workers need no files: not the model's, not the text's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pickle
+import re
+import signal
+import uuid
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nmtalign import __version__
+from nmtalign.batch.stream import AlignedChunk, Chunk
+from nmtalign.batch.workers import Answer, Packed, WorkerError, align_packed, pack, unpacked, with_threads
+from nmtalign.errors import NmtalignError, UsageError
+from nmtalign.models.aligner import Aligner
+
+if TYPE_CHECKING:
+    from distributed import Client, Future, WorkerPlugin
+
+REACH = 10  # seconds in which a scheduler has to answer
+START = 60  # seconds in which it has to have a worker
+PATIENCE = 20  # seconds after which a late answer makes us look whether there are workers
+LOOKS = 3  # times that there may be none
+
+Item = TypeVar("Item")
+
+
+@contextmanager
+def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
+    """Connect to the scheduler of a cluster, or start a cluster of `workers` processes on this machine.
+
+    Parameters
+    ----------
+    scheduler : str or None
+        Its address, such as ``tcp://node1:8786``; with None processes are started, and end with the block.
+    workers : int
+        Processes of a cluster on this machine; each has one thread.
+
+    Raises
+    ------
+    UsageError
+        If ``distributed`` is not installed, no scheduler answers at the address, or it has no workers.
+    """
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise UsageError(
+            "--engine dask needs the package distributed; install it: pip install 'nmtalign[dask]'"
+        ) from None
+    if scheduler is not None and not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
+        raise UsageError(f"--scheduler wants an address like tcp://node1:8786, found {scheduler!r}")
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
+        if scheduler is None:
+            where: Any = stack.enter_context(
+                LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    memory_limit=0,
+                    preload=__name__,
+                    dashboard_address=":0",
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+        else:
+            where = scheduler
+        try:
+            client = stack.enter_context(Client(where, timeout=REACH, set_as_default=False))
+        except (OSError, ValueError) as error:
+            why = str(error).partition("\n")[0]
+            raise UsageError(
+                f"no dask scheduler answers at {scheduler} ({why}); is the address right?"
+            ) from None
+        try:
+            client.wait_for_workers(1, timeout=START)
+        except TimeoutError:
+            raise UsageError(
+                f"the scheduler at {scheduler} has no workers; start some: dask worker {scheduler}"
+            ) from None
+        yield client
+
+
+def dask_setup(worker: Any) -> None:
+    """Prepare a worker of this machine: Ctrl-C goes to all, and the first process ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def in_order(
+    client: Client, submit: Callable[[Item], Future[Any]], items: Iterable[Item]
+) -> Generator[tuple[Item, Any]]:
+    """Submit a call for each item and yield the items with their answers, in order.
+
+    Parameters
+    ----------
+    client : Client
+    submit : callable
+        Submits the call for an item and returns its future.
+    items : iterable
+        Read as they are needed: half as many calls as the cluster has threads wait for their turn.
+
+    Raises
+    ------
+    WorkerError
+        If the cluster is lost.
+    """
+    waiting: deque[tuple[Item, Future[Any]]] = deque()
+    try:
+        for item in items:
+            waiting.append((item, submit(item)))
+            threads = sum(client.nthreads().values())
+            while len(waiting) > threads + threads // 2 + 1:
+                yield _finished(client, *waiting.popleft())
+        while waiting:
+            yield _finished(client, *waiting.popleft())
+    finally:
+        if waiting:  # it did not end well
+            with contextlib.suppress(Exception):
+                client.cancel([future for _, future in waiting])
+
+
+def _finished(client: Client, item: Item, future: Future[Any]) -> tuple[Item, Any]:
+    return item, answer(client, future)
+
+
+def answer(client: Client, future: Future[Any]) -> Any:
+    """Wait for the answer of a call, as long as there are workers.
+
+    Raises
+    ------
+    WorkerError
+        If the scheduler or all workers are lost, or the call ended one worker after the other.
+    """
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    looks = 0
+    while True:
+        try:
+            return future.result(timeout=PATIENCE)
+        except TimeoutError:
+            if future.done():
+                raise  # of the call itself
+            looks = 0 if client.nthreads() else looks + 1
+            if looks == LOOKS:
+                raise WorkerError("the cluster has no workers left") from None
+        except KilledWorker:
+            raise WorkerError("workers died one after the other of the same work; is memory short?") from None
+        except (CancelledError, OSError):
+            if client.status != "running":
+                raise WorkerError("the scheduler of the cluster is lost") from None
+            raise
+
+
+# --- aligning ------------------------------------------------------------------------------------
+
+
+def align_on_cluster(
+    client: Client, aligner: Aligner, chunks: Iterable[Chunk], *, whitespace: bool = False
+) -> Generator[AlignedChunk]:
+    """Align chunks on a cluster; arguments and chunks as of :func:`nmtalign.batch.workers.align_chunks`.
+
+    The aligner travels to each worker once, through the scheduler; with each chunk its text goes there and
+    its links come back. The bytes do not depend on the workers, as long as they have one kind of processor.
+
+    Raises
+    ------
+    WorkerError
+        If the cluster is lost.
+    UsageError
+        If the workers have another version of nmtalign.
+    """
+    with _sent(client, with_threads(aligner, 1)) as name:
+
+        def submit(chunk: Chunk) -> Future[Answer]:
+            return client.submit(_align, name, pack(chunk), whitespace, pure=False)
+
+        for chunk, found in in_order(client, submit, chunks):
+            yield unpacked(found, chunk)
+
+
+@contextmanager
+def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
+    """Give every worker the aligner under a name, for as long as the block lasts."""
+    name = f"nmtalign-{uuid.uuid4().hex}"
+    try:
+        client.register_plugin(_holder(pickle.dumps(aligner, pickle.HIGHEST_PROTOCOL)), name=name)
+    except NmtalignError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"the workers cannot open the aligner ({error}); install nmtalign {__version__} there too"
+        ) from None
+    try:
+        yield name
+    finally:
+        with contextlib.suppress(Exception):  # a lost cluster has nothing to forget
+            client.unregister_worker_plugin(name)
+
+
+def _holder(data: bytes) -> WorkerPlugin:
+    """Return what opens the aligner in each worker."""
+    from distributed import WorkerPlugin
+
+    class Holder(WorkerPlugin):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.data, self.version = data, __version__
+
+        def setup(self, worker: Any) -> None:
+            import nmtalign
+
+            if nmtalign.__version__ != self.version:
+                raise UsageError(f"the workers have nmtalign {nmtalign.__version__}, here is {self.version}")
+            self.aligner, self.data = pickle.loads(self.data), b""
+
+    return Holder()
+
+
+def _align(name: str, packed: Packed, whitespace: bool) -> Answer:
+    """Align a chunk in a worker."""
+    from distributed import get_worker
+
+    return align_packed(get_worker().plugins[name].aligner, packed, whitespace)

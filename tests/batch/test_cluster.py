@@ -1,0 +1,215 @@
+"""A dask cluster: the bytes of one worker, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nmtalign.batch import cluster as cluster_module
+from nmtalign.batch.cluster import align_on_cluster, connected
+from nmtalign.batch.shards import ShardRun
+from nmtalign.batch.stream import align_stream, cut
+from nmtalign.batch.workers import WorkerError
+from nmtalign.cli import main
+from nmtalign.errors import DataError, UsageError
+from nmtalign.models.loading import load
+from nmtalign.shipped import shipped
+from nmtalign.text.bitext import read_bitext
+
+pytest.importorskip("distributed")
+
+OUTPUTS = {"-o": "links", "--scores": "scores", "--pair-scores": "pair-scores"}
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A cluster of two processes."""
+    with connected(None, 2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> tuple[Path, Path]:
+    """797 pairs, some with an empty side."""
+    folder = tmp_path_factory.mktemp("text")
+    for side, last in (("en", "\nno\n\n"), ("fr", "\nnon\nle\n")):
+        lines = (shipped("en_fr_sample") / f"text.tok.{side}").read_text(encoding="utf-8")
+        (folder / side).write_text(lines * 3 + last, encoding="utf-8")
+    return folder / "en", folder / "fr"
+
+
+@pytest.fixture(scope="module")
+def wanted(text) -> dict[str, bytes]:
+    folder = text[0].parent / "wanted"
+    folder.mkdir()
+    assert run("align", *text, *files(folder), "--workers", 1) == 0
+    return found(folder)
+
+
+@pytest.fixture
+def command(text, tmp_path, client) -> list[object]:
+    on_cluster = ["--engine", "dask", "--scheduler", client.scheduler.address]
+    return ["align", *text, "--out-shards", tmp_path / "shards", "--shard-pairs", 100, *on_cluster]
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+def files(folder: Path) -> list[str]:
+    return [part for option, name in OUTPUTS.items() for part in (option, str(folder / name))]
+
+
+def found(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in OUTPUTS.values() if (folder / name).exists()}
+
+
+def workers(client) -> dict[str, int]:
+    return dict(client.run(os.getpid))
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_shards_of_a_cluster_are_those_of_one_worker(command, wanted, tmp_path, client):
+    assert run(*command, *files(tmp_path)) == 0
+    assert found(tmp_path) == wanted
+    plugins = client.run(lambda dask_worker: list(dask_worker.plugins))
+    assert not [name for names in plugins.values() for name in names if name.startswith("nmtalign")]
+
+
+def test_one_file_without_shards(text, wanted, client, tmp_path):
+    on_cluster = ["--engine", "dask", "--scheduler", client.scheduler.address]
+    assert run("align", *text, *files(tmp_path), *on_cluster) == 0
+    assert found(tmp_path) == wanted
+
+
+@pytest.mark.parametrize("settings", [{"score": "cosine"}, {"positions": "hmm", "score": "cosine"}])
+def test_given_vectors_travel_too(settings, client):
+    folder = shipped("en_fr_sample")
+    pairs = list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
+    aligner = load(**settings)
+    own = list(align_on_cluster(client, aligner, cut(pairs, chunk=90), whitespace=True))
+    for chunk, alone in zip(own, align_stream(aligner, pairs, chunk=90, whitespace=True), strict=True):
+        assert chunk.lines == alone.lines
+        assert (chunk.first, chunk.sizes, chunk.coverage) == (alone.first, alone.sizes, alone.coverage)
+        assert [chunk.batch.links(n) for n in range(len(chunk.lines))] == [
+            alone.batch.links(n) for n in range(len(alone.lines))
+        ]
+
+
+@pytest.mark.parametrize(("first", "second"), [("dask", "local"), ("local", "dask")])
+def test_a_run_goes_on_with_another_engine(first, second, command, wanted, tmp_path, monkeypatch):
+    by = {"dask": command, "local": command[:7]}
+    assert command[7] == "--engine"
+    plain, written = ShardRun.write, []
+
+    def stopping(self, chunk):
+        written.append(chunk.first)
+        if len(written) == 4:
+            raise KeyboardInterrupt
+        plain(self, chunk)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ShardRun, "write", stopping)
+        assert run(*by[first], *files(tmp_path)) == 4
+    assert len(list((tmp_path / "shards").glob("0*.json"))) == 3
+    assert run(*by[second], *files(tmp_path), "--resume") == 0
+    assert found(tmp_path) == wanted
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_a_killed_worker_costs_nothing_but_time(command, wanted, tmp_path, monkeypatch, client):
+    before = workers(client)
+    plain, killed = ShardRun.write, []
+
+    def killing(self, chunk):
+        if not killed:
+            killed.append(next(iter(before.values())))
+            os.kill(killed[0], signal.SIGKILL)
+        plain(self, chunk)
+
+    monkeypatch.setattr(ShardRun, "write", killing)
+    assert run(*command, *files(tmp_path)) == 0
+    assert killed
+    assert found(tmp_path) == wanted
+    wait_for(lambda: len(client.nthreads()) == 2)
+    assert set(workers(client).values()) != set(before.values())
+
+
+def test_faults_of_the_data_are_told_as_ever(client):
+    def broken():
+        yield from cut(read_bitext(*(shipped("en_fr_sample") / f"text.tok.{x}" for x in ("en", "fr"))))
+        raise DataError("expected a line, found none")
+
+    with pytest.raises(DataError, match="found none"):
+        list(align_on_cluster(client, load(), broken()))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_ctrl_c_ends_a_cluster_of_our_own_and_can_be_resumed(text, wanted, tmp_path):
+    for side, path in zip(("en", "fr"), text, strict=True):
+        (tmp_path / side).write_bytes(path.read_bytes() * 5)
+    arguments = ["align", tmp_path / "en", tmp_path / "fr", "--out-shards", tmp_path / "shards"]
+    arguments += ["--shard-pairs", 100, "--engine", "dask", "--workers", 1]
+    program = [sys.executable, "-m", "nmtalign", *map(str, arguments)]
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wait_for(lambda: list((tmp_path / "shards").glob("0*.json")))
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 4, told
+    assert "--resume goes on" in told
+    assert "Traceback" not in told
+    assert run(*arguments[:7], "--resume", "-o", tmp_path / "links", "--workers", 1) == 0
+    assert (tmp_path / "links").read_bytes() == wanted["links"] * 5
+
+
+def test_what_cannot_be_reached_is_said(text, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cluster_module, "REACH", 1)
+    nowhere = ["align", *text, "--out-shards", tmp_path / "shards", "--scheduler"]
+    for address in ("tcp://127.0.0.1:9", "127.0.0.1"):
+        assert run(*nowhere, address, "--engine", "dask") == 2
+        assert address in capsys.readouterr().err
+        assert not (tmp_path / "shards").exists()
+    assert run(*nowhere, "tcp://127.0.0.1:9") == 2
+    assert "--engine dask" in capsys.readouterr().err
+    assert run(*nowhere, "tcp://127.0.0.1:9", "--engine", "dask", "--workers", 2) == 2
+
+
+def test_without_dask_the_extra_is_named(text, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert run("align", *text, "--engine", "dask") == 2
+    assert "nmtalign[dask]" in capsys.readouterr().err
+
+
+def test_workers_of_another_version_are_refused(client, monkeypatch):
+    monkeypatch.setattr(cluster_module, "__version__", "0.0.0")
+    with pytest.raises(UsageError, match=r"0\.0\.0"):
+        list(align_on_cluster(client, load(), []))
+
+
+def test_a_scheduler_that_goes_ends_the_run(tmp_path, monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.chdir(tmp_path)  # workers of this process leave a folder here
+    folder = shipped("en_fr_sample")
+    pairs = read_bitext(folder / "text.tok.en", folder / "text.tok.fr")
+    cluster = LocalCluster(n_workers=1, processes=False, protocol="tcp", dashboard_address=":0")
+    with connected(cluster.scheduler_address, 1) as client:
+        chunks = align_on_cluster(client, load(), cut(pairs, chunk=20))
+        next(chunks)
+        cluster.close()
+        with pytest.raises(WorkerError, match="scheduler"):
+            list(chunks)
