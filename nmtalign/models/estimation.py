@@ -52,7 +52,7 @@ Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 LEAST = 1e-5  # links less likely than this are not counted; a higher cut costs accuracy
-FLUSH = 1 << 23  # counted links that are held before they are summed
+FLUSH = 1 << 21  # counted links that are held before they are summed, or as many as there are word pairs
 JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th bucket
 
 Item = TypeVar("Item")
@@ -200,7 +200,7 @@ class _Sum:
         if numbers is not None:
             self._waiting.append(Sparse(numbers.place.ravel(), numbers.value.ravel()))
             self._size += numbers.place.size
-        if self._size > FLUSH:
+        if self._size > max(FLUSH, len(self.total)):
             self.flush()
 
     def flush(self) -> Doubles:
