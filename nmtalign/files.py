@@ -10,16 +10,20 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+from weakref import WeakSet
 
 from nmtalign.errors import DataError, UsageError
 
+_BLOCK = 1 << 17
 # What the decompressors raise on a damaged or cut-off file.
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)
+_inputs: WeakSet[io.FileIO] = WeakSet()  # that are being read
 
 
 class _Borrowed(io.TextIOWrapper):
@@ -33,21 +37,20 @@ class _Borrowed(io.TextIOWrapper):
             self.detach()
 
 
-def _open_zstandard(path: str | Path, binary: str) -> BinaryIO:
+def _zstandard() -> Any:
     try:
         import zstandard
     except ImportError:
         raise UsageError("a .zst file needs the package zstandard: pip install 'nmtalign[zst]'") from None
-    if binary == "wb":
-        return cast(BinaryIO, zstandard.open(path, binary))
-    return cast(BinaryIO, io.BufferedReader(_ZstandardReader(path, zstandard)))
+    return zstandard
 
 
 class _ZstandardReader(io.RawIOBase):
     """Unpacks frame after frame; zstandard's own reader takes a cut-off file for its end."""
 
-    def __init__(self, path: str | Path, zstandard: Any) -> None:
-        self._file = open(path, "rb")  # noqa: SIM115  (closed below)
+    def __init__(self, file: io.FileIO) -> None:
+        zstandard = _zstandard()
+        self._file = file
         self._error = zstandard.ZstdError
         self._start = zstandard.ZstdDecompressor().decompressobj
         self._frame = self._start()
@@ -59,7 +62,7 @@ class _ZstandardReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._unpacked:
-            self._packed = self._packed or self._file.read(1 << 17)
+            self._packed = self._packed or self._file.read(_BLOCK)
             if not self._packed:
                 if self._inside:
                     raise EOFError("the last frame has no end")
@@ -78,9 +81,17 @@ class _ZstandardReader(io.RawIOBase):
         if self._frame.eof:
             self._frame = self._start()
 
+
+class _Unpacked(io.BufferedReader):
+    """Unpacked bytes of a file, which is closed with it."""
+
+    def __init__(self, unpacker: Any, file: io.FileIO) -> None:
+        super().__init__(unpacker, _BLOCK)
+        self._packed = file
+
     def close(self) -> None:
-        self._file.close()
         super().close()
+        self._packed.close()
 
 
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
@@ -96,16 +107,49 @@ def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
         raise UsageError(f"expected mode 'r' or 'w', found {mode!r}")
     if str(path) == "-":
         return sys.stdin.buffer if mode == "r" else sys.stdout.buffer
-    ending, binary = Path(path).suffix.lower(), f"{mode}b"
+    return _open_input(path) if mode == "r" else _open_output(path)
+
+
+def _open_input(path: str | Path) -> BinaryIO:
+    file = io.FileIO(path)
+    _inputs.add(file)
+    ending = Path(path).suffix.lower()
+    if ending not in _UNPACKERS:
+        return io.BufferedReader(file, _BLOCK)
+    try:
+        return _Unpacked(_UNPACKERS[ending](file), file)
+    except UsageError:
+        file.close()
+        raise
+
+
+_UNPACKERS: dict[str, Callable[[io.FileIO], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".zst": _ZstandardReader,
+}
+
+
+def _open_output(path: str | Path) -> BinaryIO:
+    ending = Path(path).suffix.lower()
     if ending == ".gz":
-        return cast(BinaryIO, _DatelessGzip(path) if mode == "w" else gzip.open(path, binary))
+        return cast(BinaryIO, _DatelessGzip(path))
     if ending == ".bz2":
-        return cast(BinaryIO, bz2.open(path, binary))
+        return cast(BinaryIO, bz2.open(path, "wb"))
     if ending == ".xz":
-        return cast(BinaryIO, lzma.open(path, binary))
+        return cast(BinaryIO, lzma.open(path, "wb"))
     if ending == ".zst":
-        return _open_zstandard(path, binary)
-    return cast(BinaryIO, io.BufferedWriter(_Written(path, "w")) if mode == "w" else open(path, binary))
+        return cast(BinaryIO, _zstandard().open(path, "wb"))
+    return cast(BinaryIO, io.BufferedWriter(_Written(path, "w")))
+
+
+def share_read(paths: Sequence[str]) -> float | None:
+    """Return which share of their bytes is read of those files that are open; None where that is unknown."""
+    files = [file for file in list(_inputs) if not file.closed and str(file.name) in paths]
+    files = [file for file in files if file.seekable()]
+    size = sum(os.fstat(file.fileno()).st_size for file in files)
+    return sum(file.tell() for file in files) / size if size else None
 
 
 class _Written(io.FileIO):

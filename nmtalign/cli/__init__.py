@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from nmtalign import __version__
 from nmtalign.cli._config import check_names, config_option
+from nmtalign.cli._messages import log_json, say
 
 # name -> (module, attribute, one line of help)
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -56,7 +57,8 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
         except BrokenPipeError:
-            click.echo("nmtalign: error: standard output was closed before all was written", err=True)
+            text = "standard output was closed before all was written"
+            say(text, level="error", event="failed", exit_code=NmtalignError.exit_code)
             raise  # click ends the program without writing to the closed pipe again
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -85,13 +87,17 @@ def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; errors made on purpose become one message and an exit code."""
     from nmtalign.errors import DataError, NmtalignError
 
+    log_json(False)
     try:
         return group.main(args=arguments, prog_name="nmtalign")
     except NmtalignError as error:
-        click.echo(f"nmtalign: error: {error}", err=True)
-        sys.exit(error.exit_code)
+        _end(str(error), error.exit_code)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        click.echo(f"nmtalign: error: {place}{error.strerror or error}", err=True)
         bad_input = error.filename and error.errno not in _FULL
-        sys.exit(DataError.exit_code if bad_input else NmtalignError.exit_code)
+        _end(f"{place}{error.strerror or error}", (DataError if bad_input else NmtalignError).exit_code)
+
+
+def _end(text: str, exit_code: int) -> NoReturn:
+    say(text, level="error", event="failed", exit_code=exit_code)
+    sys.exit(exit_code)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nmtalign.cli._messages import warn
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -126,9 +127,7 @@ def load_aligner(options: ModelOptions) -> Aligner:
 
     _check_one_source(options)
     if options.score == "bahdanau" and options.bahdanau is None:
-        click.echo(
-            "nmtalign: warning: untrained Bahdanau weights know nothing; give some: --bahdanau", err=True
-        )
+        warn("untrained Bahdanau weights know nothing; give some: --bahdanau")
     settings = options.chosen(*(name for name in _NAMES if name not in _PLACES))
     if options.source_vectors is not None and options.target_vectors is not None:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)

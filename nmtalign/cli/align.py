@@ -12,7 +12,7 @@ import click
 
 from nmtalign.cli._engine import EngineOptions, engine_options
 from nmtalign.cli._matrices import MatrixOptions, check_unused, matrix_options, read_by_options
-from nmtalign.cli._messages import warnings_to_stderr
+from nmtalign.cli._messages import log_option, say, warn, warnings_to_stderr
 from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
 from nmtalign.cli._progress import Progress
 from nmtalign.cli._shards import ShardOptions, describe, open_run, shard_options
@@ -65,6 +65,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option("--remap", type=click.Choice(["space"]), help="Give links between words between spaces.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; the links are the same.  [cores]")
 @engine_options
+@log_option
 @shard_options
 @matrix_options
 @model_options
@@ -99,7 +100,8 @@ def align(
     run = open_run(sharding, inputs, outputs, given.matrices)
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
-        bitext = open_bitext(*inputs, bitext_format, columns=columns, bad=bad)
+        progress = stack.enter_context(Progress("pairs", [path for path in inputs if path is not None]))
+        bitext = progress.reading(open_bitext(*inputs, bitext_format, columns=columns, bad=bad))
         if given.matrices is None:
             client = engine.client(workers, stack)
             chunks, settings = _aligned(options, bitext, workers, remap, run, client)
@@ -109,14 +111,14 @@ def align(
         if run is None:
             stack.enter_context(_explained())
             sinks = [_SINKS[name](path, stack) for name, path in outputs.items() if path is not None]
-            summary = _run(chunks, sinks)
+            _run(chunks, sinks, progress)
         else:
             more = {"format": bitext_format, "columns": columns, "on_error": on_error, "remap": remap}
             run.start(describe(inputs, options, settings=settings, **more), resume=sharding.resumes)
-            summary = _run_in_shards(run, chunks, outputs)
+            _run_in_shards(run, chunks, outputs, progress)
     if bad is not None:
-        click.echo(f"nmtalign: {bad.count:,} bad records, listed in {error_report}", err=True)
-    click.echo(f"{summary}\nnmtalign: {settings}", err=True)
+        say(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
+    say(settings, event="settings")
 
 
 def open_bitext(
@@ -205,33 +207,37 @@ def _opened(options: ModelOptions, fit: Fit | None) -> Aligner:
     return replace(aligner, fit=fit) if isinstance(aligner, JumpAligner) else aligner
 
 
-def _run(chunks: Iterator[AlignedChunk], sinks: list[Sink]) -> str:
-    """Stream aligned chunks into the sinks and return a summary of what was done."""
+def _run(chunks: Iterator[AlignedChunk], sinks: list[Sink], progress: Progress) -> None:
+    """Stream aligned chunks into the sinks and say what was done."""
     links, coverage = 0, _CoverageCount()
-    with Progress("pairs") as progress:
-        for chunk in chunks:
-            _warn_of_long_pairs(chunk)
-            for sink in sinks:
-                sink(chunk)
-            links += len(chunk.batch.source)
-            coverage.add(chunk.coverage)
-            progress.advance(len(chunk.batch))
+    for chunk in chunks:
+        _warn_of_long_pairs(chunk)
+        for sink in sinks:
+            sink(chunk)
+        links += len(chunk.batch.source)
+        coverage.add(chunk.coverage)
+        progress.advance(len(chunk.batch), last=chunk.first + len(chunk.batch) - 1)
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
-    return f"nmtalign: {progress.done:,} pairs, {links:,} links in {speed}{coverage}"
+    text = f"{progress.done:,} pairs, {links:,} links in {speed}"
+    say(text, event="aligned", **progress.values | {"links": links, "seconds_left": 0})
+    coverage.say()
 
 
-def _run_in_shards(run: ShardRun, chunks: Iterator[AlignedChunk], outputs: dict[str, str | None]) -> str:
+def _run_in_shards(
+    run: ShardRun, chunks: Iterator[AlignedChunk], outputs: dict[str, str | None], progress: Progress
+) -> None:
     """Make the missing shards; when all are there, put the outputs that have a file together."""
     from nmtalign.batch.shards import resumable
 
     with resumable(run.folder):
-        summary = _run(chunks, [run.write])
+        _run(chunks, [run.write], progress)
         run.finish()
         for name, path in outputs.items():
             if path not in (None, "-"):
                 with ExitStack() as stack:
                     run.assemble(_KINDS[name], _open_whole(str(path), stack))
-    return f"{summary}\nnmtalign: {run.shards:,} shards in {run.folder}, {run.kept:,} of them done before"
+    text = f"{run.shards:,} shards in {run.folder}, {run.kept:,} of them done before"
+    say(text, event="shards", shards=run.shards, done_before=run.kept)
 
 
 @contextmanager
@@ -254,22 +260,18 @@ class _CoverageCount:
             before = self._sides or (None, None)
             self._sides = tuple(a + b if a else b for a, b in zip(before, found, strict=True))
 
-    def __str__(self) -> str:
-        lines = []
+    def say(self) -> None:
         for name, side in zip(("source", "target"), self._sides, strict=False):
-            lines.append(f"\nnmtalign: {name}: {side}")
+            say(f"{name}: {side}", event="coverage", side=name, share=round(side.rate, 4))
             if side.rate < FEW_KNOWN:
-                lines.append(f"\nnmtalign: warning: few {name} words are known; {_CAUSES}")
-        return "".join(lines)
+                warn(f"few {name} words are known; {_CAUSES}")
 
 
 def _warn_of_long_pairs(chunk: AlignedChunk) -> None:
     for number, (source, target) in enumerate(chunk.sizes, chunk.first):
         if source * target > LONG:
             sizes = f"{source:,} and {target:,} words"
-            click.echo(
-                f"nmtalign: warning: pair {number} has {sizes}; it is aligned, but takes memory", err=True
-            )
+            warn(f"pair {number} has {sizes}; it is aligned, but takes memory")
 
 
 def _text_sink(path: str, stack: ExitStack, text: Callable[[AlignedChunk], str]) -> Sink:

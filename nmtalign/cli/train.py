@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from nmtalign.cli._messages import log_option, say, warn
 from nmtalign.cli._model_options import TOKENIZERS, UNICODE_FORMS, two_languages
+from nmtalign.cli._progress import Progress
 from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import UsageError
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @click.option("--init", metavar="DIR", help="Go on from this model, or start from aligned word vectors.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads; the model is the same.  [cores]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@log_option
 def train(source: str | None, target: str | None, pairs: str | None, output: str, **options: Any) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
@@ -55,22 +57,24 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
     _check_folder(output)
     outputs = _outputs(options)
-    start = time.perf_counter()
+    progress = Progress("pairs", [path for path in (source, target, pairs) if path], quiet=options["quiet"])
 
     def report(line: str) -> None:
         if not options["quiet"]:
-            click.echo(f"nmtalign: {time.perf_counter() - start:7.1f} s  {line}", err=True)
+            seconds = progress.seconds
+            say(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
 
-    found = training.train(
-        open_bitext(source, target, pairs, options["bitext_format"]),
-        settings=preset(options["preset"]),
-        text=text,
-        known=_known(options["prior"], options["init"], text),
-        languages=two_languages(options["langs"]) if options["langs"] else (None, None),
-        workers=options["workers"],
-        report=report,
-        warn=lambda line: click.echo(f"nmtalign: warning: {line}", err=True),
-    )
+    with progress:
+        found = training.train(
+            progress.counted(open_bitext(source, target, pairs, options["bitext_format"])),
+            settings=preset(options["preset"]),
+            text=text,
+            known=_known(options["prior"], options["init"], text),
+            languages=two_languages(options["langs"]) if options["langs"] else (None, None),
+            workers=options["workers"],
+            report=report,
+            warn=warn,
+        )
     save_model(found.model, output)
     report(f"model in {output}")
     _write_links(found, outputs)

@@ -1,0 +1,133 @@
+"""What a run says while it goes on: on a terminal, elsewhere, and as JSON."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from nmtalign.cli import _progress, main
+from nmtalign.cli._progress import Progress
+from nmtalign.text.bitext import read_bitext
+
+PAIR = "the black cat\tle chat noir\n"
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.tsv"
+    path.write_text(PAIR * 25_000)
+    return path
+
+
+@pytest.fixture
+def clock(monkeypatch) -> list[float]:
+    """A clock that is set by hand."""
+    now = [0.0]
+    monkeypatch.setattr(_progress.time, "perf_counter", lambda: now[0])
+    return now
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_time_left_follows_from_the_size_of_the_file(tmp_path, clock, ending):
+    text = "".join(f"word{n} " * (n % 7 + 1) + f"\t{n}\n" for n in range(100_000)).encode()
+    pairs = tmp_path / f"pairs.tsv{ending}"
+    pairs.write_bytes(gzip.compress(text) if ending else text)
+    progress = Progress("pairs", [str(pairs)])
+    read = progress.reading(read_bitext(pairs))
+    assert progress.seconds_left is None
+    for _ in range(50_000):
+        next(read)
+    clock[0] = 10.0
+    progress.advance(50_000)
+    assert progress.seconds_left == pytest.approx(10, rel=0.2)
+    assert sum(1 for _ in read) == 50_000
+    assert progress.seconds_left == 10
+
+
+def test_skipped_pairs_count_as_passed_and_not_as_done(clock):
+    progress = Progress("pairs")
+    list(progress.reading(range(1000)))
+    clock[0] = 10.0
+    progress.advance(100, last=500)  # 400 were done before
+    assert (progress.rate, progress.seconds_left) == (10, 50)
+    progress.advance(100, last=800)  # 200 are those of another job
+    assert progress.seconds_left == pytest.approx(10 / 400 * 200)
+
+
+def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, monkeypatch, capsys):
+    options = "--pairs", pairs, "-o", tmp_path / "links", "--workers", 1
+    assert run("align", *options) == 0
+    assert "left" not in capsys.readouterr().err  # it took less than the interval
+    monkeypatch.setattr(_progress, "_INTERVAL", 0.0)
+    assert run("align", *options) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("nmtalign: 10,000 pairs, ")
+    assert " a second, " in lines[0]
+    assert lines[0].endswith(" s left")
+    assert lines[2].startswith("nmtalign: 25,000 pairs, ")
+    assert lines[2].endswith(", 0 s left")
+
+
+def test_a_terminal_shows_one_line_that_renews_itself(tmp_path, pairs):
+    pty = pytest.importorskip("pty")
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "nmtalign", "align", "--pairs", pairs, "-o", tmp_path / "links"]
+    with subprocess.Popen([*command, "--workers", "1"], stderr=slave) as process:
+        os.close(slave)
+        seen = b""
+        while process.poll() is None or b"settings" not in seen:
+            try:
+                seen += os.read(master, 1000)
+            except OSError:  # all of it is read
+                break
+    os.close(master)
+    shown, summary = seen.decode().split("\r\x1b[Knmtalign: ", 1)
+    assert shown.startswith("\r\x1b[K10,000 pairs, ")
+    assert " left" in shown
+    assert "\n" not in shown
+    assert summary.startswith("25,000 pairs, ")
+
+
+def records(err: str) -> list[dict[str, object]]:
+    found = [json.loads(line) for line in err.splitlines()]
+    assert all(datetime.fromisoformat(record["time"]).tzinfo for record in found)
+    return found
+
+
+def test_json_has_an_object_a_line(tmp_path, pairs, monkeypatch, capsys):
+    monkeypatch.setattr(_progress, "_INTERVAL", 0.0)
+    assert run("align", "--pairs", pairs, "-o", tmp_path / "links", "--log-json", "--workers", 1) == 0
+    *progress, done, settings = records(capsys.readouterr().err)
+    assert [record["pairs"] for record in progress] == [10_000, 20_000, 25_000]
+    for record in progress:
+        assert (record["event"], record["level"]) == ("progress", "info")
+        assert record["pairs_per_s"] > 0 <= record["seconds_left"]
+    assert (done["event"], done["pairs"], done["seconds_left"]) == ("aligned", 25_000, 0)
+    assert done["links"] == len((tmp_path / "links").read_text().split())
+    assert settings["event"] == "settings"
+
+
+def test_training_errors_and_warnings_are_json_too(tmp_path, pairs, capsys):
+    pairs.write_text("".join(f"word{n} same\tword{n} same\n" for n in range(60)))
+    assert run("train", "--pairs", pairs, "-o", tmp_path / "model", "--log-json") == 0
+    found = records(capsys.readouterr().err)
+    assert {record["event"] for record in found} == {"read", "warning", "stage"}
+    assert next(record["pairs"] for record in found if record["event"] == "read") == 60
+    assert run("align", tmp_path / "gone", pairs, "--log-json") == 3
+    (failed,) = records(capsys.readouterr().err)
+    assert (failed["event"], failed["level"], failed["exit_code"]) == ("failed", "error", 3)
+    assert run("align", tmp_path / "gone", pairs) == 3
+    assert capsys.readouterr().err.startswith("nmtalign: error: ")  # one run does not change the next
