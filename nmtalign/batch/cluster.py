@@ -116,13 +116,14 @@ def in_order(
     """
     waiting: deque[tuple[Item, Future[Any]]] = deque()
     try:
-        for item in items:
-            waiting.append((item, submit(item)))
-            threads = sum(client.nthreads().values())
-            while len(waiting) > threads + threads // 2 + 1:
+        with _losses_told(client):
+            for item in items:
+                waiting.append((item, submit(item)))
+                threads = sum(client.nthreads().values())
+                while len(waiting) > threads + threads // 2 + 1:
+                    yield _finished(client, *waiting.popleft())
+            while waiting:
                 yield _finished(client, *waiting.popleft())
-        while waiting:
-            yield _finished(client, *waiting.popleft())
     finally:
         if waiting:  # it did not end well
             with contextlib.suppress(Exception):
@@ -130,21 +131,11 @@ def in_order(
 
 
 def _finished(client: Client, item: Item, future: Future[Any]) -> tuple[Item, Any]:
-    return item, answer(client, future)
+    return item, _answer(client, future)
 
 
-def answer(client: Client, future: Future[Any]) -> Any:
-    """Wait for the answer of a call, as long as there are workers.
-
-    Raises
-    ------
-    WorkerError
-        If the scheduler or all workers are lost, or the call ended one worker after the other.
-    """
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-
+def _answer(client: Client, future: Future[Any]) -> Any:
+    """Wait for the answer of a call, as long as there are workers."""
     looks = 0
     while True:
         try:
@@ -155,12 +146,23 @@ def answer(client: Client, future: Future[Any]) -> Any:
             looks = 0 if client.nthreads() else looks + 1
             if looks == LOOKS:
                 raise WorkerError("the cluster has no workers left") from None
-        except KilledWorker:
-            raise WorkerError("workers died one after the other of the same work; is memory short?") from None
-        except (CancelledError, OSError):
-            if client.status != "running":
-                raise WorkerError("the scheduler of the cluster is lost") from None
+
+
+@contextmanager
+def _losses_told(client: Client) -> Iterator[None]:
+    """Turn what a lost cluster raises into one kind of error."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except KilledWorker:
+        raise WorkerError("workers died one after the other of the same work; is memory short?") from None
+    except (CancelledError, OSError):
+        if client.status == "running":
             raise
+        raise WorkerError("the scheduler of the cluster is lost") from None
 
 
 # --- aligning ------------------------------------------------------------------------------------
