@@ -15,7 +15,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ from nmtalign.models.lexicon import (
     view_counts,
     word_counts,
 )
-from nmtalign.models.pairs import SHARED, index_pairs
+from nmtalign.models.pairs import SHARED, PairIndex, index_pairs
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -315,6 +316,84 @@ def expect_with_jumps(
     )
 
 
+class Pass(NamedTuple):
+    """What is known in one pass over the bitext.
+
+    Attributes
+    ----------
+    null : float
+        Probability of the null word.
+    words : Emissions, optional
+        Left out in the very first pass.
+    jumps : (Jumps, Jumps), optional
+        Left out in passes without positions.
+    agree : bool
+        As of :func:`expect_without_positions`.
+    step : int
+        Jumps are counted in every so many-th bucket.
+    """
+
+    null: float
+    words: Emissions | None = None
+    jumps: tuple[Jumps, Jumps] | None = None
+    agree: bool = True
+    step: int = 1
+
+    def expect(self, k: int, bucket: Bucket, cells: Ints) -> Expected:
+        """Return what bucket k adds to the counts."""
+        if self.words is None:
+            return expect_uniform(bucket, cells, self.null)
+        if self.jumps is None:
+            return expect_without_positions(bucket, cells, self.words, self.null, agree=self.agree)
+        count_jumps = k % self.step == 0
+        return expect_with_jumps(bucket, cells, self.words, self.jumps, self.null, count_jumps=count_jumps)
+
+
+def summed(found: Iterable[Expected], sizes: Sequence[int], jumps: Sequence[Jumps]) -> Counts:
+    """Add up what buckets expect, in order; `sizes`: numbers of word pairs, source words, target words."""
+    sums = [_Sum(size) for size in (*sizes, *(own.tables.size for own in jumps))]
+    log_likelihood = 0.0
+    for expected in found:
+        for total, numbers in zip(sums, expected.sparse, strict=False):
+            total.add(numbers)
+        log_likelihood += expected.log_likelihood
+    totals = [total.flush() for total in sums] + [np.zeros(0)] * (2 - len(jumps))
+    for counts in totals[:3]:
+        counts[0] = 0
+    return Counts(totals[0], totals[1], totals[2], totals[3], totals[4], log_likelihood)
+
+
+class Bitext(Protocol):
+    """A bitext that passes are made over, wherever its buckets are."""
+
+    index: PairIndex
+
+    def sweep(self, one: Pass) -> Counts:
+        """Return the expected counts of one pass."""
+
+
+Buckets = Sequence[Bucket]
+PlaceBitext = Callable[[Buckets, EncodedSide, EncodedSide], Bitext]
+
+
+class HeldBitext:
+    """A bitext in this process, swept by threads."""
+
+    def __init__(self, buckets: Buckets, source: EncodedSide, target: EncodedSide, *, workers: int) -> None:
+        self.buckets, self.workers = buckets, workers
+        self.index = index_pairs(buckets, source, target)
+        self._sizes = len(self.index), len(source.words), len(target.words)
+
+    def sweep(self, one: Pass) -> Counts:
+        """Return the expected counts of one pass; they do not depend on the number of threads."""
+        found = in_order(
+            lambda k: one.expect(k, self.buckets[k], self.index.cells[k]),
+            range(len(self.buckets)),
+            self.workers,
+        )
+        return summed(found, self._sizes, one.jumps or ())
+
+
 class Estimate(NamedTuple):
     """What was learned, over the words and word pairs of the bitext it was learned from."""
 
@@ -337,6 +416,8 @@ class Estimator:
         Threads; the result does not depend on it.
     report : callable, optional
         Called with one line of text after each stage.
+    place : callable, optional
+        Puts the buckets where they are swept; in this process if left out.
     """
 
     def __init__(
@@ -348,13 +429,15 @@ class Estimator:
         known: Knowledge | None = None,
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
+        place: PlaceBitext | None = None,
     ) -> None:
         self.source, self.target, self.settings = source, target, settings
         self.known = known or Knowledge()
-        self.workers = default_workers() if workers is None else workers
+        threads = default_workers() if workers is None else workers
         self.report = report or (lambda text: None)
         self.buckets = make_buckets(source, target)
-        self.index = index_pairs(self.buckets, source, target)
+        self.bitext = (place or partial(HeldBitext, workers=threads))(self.buckets, source, target)
+        self.index = self.bitext.index
         self.views = [
             make_view(source, target, self.index, letters, spelling=settings.spelling)
             for letters in settings.views
@@ -387,9 +470,7 @@ class Estimator:
             jumps = self.known.lexicon.renumbered(self.known.jumps, self.source, self.target)
             nothing = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
             return Counts(nothing[0], nothing[1], nothing[2], np.zeros(0), np.zeros(0), 0.0), jumps
-        counts = self._sweep(
-            lambda k: expect_uniform(self.buckets[k], self.index.cells[k], self.settings.lexicon_null)
-        )
+        counts = self._sweep(Pass(self.settings.lexicon_null))
         for number in range(1, self.settings.lexicon_passes):
             counts = self._lexicon_pass(counts, agree=number > self.settings.single_passes)
             self.report(f"lexicon pass {number} of {self.settings.lexicon_passes - 1}")
@@ -417,42 +498,23 @@ class Estimator:
 
     def _lexicon_pass(self, counts: Counts, *, agree: bool) -> Counts:
         words = emissions(self.views, self._view_counts(counts), self.smoothing._replace(floor=LEAST))
-        null = self.settings.lexicon_null
-        return self._sweep(
-            lambda k: expect_without_positions(self.buckets[k], self.index.cells[k], words, null, agree=agree)
-        )
+        return self._sweep(Pass(self.settings.lexicon_null, words, agree=agree))
 
     def _jump_pass(self, counts: Counts, jumps: tuple[Jumps, Jumps]) -> tuple[Counts, tuple[Jumps, Jumps]]:
         words = emissions(self.views, self._view_counts(counts), self.smoothing)
-        null = self.settings.null
         step = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
-        found = self._sweep(
-            lambda k: expect_with_jumps(
-                self.buckets[k], self.index.cells[k], words, jumps, null, count_jumps=k % step == 0
-            ),
-            jumps,
-        )
+        found = self._sweep(Pass(self.settings.null, words, jumps, step=step))
         counted = [found.forward_jumps, found.reverse_jumps]
         older = self.known.jump_counts()
         if older is not None:
             counted = [own + more.ravel() for own, more in zip(counted, older, strict=True)]
         return found, (estimate_jumps(counted[0], jumps[0]), estimate_jumps(counted[1], jumps[1]))
 
-    def _sweep(self, expect: Callable[[int], Expected], jumps: Sequence[Jumps] = ()) -> Counts:
-        """Sum what `expect` finds in bucket k over all k."""
-        sizes = [len(self.index), len(self.source.words), len(self.target.words)]
-        sums = [_Sum(size) for size in (*sizes, *(j.tables.size for j in jumps))]
-        log_likelihood = 0.0
-        for expected in in_order(expect, range(len(self.buckets)), self.workers):
-            for total, numbers in zip(sums, expected.sparse, strict=False):
-                total.add(numbers)
-            log_likelihood += expected.log_likelihood
-        totals = [total.flush() for total in sums] + [np.zeros(0)] * (2 - len(jumps))
-        for counts in totals[:3]:
-            counts[0] = 0
+    def _sweep(self, one: Pass) -> Counts:
+        counts = self.bitext.sweep(one)
         if not self.index.complete:
-            totals[0][SHARED] = 0
-        return Counts(totals[0], totals[1], totals[2], totals[3], totals[4], log_likelihood)
+            counts.pairs[SHARED] = 0
+        return counts
 
     def _pruned(self, counts: Counts) -> list[ViewCounts]:
         """Return the counts of the views without the very small ones, in the precision they are saved in."""
