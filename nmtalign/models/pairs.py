@@ -55,14 +55,23 @@ class PairIndex:
 
 def index_pairs(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
     """Number the word pairs that meet in a sentence pair of `buckets`."""
-    targets = len(target.words)
-    if sum(bucket.cells for bucket in buckets) > LARGE:
+    if is_large(buckets):
         return _index_large(buckets, source, target)
+    return number_pairs(buckets, len(target.words))
+
+
+def is_large(buckets: Sequence[Bucket]) -> bool:
+    """Tell whether pairs that tell nothing share a number."""
+    return sum(bucket.cells for bucket in buckets) > LARGE
+
+
+def number_pairs(buckets: Sequence[Bucket], targets: int) -> PairIndex:
+    """Give each word pair a number of its own; `targets` is more than any target word's number."""
     keys, numbers = distinct(_keys(buckets, targets))
-    return PairIndex(*_words(keys, targets), list(_shaped(numbers, buckets)))
+    return PairIndex(*words_of(keys, targets), list(_shaped(numbers, buckets)))
 
 
-def _words(keys: Longs, targets: int) -> tuple[Ints, Ints]:
+def words_of(keys: Longs, targets: int) -> tuple[Ints, Ints]:
     """Return the source and the target word of each key."""
     source, target = np.divmod(keys, targets)
     return source.astype(np.int32), target.astype(np.int32)
@@ -169,16 +178,25 @@ def _index_large(buckets: Sequence[Bucket], source: EncodedSide, target: Encoded
     for piece in _pieces(buckets):
         own = _keys(piece.buckets, targets)
         own.sort()
-        keys, counts = _merged(keys, counts, *_run_lengths(own))
-    keys = keys[_worth_keeping(keys, counts, source, target)]
+        keys, counts = merged(keys, counts, *_run_lengths(own))
+    keys = keys[worth_keeping(keys, counts, source, target)]
     cells = Cells([bucket.shape for bucket in buckets])
     for piece in _pieces(buckets):
         own, numbers = distinct(_keys(piece.buckets, targets))
-        place = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
-        number = np.where(keys[place] == own, place + (place > 0), SHARED).astype(np.int32)
-        cells.write(piece.first, number[numbers[:-1]])
-    at_source, at_target = (np.insert(words, SHARED, 0) for words in _words(keys, targets))
+        cells.write(piece.first, numbers_among(keys, own)[numbers[:-1]])
+    return kept_index(keys, targets, cells)
+
+
+def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:
+    """Return the index of pairs of which only those with these keys are kept."""
+    at_source, at_target = (np.insert(words, SHARED, 0) for words in words_of(keys, targets))
     return PairIndex(at_source, at_target, cells, complete=False)
+
+
+def numbers_among(kept: Longs, keys: Longs) -> Ints:
+    """Return the number of each key in :func:`kept_index`; SHARED if it is not kept."""
+    place = np.minimum(np.searchsorted(kept, keys), len(kept) - 1)
+    return np.where(kept[place] == keys, place + (place > 0), SHARED).astype(np.int32)
 
 
 def _run_lengths(ordered: Longs) -> tuple[Longs, Ints]:
@@ -187,7 +205,7 @@ def _run_lengths(ordered: Longs) -> tuple[Longs, Ints]:
     return ordered[starts], np.diff(starts, append=len(ordered)).astype(np.int32)
 
 
-def _merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:
+def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:
     """Merge two sorted lists of distinct keys and add up their counts."""
     place = np.searchsorted(keys, more)
     known = keys[np.minimum(place, len(keys) - 1)] == more
@@ -196,9 +214,9 @@ def _merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[
     return np.insert(keys, place[new], more[new]), np.insert(counts, place[new], more_counts[new])
 
 
-def _worth_keeping(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> NDArray[np.bool_]:
+def worth_keeping(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> NDArray[np.bool_]:
     """Tell which pairs meet often, or at least much more often than chance would have it."""
-    at_source, at_target = _words(keys, len(target.words))
+    at_source, at_target = words_of(keys, len(target.words))
     by_chance = source.counts[at_source] * (target.counts[at_target] / len(source.lengths))
     kept = (counts > SELDOM) | (counts >= LIFT * by_chance)
     kept[0] = True

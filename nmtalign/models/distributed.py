@@ -1,0 +1,227 @@
+"""A bitext spread over other processes: expectation there, maximisation here.
+
+Every n-th bucket goes to one of n shards. Whoever holds a shard numbers the word pairs that meet in it.
+Each pass sends it the emissions of those pairs and words alone, and gets back their counts; the rest of
+expectation-maximisation (:mod:`nmtalign.models.estimation`) does not know where the buckets are.
+
+What crosses the network in a pass, for each word pair of a shard: 4 bytes there, 8 bytes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.models.corpus import Bucket, EncodedSide
+from nmtalign.models.estimation import Counts, Pass, summed
+from nmtalign.models.hmm import Jumps
+from nmtalign.models.lexicon import Emissions
+from nmtalign.models.pairs import (
+    SHARED,
+    PairIndex,
+    is_large,
+    kept_index,
+    merged,
+    number_pairs,
+    numbers_among,
+    words_of,
+    worth_keeping,
+)
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+CELLS = 1 << 22  # of a shard: about 30,000 sentence pairs, and half a minute in all passes
+
+Item = TypeVar("Item")
+
+
+class Processes(Protocol):
+    """Other processes that keep things and work on them."""
+
+    def keep(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Call a function over there and return a handle of what it returns; handles may be given, too."""
+
+    def in_order(self, submit: Callable[[Item], Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
+        """Yield items, in order, with that of which `submit` returned the handle."""
+
+
+# --- where a shard is held -----------------------------------------------------------------------
+
+
+class Shard(NamedTuple):
+    """Some buckets of a bitext, with numbers of their own for words and word pairs.
+
+    Attributes
+    ----------
+    numbers : sequence of int
+        Number of each bucket in the whole bitext.
+    buckets : list of Bucket
+    index : PairIndex
+    sizes : (int, int)
+        Source and target words.
+    """
+
+    numbers: Sequence[int]
+    buckets: list[Bucket]
+    index: PairIndex
+    sizes: tuple[int, int]
+
+
+def open_shard(numbers: Sequence[int], buckets: list[Bucket], sizes: tuple[int, int]) -> Shard:
+    """Number the word pairs of a shard."""
+    return Shard(numbers, buckets, number_pairs(buckets, sizes[1]), sizes)
+
+
+def meetings(shard: Shard) -> tuple[Ints, Ints, Ints]:
+    """Return the source and the target word of each pair, and how often they meet."""
+    counts = np.zeros(len(shard.index), np.int32)
+    for cells in shard.index.cells:
+        counts += np.bincount(cells.ravel(), minlength=len(counts)).astype(np.int32)
+    return shard.index.source, shard.index.target, counts
+
+
+def thinned(shard: Shard, kept: NDArray[np.bool_]) -> Shard:
+    """Let the pairs that are not kept share one number; the padding stays number 0."""
+    index = shard.index
+    number = np.full(len(index), SHARED, np.int32)
+    number[0] = 0
+    rest = np.flatnonzero(kept[1:]) + 1
+    number[rest] = np.arange(SHARED + 1, SHARED + 1 + len(rest))
+    source, target = (np.insert(words[rest], 0, [0, 0]) for words in (index.source, index.target))
+    cells = [number[own] for own in index.cells]
+    return shard._replace(index=PairIndex(source, target, cells, complete=False))
+
+
+def sweep(shard: Shard, one: Pass) -> Counts:
+    """Return what the buckets of a shard expect in one pass."""
+    found = (
+        one.expect(k, bucket, cells)
+        for k, bucket, cells in zip(shard.numbers, shard.buckets, shard.index.cells, strict=True)
+    )
+    return summed(found, (len(shard.index), *shard.sizes), one.jumps or ())
+
+
+# --- where the model is --------------------------------------------------------------------------
+
+
+class Held(NamedTuple):
+    """What is known here of a shard that is elsewhere.
+
+    Attributes
+    ----------
+    shard : handle
+    source, target : int32 arrays
+        Number, in the whole bitext, of each of its words.
+    pairs : int32 array
+        Number of each of its word pairs.
+    """
+
+    shard: Any
+    source: Ints
+    target: Ints
+    pairs: Ints
+
+    def own(self, one: Pass) -> Pass:
+        """Return what the shard has to know for a pass."""
+        words, jumps = one.words, one.jumps
+        if words is not None:
+            words = Emissions(
+                words.pairs[self.pairs], words.source_null[self.source], words.target_null[self.target]
+            )
+        if jumps is not None:
+            jumps = _of_words(jumps[0], self.source), _of_words(jumps[1], self.target)
+        return one._replace(words=words, jumps=jumps)
+
+
+def _of_words(jumps: Jumps, words: Ints) -> Jumps:
+    return Jumps(jumps.tables, jumps.classes[words])
+
+
+class SpreadBitext:
+    """A bitext in shards that other processes hold.
+
+    Parameters
+    ----------
+    buckets : sequence of Bucket
+    source, target : EncodedSide
+    processes : Processes
+    cells : int
+        About as many in a shard. A model depends on it, but never on the number of processes.
+    """
+
+    def __init__(
+        self,
+        buckets: Sequence[Bucket],
+        source: EncodedSide,
+        target: EncodedSide,
+        *,
+        processes: Processes,
+        cells: int = CELLS,
+    ) -> None:
+        self._processes, self._sizes = processes, (len(source.words), len(target.words))
+        count = min(-(-sum(bucket.cells for bucket in buckets) // cells), len(buckets))
+        held = [self._sent(range(k, len(buckets), count), buckets) for k in range(count)]
+        self.index, self.shards = self._numbered(held, is_large(buckets), source, target)
+
+    def _sent(self, numbers: Sequence[int], buckets: Sequence[Bucket]) -> Held:
+        """Send a shard away."""
+        own = [buckets[k] for k in numbers]
+        source = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.source.ravel() for b in own)]))
+        target = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.target.ravel() for b in own)]))
+        own = [replace(b, source=_numbers(source, b.source), target=_numbers(target, b.target)) for b in own]
+        shard = self._processes.keep(open_shard, numbers, own, (len(source), len(target)))
+        return Held(shard, source, target, np.zeros(0, np.int32))
+
+    def _numbered(
+        self, held: list[Held], large: bool, source: EncodedSide, target: EncodedSide
+    ) -> tuple[PairIndex, list[Held]]:
+        """Number the word pairs of all shards."""
+        targets = len(target.words)
+        keys, counts = np.zeros(1, np.int64), np.ones(1, np.int32)
+        of_shards = []
+        for own, (s, t, times) in self._processes.in_order(
+            lambda own: self._processes.keep(meetings, own.shard), held
+        ):
+            of_shards.append(own.source[s].astype(np.int64) * targets + own.target[t])
+            keys, counts = merged(keys, counts, of_shards[-1], times)
+        if not large:
+            found = [
+                own._replace(pairs=np.searchsorted(keys, theirs).astype(np.int32))
+                for own, theirs in zip(held, of_shards, strict=True)
+            ]
+            return PairIndex(*words_of(keys, targets), []), found
+        keys = keys[worth_keeping(keys, counts, source, target)]
+        found = [
+            self._thinned(own, numbers_among(keys, theirs))
+            for own, theirs in zip(held, of_shards, strict=True)
+        ]
+        return kept_index(keys, targets, []), found
+
+    def _thinned(self, own: Held, numbers: Ints) -> Held:
+        """Let a shard give one number to all pairs that are not kept."""
+        kept = numbers != SHARED
+        pairs = np.concatenate([[0, SHARED], numbers[1:][kept[1:]]]).astype(np.int32)
+        return own._replace(shard=self._processes.keep(thinned, own.shard, kept), pairs=pairs)
+
+    def sweep(self, one: Pass) -> Counts:
+        """Return the expected counts of one pass, summed in the order of the shards."""
+        jumps = [own.tables.size for own in one.jumps or ()] or [0, 0]
+        sums = [np.zeros(n) for n in (len(self.index), *self._sizes, *jumps)]
+        likelihood = 0.0
+        for held, found in self._processes.in_order(
+            lambda held: self._processes.keep(sweep, held.shard, held.own(one)), self.shards
+        ):
+            places: tuple[Any, ...] = held.pairs, held.source, held.target, slice(None), slice(None)
+            for total, place, own in zip(sums, places, found, strict=False):
+                total[place] += own
+            likelihood += found.log_likelihood
+        return Counts(sums[0], sums[1], sums[2], sums[3], sums[4], likelihood)
+
+
+def _numbers(words: Ints, bucket: Ints) -> Ints:
+    return np.searchsorted(words, bucket).astype(np.int32)
