@@ -61,14 +61,14 @@ class Shard(NamedTuple):
     numbers : sequence of int
         Number of each bucket in the whole bitext.
     buckets : list of Bucket
-    index : PairIndex
+    pairs : PairIndex
     sizes : (int, int)
         Source and target words.
     """
 
     numbers: Sequence[int]
     buckets: list[Bucket]
-    index: PairIndex
+    pairs: PairIndex
     sizes: tuple[int, int]
 
 
@@ -79,31 +79,31 @@ def open_shard(numbers: Sequence[int], buckets: list[Bucket], sizes: tuple[int, 
 
 def meetings(shard: Shard) -> tuple[Ints, Ints, Ints]:
     """Return the source and the target word of each pair, and how often they meet."""
-    counts = np.zeros(len(shard.index), np.int32)
-    for cells in shard.index.cells:
+    counts = np.zeros(len(shard.pairs), np.int32)
+    for cells in shard.pairs.cells:
         counts += np.bincount(cells.ravel(), minlength=len(counts)).astype(np.int32)
-    return shard.index.source, shard.index.target, counts
+    return shard.pairs.source, shard.pairs.target, counts
 
 
 def thinned(shard: Shard, kept: NDArray[np.bool_]) -> Shard:
     """Let the pairs that are not kept share one number; the padding stays number 0."""
-    index = shard.index
+    index = shard.pairs
     number = np.full(len(index), SHARED, np.int32)
     number[0] = 0
     rest = np.flatnonzero(kept[1:]) + 1
     number[rest] = np.arange(SHARED + 1, SHARED + 1 + len(rest))
     source, target = (np.insert(words[rest], 0, [0, 0]) for words in (index.source, index.target))
     cells = [number[own] for own in index.cells]
-    return shard._replace(index=PairIndex(source, target, cells, complete=False))
+    return shard._replace(pairs=PairIndex(source, target, cells, complete=False))
 
 
 def sweep(shard: Shard, one: Pass) -> Counts:
     """Return what the buckets of a shard expect in one pass."""
     found = (
         one.expect(k, bucket, cells)
-        for k, bucket, cells in zip(shard.numbers, shard.buckets, shard.index.cells, strict=True)
+        for k, bucket, cells in zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True)
     )
-    return summed(found, (len(shard.index), *shard.sizes), one.jumps or ())
+    return summed(found, (len(shard.pairs), *shard.sizes), one.jumps or ())
 
 
 # --- where the model is --------------------------------------------------------------------------

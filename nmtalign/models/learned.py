@@ -18,7 +18,7 @@ from nmtalign.alignment.symmetrization import symmetrize_matrices
 from nmtalign.models.aligner import Words, align_lines
 from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.estimation import Estimator, Settings, attend, default_workers, in_order
+from nmtalign.models.estimation import Estimator, PlaceBitext, Settings, attend, default_workers, in_order
 from nmtalign.models.gradient import VectorSettings, learn_vectors
 from nmtalign.models.heads import VectorHead, make_head
 from nmtalign.models.hmm import Jumps
@@ -336,6 +336,7 @@ def learn(
     known: Knowledge | None = None,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
+    place: PlaceBitext | None = None,
 ) -> Training:
     """Learn a model from an encoded bitext.
 
@@ -351,12 +352,14 @@ def learn(
         Threads; the model does not depend on it.
     report : callable, optional
         Called with one line of text after each stage.
+    place : callable, optional
+        As of :class:`nmtalign.models.estimation.Estimator`.
     """
     if known is not None:
         source, target = known.extend(source, target)
     whole = source, target
     source, target, segments = cut_long_pairs(source, target)
-    estimator = Estimator(source, target, settings, known=known, workers=workers, report=report)
+    estimator = Estimator(source, target, settings, known=known, workers=workers, report=report, place=place)
     estimate = estimator.run()
     lexicon = Lexicon(
         source.words,
@@ -375,7 +378,7 @@ def learn(
     model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {}, head)
 
     def align(extraction: Extraction) -> AlignedBatch:
-        if not estimator.index.complete:
+        if place is not None or not estimator.index.complete:
             return _align_in_batches(LearnedAligner(model, extraction, workers), whole)
         words = emissions(estimate.views, estimate.counts, estimator.smoothing)
         words = model.joined(words, source, target, estimator.index)

@@ -10,7 +10,7 @@ import numpy as np
 
 from nmtalign.errors import DataError
 from nmtalign.models.corpus import EncodedSide, SideEncoder
-from nmtalign.models.estimation import PRESETS, Settings
+from nmtalign.models.estimation import PRESETS, PlaceBitext, Settings
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.learned import Training, learn
 from nmtalign.text.bitext import SentencePair
@@ -30,6 +30,7 @@ def train(
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
+    place: PlaceBitext | None = None,
 ) -> Training:
     """Learn an alignment model from sentence pairs.
 
@@ -49,6 +50,8 @@ def train(
         Threads; the model does not depend on it.
     report, warn : callable, optional
         Called with a line of text: progress, and what looks wrong with the bitext.
+    place : callable, optional
+        As of :class:`nmtalign.models.estimation.Estimator`: where passes over the bitext are made.
 
     Returns
     -------
@@ -93,6 +96,7 @@ def train(
         known=known,
         workers=workers,
         report=report,
+        place=place,
     )
 
 
