@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nmtalign import __version__
 from nmtalign.batch.stream import AlignedChunk, Chunk
 from nmtalign.batch.workers import Answer, Packed, WorkerError, align_packed, pack, unpacked, with_threads
-from nmtalign.errors import NmtalignError, UsageError
+from nmtalign.errors import UsageError
 from nmtalign.models.aligner import Aligner
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
     Raises
     ------
     UsageError
-        If ``distributed`` is not installed, no scheduler answers at the address, or it has no workers.
+        If ``distributed`` is not installed, no scheduler answers at the address, it has no workers, or they
+        have another version of nmtalign.
     """
     try:
         import dask
@@ -88,7 +89,25 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
             raise UsageError(
                 f"the scheduler at {scheduler} has no workers; start some: dask worker {scheduler}"
             ) from None
+        _check_version(client)
         yield client
+
+
+def _check_version(client: Client) -> None:
+    """Refuse workers that have another nmtalign, or none."""
+    try:
+        found = set(client.run(_version).values())
+    except Exception as error:
+        raise UsageError(f"workers cannot run nmtalign ({error}); install {__version__} there too") from None
+    if found != {__version__}:
+        there = " and ".join(sorted(found))
+        raise UsageError(f"the workers have nmtalign {there}, here is {__version__}; install one version")
+
+
+def _version() -> str:
+    import nmtalign
+
+    return nmtalign.__version__
 
 
 def dask_setup(worker: Any) -> None:
@@ -180,8 +199,6 @@ def align_on_cluster(
     ------
     WorkerError
         If the cluster is lost.
-    UsageError
-        If the workers have another version of nmtalign.
     """
     with _sent(client, with_threads(aligner, 1)) as name:
 
@@ -196,14 +213,7 @@ def align_on_cluster(
 def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
     """Give every worker the aligner under a name, for as long as the block lasts."""
     name = f"nmtalign-{uuid.uuid4().hex}"
-    try:
-        client.register_plugin(_holder(pickle.dumps(aligner, pickle.HIGHEST_PROTOCOL)), name=name)
-    except NmtalignError:
-        raise
-    except Exception as error:
-        raise UsageError(
-            f"the workers cannot open the aligner ({error}); install nmtalign {__version__} there too"
-        ) from None
+    client.register_plugin(_holder(pickle.dumps(aligner, pickle.HIGHEST_PROTOCOL)), name=name)
     try:
         yield name
     finally:
@@ -217,13 +227,9 @@ def _holder(data: bytes) -> WorkerPlugin:
 
     class Holder(WorkerPlugin):  # type: ignore[misc]
         def __init__(self) -> None:
-            self.data, self.version = data, __version__
+            self.data = data
 
         def setup(self, worker: Any) -> None:
-            import nmtalign
-
-            if nmtalign.__version__ != self.version:
-                raise UsageError(f"the workers have nmtalign {nmtalign.__version__}, here is {self.version}")
             self.aligner, self.data = pickle.loads(self.data), b""
 
     return Holder()
@@ -234,3 +240,26 @@ def _align(name: str, packed: Packed, whitespace: bool) -> Answer:
     from distributed import get_worker
 
     return align_packed(get_worker().plugins[name].aligner, packed, whitespace)
+
+
+# --- learning ------------------------------------------------------------------------------------
+
+
+class ClusterProcesses:
+    """The workers of a cluster, for :class:`nmtalign.models.distributed.SpreadBitext`.
+
+    What they keep is lost with a worker and made again by another: the scheduler knows how.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def keep(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
+        """Call a function on a worker and leave there what it returns."""
+        return self._client.submit(function, *given, pure=False)
+
+    def in_order(
+        self, submit: Callable[[Item], Future[Any]], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Any]]:
+        """As :func:`in_order`."""
+        return in_order(self._client, submit, items)
