@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from nmtalign.cli._engine import EngineOptions, engine_options
 from nmtalign.cli._messages import log_option, say, warn
 from nmtalign.cli._model_options import TOKENIZERS, UNICODE_FORMS, two_languages
 from nmtalign.cli._progress import Progress
@@ -14,8 +18,13 @@ from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
+    from distributed import Client
+
+    from nmtalign.alignment.links import AlignedBatch
+    from nmtalign.models.estimation import PlaceBitext
     from nmtalign.models.knowledge import Knowledge
     from nmtalign.models.learned import Training
+    from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
 
@@ -40,9 +49,17 @@ if TYPE_CHECKING:
 @click.option("--prior", metavar="FILE", help="Bilingual word list: word, translation, weight if not 1.")
 @click.option("--init", metavar="DIR", help="Go on from this model, or start from aligned word vectors.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads; the model is the same.  [cores]")
+@engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @log_option
-def train(source: str | None, target: str | None, pairs: str | None, output: str, **options: Any) -> None:
+def train(
+    source: str | None,
+    target: str | None,
+    pairs: str | None,
+    output: str,
+    engine: EngineOptions,
+    **options: Any,
+) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
     Example: nmtalign train text.en text.fr -o model --links links.txt
@@ -57,6 +74,8 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
     _check_folder(output)
     outputs = _outputs(options)
+    if outputs and engine.engine == "dask" and "-" in (source, target, pairs):
+        raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     progress = Progress("pairs", [path for path in (source, target, pairs) if path], quiet=options["quiet"])
 
     def report(line: str) -> None:
@@ -64,20 +83,32 @@ def train(source: str | None, target: str | None, pairs: str | None, output: str
             seconds = progress.seconds
             say(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
 
-    with progress:
-        found = training.train(
-            progress.counted(open_bitext(source, target, pairs, options["bitext_format"])),
-            settings=preset(options["preset"]),
-            text=text,
-            known=_known(options["prior"], options["init"], text),
-            languages=two_languages(options["langs"]) if options["langs"] else (None, None),
-            workers=options["workers"],
-            report=report,
-            warn=warn,
-        )
-    save_model(found.model, output)
-    report(f"model in {output}")
-    _write_links(found, outputs)
+    with ExitStack() as stack:
+        client = engine.client(options["workers"], stack)
+        with progress:
+            found = training.train(
+                progress.counted(open_bitext(source, target, pairs, options["bitext_format"])),
+                settings=preset(options["preset"]),
+                text=text,
+                known=_known(options["prior"], options["init"], text),
+                languages=two_languages(options["langs"]) if options["langs"] else (None, None),
+                workers=options["workers"],
+                report=report,
+                warn=warn,
+                place=None if client is None else _on_cluster(client),
+            )
+        save_model(found.model, output)
+        report(f"model in {output}")
+        again = open_bitext(source, target, pairs, options["bitext_format"]) if client and outputs else ()
+        _write_links(found, outputs, client, again)
+
+
+def _on_cluster(client: Client) -> PlaceBitext:
+    """Let the workers of a cluster hold the bitext."""
+    from nmtalign.batch.cluster import ClusterProcesses
+    from nmtalign.models.distributed import SpreadBitext
+
+    return partial(SpreadBitext, processes=ClusterProcesses(client))
 
 
 def _known(prior: str | None, init: str | None, text: TextSettings) -> Knowledge | None:
@@ -120,8 +151,10 @@ def _outputs(options: dict[str, Any]) -> dict[str, str]:
     return paths
 
 
-def _write_links(found: Training, outputs: dict[str, str]) -> None:
-    """Align the bitext that was learned from, if a file for it was named."""
+def _write_links(
+    found: Training, outputs: dict[str, str], client: Client | None, bitext: Iterable[SentencePair]
+) -> None:
+    """Align the bitext that was learned from, if a file for it was named; on a cluster it is read again."""
     from nmtalign.alignment.formats import (
         format_pair_scores_batch,
         format_pharaoh_batch,
@@ -135,9 +168,18 @@ def _write_links(found: Training, outputs: dict[str, str]) -> None:
         "pair_scores": format_pair_scores_batch,
     }
     if outputs:
-        batch = found.align(Extraction())
+        batch = found.align(Extraction()) if client is None else _aligned(client, found, bitext)
         for name, path in outputs.items():
             _write(path, writers[name](batch))
+
+
+def _aligned(client: Client, found: Training, bitext: Iterable[SentencePair]) -> AlignedBatch:
+    """Align a bitext on a cluster."""
+    from nmtalign.alignment.links import joined_batches
+    from nmtalign.batch.cluster import align_on_cluster
+    from nmtalign.batch.stream import cut
+
+    return joined_batches([chunk.batch for chunk in align_on_cluster(client, found.aligner, cut(bitext))])
 
 
 def _write(path: str, text: str) -> None:
