@@ -188,7 +188,7 @@ def _losses_told(client: Client) -> Iterator[None]:
 
 
 def align_on_cluster(
-    client: Client, aligner: Aligner, chunks: Iterable[Chunk], *, whitespace: bool = False
+    client: Client, aligner: Aligner, chunks: Iterable[Chunk], *, remap_to: str | None = None
 ) -> Generator[AlignedChunk]:
     """Align chunks on a cluster; arguments and chunks as of :func:`nmtalign.batch.workers.align_chunks`.
 
@@ -203,7 +203,7 @@ def align_on_cluster(
     with _sent(client, with_threads(aligner, 1)) as name:
 
         def submit(chunk: Chunk) -> Future[Answer]:
-            return client.submit(_align, name, pack(chunk), whitespace, pure=False)
+            return client.submit(_align, name, pack(chunk), remap_to, pure=False)
 
         for chunk, found in in_order(client, submit, chunks):
             yield unpacked(found, chunk)
@@ -235,11 +235,11 @@ def _holder(data: bytes) -> WorkerPlugin:
     return Holder()
 
 
-def _align(name: str, packed: Packed, whitespace: bool) -> Answer:
+def _align(name: str, packed: Packed, remap_to: str | None) -> Answer:
     """Align a chunk in a worker."""
     from distributed import get_worker
 
-    return align_packed(get_worker().plugins[name].aligner, packed, whitespace)
+    return align_packed(get_worker().plugins[name].aligner, packed, remap_to)
 
 
 # --- learning ------------------------------------------------------------------------------------

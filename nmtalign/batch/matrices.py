@@ -7,17 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from nmtalign.batch.stream import PAIRS, AlignedChunk, Chunk, cut
+from nmtalign.batch.stream import PAIRS, SPACES, AlignedChunk, Chunk, cut
 from nmtalign.errors import DataError
 from nmtalign.models.decoding import Extraction, Floats
 from nmtalign.models.matrices import Reading, links_of, read_matrices
 from nmtalign.models.stacks import StackLinks, joined
 from nmtalign.text.bitext import SentencePair
-from nmtalign.text.tokenization import TextSettings
 
 WeightsOf = Callable[[tuple[list[str], list[str]], int], Floats]  # of the pieces of a pair and its number
-
-SPACES = TextSettings("space", lowercase=False, unicode="none")
 
 
 def align_matrices(

@@ -9,11 +9,13 @@ from nmtalign.alignment.links import AlignedBatch
 from nmtalign.batch.remapping import remap_batch
 from nmtalign.models.aligner import Aligner, VectorAligner
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import TextSettings, remap
 from nmtalign.vectors.embeddings import Coverage
 
 PAIRS = 10_000  # of one chunk: enough pairs of equal lengths to stack
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
+SPACES = TextSettings("space", lowercase=False, unicode="none")
 
 
 class Chunk(NamedTuple):
@@ -40,6 +42,8 @@ class AlignedChunk(NamedTuple):
     text : TextSettings
         What cuts the lines into the tokens that the links count.
     languages : (str or None, str or None)
+    marks : {"bpe", "sentencepiece"}, optional
+        How the tokens are marked sub-words, if the links count the words that they make.
     """
 
     first: int
@@ -49,18 +53,20 @@ class AlignedChunk(NamedTuple):
     coverage: tuple[Coverage, Coverage] | None
     text: TextSettings
     languages: tuple[str | None, str | None]
+    marks: str | None = None
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the source and target tokens of each pair, as they stand in the lines."""
-        source, target = (
-            [[token.text for token in self.text.tokens(pair[side], language=language)] for pair in self.lines]
-            for side, language in enumerate(self.languages)
-        )
-        return source, target
+        """Return the source and target tokens of each pair, as in the lines, sub-words joined."""
+        sides: tuple[list[list[str]], list[list[str]]] = [], []
+        for pair in self.lines:
+            for side, tokens in zip(sides, self.text.tokens_of_pair(pair, self.languages), strict=True):
+                texts = [token.text for token in tokens]
+                side.append(join_pieces(texts, self.marks) if self.marks else texts)
+        return sides
 
 
 def align_stream(
-    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, whitespace: bool = False
+    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, remap_to: str | None = None
 ) -> Iterator[AlignedChunk]:
     """Align a bitext chunk by chunk; the links do not depend on how it is cut.
 
@@ -71,8 +77,9 @@ def align_stream(
         Read as it is needed.
     chunk : int
         Most pairs of a chunk.
-    whitespace : bool
-        Give links between the whitespace tokens of the lines, whatever the tokeniser.
+    remap_to : str, optional
+        What the links count, whatever the tokeniser: ``space``, the whitespace tokens of the lines; ``bpe``
+        or ``sentencepiece``, the words that those make when they are sub-words marked like that.
 
     Yields
     ------
@@ -80,12 +87,12 @@ def align_stream(
         In order; each pair is in exactly one, also an empty one.
     """
     for part in cut(pairs, chunk=chunk):
-        yield align_chunk(aligner, part, whitespace=whitespace)
+        yield align_chunk(aligner, part, remap_to=remap_to)
 
 
-def align_chunk(aligner: Aligner, chunk: Chunk, *, whitespace: bool = False) -> AlignedChunk:
+def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) -> AlignedChunk:
     """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
-    words = [_words(aligner, pair) for pair in chunk.lines]
+    words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in chunk.lines]
     found = AlignedChunk(
         *chunk,
         aligner.align_batch(words),
@@ -94,24 +101,20 @@ def align_chunk(aligner: Aligner, chunk: Chunk, *, whitespace: bool = False) -> 
         aligner.text,
         aligner.languages,
     )
-    return _on_whitespace(found) if whitespace else found
+    return _remapped(found, remap_to) if remap_to else found
 
 
-def _words(aligner: Aligner, pair: SentencePair) -> tuple[list[str], list[str]]:
-    source, target = aligner.languages
-    return (
-        aligner.text.words(pair.source, language=source),
-        aligner.text.words(pair.target, language=target),
-    )
-
-
-def _on_whitespace(chunk: AlignedChunk) -> AlignedChunk:
-    """Return the chunk with links between the whitespace tokens of its lines."""
-    source, target = (
-        [remap(chunk.text.tokens(pair[side], language=language), pair[side]) for pair in chunk.lines]
-        for side, language in enumerate(chunk.languages)
-    )
-    return chunk._replace(batch=remap_batch(chunk.batch, source, target), text=TextSettings("space"))
+def _remapped(chunk: AlignedChunk, to: str) -> AlignedChunk:
+    """Return the chunk with links between whitespace tokens of its lines, or the words that those make."""
+    marks = None if to == "space" else to
+    places: tuple[list[list[int]], list[list[int]]] = [], []
+    for pair in chunk.lines:
+        sides = zip(places, pair, chunk.text.tokens_of_pair(pair, chunk.languages), strict=True)
+        for side, line, tokens in sides:
+            numbers = remap(tokens, line)
+            words = word_numbers(SPACES.words(line), marks) if marks else None
+            side.append([words[n] for n in numbers] if words else numbers)
+    return chunk._replace(batch=remap_batch(chunk.batch, *places), text=SPACES, marks=marks)
 
 
 def cut(pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1) -> Iterator[Chunk]:

@@ -48,7 +48,7 @@ def align_chunks(
     chunks: Iterable[Chunk],
     *,
     workers: int,
-    whitespace: bool = False,
+    remap_to: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on several cores.
 
@@ -61,7 +61,7 @@ def align_chunks(
     chunks : iterable of Chunk
         As of :func:`nmtalign.batch.stream.cut`; read as they are needed.
     workers : int
-    whitespace : bool
+    remap_to : str, optional
         As of :func:`nmtalign.batch.stream.align_stream`.
 
     Yields
@@ -77,11 +77,11 @@ def align_chunks(
     chunks = iter(chunks)
     head = list(islice(chunks, FEW + 1)) if workers > 1 else []
     if len(head) > FEW:
-        yield from _by_processes(open_aligner, chain(head, chunks), workers, whitespace)
+        yield from _by_processes(open_aligner, chain(head, chunks), workers, remap_to)
         return
     own = with_threads(aligner, workers)
     for chunk in chain(head, chunks):
-        yield align_chunk(own, chunk, whitespace=whitespace)
+        yield align_chunk(own, chunk, remap_to=remap_to)
 
 
 def with_threads(aligner: Aligner, threads: int) -> Aligner:
@@ -90,14 +90,14 @@ def with_threads(aligner: Aligner, threads: int) -> Aligner:
 
 
 def _by_processes(
-    open_aligner: OpenAligner, chunks: Iterable[Chunk], workers: int, whitespace: bool
+    open_aligner: OpenAligner, chunks: Iterable[Chunk], workers: int, remap_to: str | None
 ) -> Iterator[AlignedChunk]:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(open_aligner,))
     waiting: deque[tuple[Chunk, Future[Answer]]] = deque()
     try:
         for chunk in chunks:
-            waiting.append((chunk, pool.submit(_align, pack(chunk), whitespace)))
+            waiting.append((chunk, pool.submit(_align, pack(chunk), remap_to)))
             if len(waiting) > workers + 1:
                 yield _finished(*waiting.popleft())
         while waiting:
@@ -146,15 +146,15 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _align(packed: Packed, whitespace: bool) -> Answer:
-    return align_packed(_of_this_process[0], packed, whitespace)
+def _align(packed: Packed, remap_to: str | None) -> Answer:
+    return align_packed(_of_this_process[0], packed, remap_to)
 
 
-def align_packed(aligner: Aligner, packed: Packed, whitespace: bool) -> Answer:
+def align_packed(aligner: Aligner, packed: Packed, remap_to: str | None) -> Answer:
     """Align a chunk that has travelled; the answer leaves the lines behind."""
     first, *sides = packed
     chunk = Chunk(first, list(map(SentencePair, *sides)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        found = align_chunk(aligner, chunk, whitespace=whitespace)
+        found = align_chunk(aligner, chunk, remap_to=remap_to)
     return found._replace(lines=[]), [str(warning.message) for warning in caught]

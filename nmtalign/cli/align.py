@@ -189,14 +189,14 @@ def _aligned(
     from nmtalign.models.positional import fitted_on
 
     aligner, bitext = fitted_on(load_aligner(options), bitext)
-    chunks, whitespace = run.missing(bitext) if run else cut(bitext), remap == "space"
+    chunks = run.missing(bitext) if run else cut(bitext)
     if client is not None:
         from nmtalign.batch.cluster import align_on_cluster
 
-        return align_on_cluster(client, aligner, chunks, whitespace=whitespace), aligner.settings
+        return align_on_cluster(client, aligner, chunks, remap_to=remap), aligner.settings
     opened = partial(_opened, options, getattr(aligner, "fit", None))
     workers = workers or default_workers()
-    return align_chunks(aligner, opened, chunks, workers=workers, whitespace=whitespace), aligner.settings
+    return align_chunks(aligner, opened, chunks, workers=workers, remap_to=remap), aligner.settings
 
 
 def _opened(options: ModelOptions, fit: Fit | None) -> Aligner:

@@ -198,9 +198,8 @@ class _Prepared(NamedTuple):
 
 def align_lines(aligner: Aligner, source: str, target: str) -> AlignedPair:
     """Align two lines of text with any aligner; the matrix shows the words as they stand in the lines."""
-    words, tokens = [], []
-    for line, language in zip((source, target), aligner.languages, strict=True):
-        words.append(aligner.text.words(line, language=language))
-        tokens.append(tuple(token.text for token in aligner.text.tokens(line, language=language)))
-    pair = aligner.inspect(*words)
+    lines = source, target
+    pair = aligner.inspect(*aligner.text.words_of_pair(lines, aligner.languages))
+    sides = aligner.text.tokens_of_pair(lines, aligner.languages)
+    tokens = (tuple(token.text for token in side) for side in sides)
     return replace(pair, matrix=AlignmentMatrix(pair.matrix.weights, *tokens))

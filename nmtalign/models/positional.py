@@ -278,9 +278,5 @@ def fitted_on(
     if not isinstance(aligner, JumpAligner):
         return aligner, rest
     first = list(islice(rest, count))
-    source, target = aligner.languages
-    words = [
-        (aligner.text.words(pair.source, language=source), aligner.text.words(pair.target, language=target))
-        for pair in first
-    ]
+    words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in first]
     return aligner.fitted(words), chain(first, rest)

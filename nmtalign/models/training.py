@@ -111,8 +111,8 @@ def _encoded(
     for number, (source, target) in enumerate(pairs, 1):
         if "\n" in source or "\n" in target:
             raise DataError(f"pair {number}: expected one line a side, found a line break")
-        encoders[0].add(text.words(source, language=languages[0]))
-        encoders[1].add(text.words(target, language=languages[1]))
+        for encoder, words in zip(encoders, text.words_of_pair((source, target), languages), strict=True):
+            encoder.add(words)
         digest.update(f"{source}\t{target}\n".encode("utf-8", "surrogatepass"))
     return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()
 

@@ -137,7 +137,7 @@ def worst_sample(records: Iterable[Record], size: int, aligner: Aligner, *, by: 
 def _aligned(records: Iterable[Record], aligner: Aligner) -> Iterator[tuple[Record, frozenset[Link], float]]:
     """Yield each record with its links and its pair score."""
     for chunk in _chunks(records):
-        words = [_words(aligner, record.pair) for record in chunk]
+        words = [aligner.text.words_of_pair(record.pair, aligner.languages) for record in chunk]
         batch = aligner.align_batch(words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
@@ -152,14 +152,6 @@ def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
             chunk = []
     if chunk:
         yield chunk
-
-
-def _words(aligner: Aligner, pair: SentencePair) -> tuple[list[str], list[str]]:
-    source, target = aligner.languages
-    return (
-        aligner.text.words(pair.source, language=source),
-        aligner.text.words(pair.target, language=target),
-    )
 
 
 def _badness(record: Record, links: frozenset[Link], score: float, by: str) -> float:
@@ -195,7 +187,7 @@ def show(records: Iterable[Record], aligner: Aligner) -> list[SamplePair]:
                 aligned,
                 record.gold,
                 {name: _inside(links, S, T, record.number) for name, links in record.others.items()},
-                unknown(_words(aligner, record.pair)) if unknown else None,
+                unknown(aligner.text.words_of_pair(record.pair, aligner.languages)) if unknown else None,
             )
         )
     return pairs

@@ -4,7 +4,8 @@
 ``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
             numbers, web addresses, Chinese and Japanese character by character.
 ``moses``   the Moses tokeniser (package sacremoses, extra ``[moses]``).
-``sentencepiece:FILE``  sub-words of a sentencepiece model (extra ``[sentencepiece]``).
+``sentencepiece:FILE[,FILE]``  sub-words of a sentencepiece model (extra ``[sentencepiece]``), of one for each
+            side if there are two.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
@@ -250,7 +251,7 @@ _PLAIN_APOSTROPHE = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 def _check_tokenizer(name: str) -> None:
     kind, colon, file = name.partition(":")
     if not (kind in _WITH_FILE and file if colon else kind in TOKENIZERS):
-        names = (*TOKENIZERS, *(f"{with_file}:FILE" for with_file in _WITH_FILE))
+        names = (*TOKENIZERS, *(f"{with_file}:FILE[,FILE]" for with_file in _WITH_FILE))
         raise UsageError(f"there is no tokenizer {name!r}; choose one of {', '.join(names)}")
 
 
@@ -259,7 +260,13 @@ def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
     """Return the tokeniser called `name` for `language` (a code such as ``fr``; None for any)."""
     _check_tokenizer(name)
     kind, _, file = name.partition(":")
+    if "," in file:
+        raise UsageError(f"{name!r} names a model for each of two sides; give the one of this text")
     return _WITH_FILE[kind](file) if file else TOKENIZERS[name](language)
+
+
+def _tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
+    return [Token(text[start:end], start, end) for start, end in tokenizer.spans(text)]
 
 
 @dataclass(frozen=True)
@@ -268,7 +275,7 @@ class TextSettings:
 
     Parameters
     ----------
-    tokenizer : {"space", "simple", "moses"} or "sentencepiece:FILE"
+    tokenizer : {"space", "simple", "moses"} or "sentencepiece:FILE" or "sentencepiece:FILE,FILE"
     lowercase : bool
         Look words up in lower case.
     unicode : {"nfc", "nfkc", "strip-accents", "none"}
@@ -310,14 +317,43 @@ class TextSettings:
 
     def tokens(self, text: str, *, language: str | None = None) -> list[Token]:
         """Return the tokens of one line as they stand in it, with their places."""
-        return [Token(text[a:b], a, b) for a, b in load_tokenizer(self.tokenizer, language).spans(text)]
+        return _tokens(load_tokenizer(self.tokenizer, language), text)
 
     def words(self, text: str, *, language: str | None = None) -> list[str]:
         """Return the words to look up, one for each of :meth:`tokens`."""
-        tokenizer = load_tokenizer(self.tokenizer, language)
+        return self._split(load_tokenizer(self.tokenizer, language), text)
+
+    def words_of_pair(
+        self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
+    ) -> tuple[list[str], list[str]]:
+        """Return :meth:`words` of both sides of a sentence pair.
+
+        Examples
+        --------
+        >>> TextSettings("simple").words_of_pair(("The cat.", "Le chat."), ("en", "fr"))
+        (['the', 'cat', '.'], ['le', 'chat', '.'])
+        """
+        first, second = map(load_tokenizer, self._of_sides, languages)
+        return self._split(first, pair[0]), self._split(second, pair[1])
+
+    def tokens_of_pair(
+        self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
+    ) -> tuple[list[Token], list[Token]]:
+        """Return :meth:`tokens` of both sides of a sentence pair."""
+        first, second = map(load_tokenizer, self._of_sides, languages)
+        return _tokens(first, pair[0]), _tokens(second, pair[1])
+
+    def _split(self, tokenizer: Tokenizer, text: str) -> list[str]:
         if self.tokenizer == "space" and self.unicode in ("nfc", "none"):  # these forms leave spaces alone
             return tokenizer.split(self._fold(text))
         return self.normalized(tokenizer.split(text))
+
+    @cached_property
+    def _of_sides(self) -> tuple[str, str]:
+        """The tokeniser of each side."""
+        kind, _, files = self.tokenizer.partition(":")
+        first, comma, second = files.partition(",")
+        return (f"{kind}:{first}", f"{kind}:{second}") if comma else (self.tokenizer, self.tokenizer)
 
     def normalized(self, tokens: Sequence[str]) -> list[str]:
         """Return `tokens` in the case and Unicode form of these settings, one for one.

@@ -42,7 +42,7 @@ def test_pairs_are_read_as_they_are_needed():
 
 
 def test_tokens_are_those_that_the_links_count():
-    plain, spaced = (next(align_stream(ALIGNER, PAIRS, whitespace=flag)) for flag in (False, True))
+    plain, spaced = (next(align_stream(ALIGNER, PAIRS, remap_to=unit)) for unit in (None, "space"))
     assert plain.tokens() == spaced.tokens()
     assert plain.tokens()[0][3] == ["A", "b"]
     assert plain.sizes[3] == (2, 2)
