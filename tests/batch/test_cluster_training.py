@@ -1,0 +1,118 @@
+"""Training on a dask cluster: the model of one machine, to rounding, also when a worker dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtalign.batch.cluster import ClusterProcesses, connected
+from nmtalign.cli import main
+from nmtalign.models.decoding import Extraction
+from nmtalign.models.distributed import SpreadBitext
+from nmtalign.models.estimation import PRESETS
+from nmtalign.models.learned import Training
+from nmtalign.models.store import load_model
+from nmtalign.models.training import train
+from nmtalign.text.bitext import read_bitext
+from tests.models.toy_language import toy_bitext
+
+pytest.importorskip("distributed")
+
+TOY = toy_bitext(500, vocabulary=300, longest=25)
+CELLS = 15_000  # of a shard, so that there are several
+
+
+@pytest.fixture(scope="module")
+def client():
+    with connected(None, 2) as client:
+        yield client
+
+
+def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> Training:
+    place = partial(SpreadBitext, processes=ClusterProcesses(client), cells=cells)
+    return train(pairs, place=place, **options)
+
+
+def assert_same_model(one, other) -> None:
+    assert one.lexicon.source_words == other.lexicon.source_words
+    assert one.lexicon.target_words == other.lexicon.target_words
+    for a, b in zip(one.lexicon.views, other.lexicon.views, strict=True):
+        shared = np.intersect1d(a.keys, b.keys)
+        assert len(shared) > 0.9999 * max(len(a.keys), len(b.keys))  # the smallest counts are dropped
+        counts = (view.counts[np.searchsorted(view.keys, shared)] for view in (a, b))
+        np.testing.assert_allclose(*counts, rtol=1e-3, atol=1e-3)
+    for a, b in zip(one.jumps, other.jumps, strict=True):
+        np.testing.assert_allclose(a.tables, b.tables, rtol=1e-4, atol=1e-7)
+
+
+def links(training: Training) -> list[tuple[np.ndarray, ...]]:
+    batch = training.align(Extraction())
+    return [batch.offsets, batch.source, batch.target]
+
+
+@pytest.fixture(scope="module")
+def alone() -> Training:
+    return train(TOY.pairs, workers=1)
+
+
+def test_the_model_is_that_of_one_machine(client, alone):
+    found = by_cluster(client, TOY.pairs)
+    assert_same_model(alone.model, found.model)
+    assert found.model.corpus == alone.model.corpus
+    for a, b in zip(links(alone), links(found), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_a_killed_worker_costs_nothing_but_time(client, alone):
+    killed: list[int] = []
+
+    def killing(line: str) -> None:
+        if line.startswith("jump pass 2"):
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    undisturbed = by_cluster(client, TOY.pairs)
+    found = by_cluster(client, TOY.pairs, report=killing)
+    assert killed
+    for a, b in zip(undisturbed.model.lexicon.views, found.model.lexicon.views, strict=True):
+        np.testing.assert_array_equal(a.keys, b.keys)
+        np.testing.assert_array_equal(a.counts, b.counts)
+
+
+def test_the_command_writes_the_same_links(client, tmp_path, capsys):
+    for name, lines in (("source", TOY.source), ("target", TOY.target)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    sides = [str(tmp_path / name) for name in ("source", "target")]
+    engines = {"local": [], "dask": ["--engine", "dask", "--scheduler", client.scheduler.address]}
+    for engine, options in engines.items():
+        outputs = ["-o", str(tmp_path / f"{engine}.model"), "--links", str(tmp_path / f"{engine}.links")]
+        assert run("train", *sides, *outputs, "--preset", "fast", *options) == 0
+    assert_same_model(*(load_model(tmp_path / f"{engine}.model") for engine in engines))
+    found = [(tmp_path / f"{engine}.links").read_bytes() for engine in engines]
+    assert found[0] == found[1]
+    assert found[0].count(b"\n") == len(TOY.source)
+    assert run("train", "-", sides[1], "-o", str(tmp_path / "m"), "--links", "x", *engines["dask"]) == 2
+    assert "standard input" in capsys.readouterr().err
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    return int(caught.value.code or 0)
+
+
+def test_a_real_bitext(client, shared_data: Path):
+    folder = shared_data / "bitext" / "europarl_deen"
+    sides = sorted(folder.glob("*.de*"))[0], sorted(folder.glob("*.en*"))[0]
+    pairs = [pair for _, pair in zip(range(1500), read_bitext(*sides), strict=False)]
+    one = train(pairs, settings=PRESETS["fast"], workers=2)
+    other = by_cluster(client, pairs, cells=1 << 18, settings=PRESETS["fast"])
+    assert_same_model(one.model, other.model)
+    for a, b in zip(links(one), links(other), strict=True):
+        np.testing.assert_array_equal(a, b)
