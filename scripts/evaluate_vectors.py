@@ -1,17 +1,18 @@
 """Alignment error of word vectors learned from a bitext, without any other training.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
-    python scripts/evaluate_vectors.py WORK h100k a100k
+    python scripts/evaluate_vectors.py WORK h100k a30k [--only counts]
 
 Each corpus is a folder of WORK with ``src``, ``tgt`` (its last lines are the gold lines) and ``gold``. For
 each the script runs, as a user would,
 
-    nmtalign vectors learn src tgt -o DIR --method cooccurrence (or gradient)
+    nmtalign train src tgt -o MODEL (for the counts)
+    nmtalign vectors learn src tgt -o DIR [options of the vectors]
     nmtalign align (the gold lines) --vectors DIR [options of the row]
     nmtalign evaluate links gold
 
 (jumps are fitted on these lines, too, without their gold) and prints a markdown table of alignment error,
-precision and recall.
+precision and recall, and the CPU seconds of learning the vectors (with the model, where it needs one).
 """
 
 from __future__ import annotations
@@ -19,24 +20,34 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+MUTUAL = "mutual argmax, ties by the diagonal"
+DIAGONAL = "the same with a diagonal prior (the default)"
 JUMPS = "jumps fitted on the lines, both directions"
-ROWS = {
+COSINE = {MUTUAL: ["--positions", "none"], DIAGONAL: [], JUMPS: ["--positions", "hmm"]}
+VECTORS = {
+    "cooccurrence": ["--method", "cooccurrence"],
+    "counts 64": ["--method", "counts", "--dimension", "64"],
+    "counts 128": ["--method", "counts"],
+    "counts 300": ["--method", "counts", "--dimension", "300"],
+    "counts 128, sub-words": ["--method", "counts", "--subwords"],
+    "gradient": ["--method", "gradient"],
+}
+MORE = {  # rows beside the three of COSINE
     "cooccurrence": {
-        "mutual argmax, ties by the diagonal": ["--positions", "none"],
-        "the same with a diagonal prior (the default)": [],
         "optimal transport with a diagonal prior": ["--extract", "transport"],
         "grow-diag-final-and with a diagonal prior": ["--symmetrize", "grow-diag-final-and"],
         "scaled dot product, mutual argmax": ["--score", "scaled-dot"],
-        JUMPS: ["--positions", "hmm"],
     },
+}
+DOTS = {  # instead of COSINE: the lengths of these vectors mean something
     "gradient": {
-        "dot product, mutual argmax, ties by the diagonal": ["--score", "dot"],
+        MUTUAL: ["--score", "dot"],
         "the same with a diagonal prior": ["--score", "dot", "--positions", "diagonal"],
         JUMPS: ["--score", "dot", "--positions", "hmm"],
     },
@@ -54,25 +65,42 @@ def write_tail(path: Path, count: int, out: Path) -> None:
     out.write_text("".join(f"{line}\n" for line in lines[-count:]), encoding="utf-8", newline="\n")
 
 
-def evaluate(corpus: Path, method: str, folder: Path) -> list[str]:
+def cpu_seconds() -> float:
+    """Return what the programs run so far have taken."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def learn(corpus: Path, name: str, folder: Path, model: Path) -> float:
+    """Learn vectors, after the model they need, and return the CPU seconds."""
+    start = cpu_seconds()
+    text = [corpus / "src", corpus / "tgt"]
+    if name.startswith("counts"):
+        nmtalign("train", *text, "-o", model, "--workers", "1")
+        nmtalign("vectors", "learn", "--model", model, "-o", folder, *VECTORS[name])
+    else:
+        nmtalign("vectors", "learn", *text, "-o", folder, *VECTORS[name])
+    return cpu_seconds() - start
+
+
+def evaluate(corpus: Path, name: str, folder: Path) -> list[str]:
     """Return the rows of the table for one corpus and one kind of vectors."""
-    start = time.perf_counter()
-    nmtalign("vectors", "learn", corpus / "src", corpus / "tgt", "-o", folder, "--method", method)
-    seconds = time.perf_counter() - start
+    vectors = folder / "vectors"
+    seconds = learn(corpus, name, vectors, folder / "model")
     gold = corpus / "gold"
     count = gold.read_bytes().count(b"\n")
     for side in ("src", "tgt"):
         write_tail(corpus / side, count, folder / f"text.{side}")
     rows = []
-    for name, options in ROWS[method].items():
-        places = folder / "text.src", folder / "text.tgt", "--vectors", folder
+    for links, options in (DOTS.get(name, COSINE) | MORE.get(name, {})).items():
+        places = folder / "text.src", folder / "text.tgt", "--vectors", vectors
         nmtalign("align", *places, *options, "-o", folder / "links")
         out = nmtalign("evaluate", folder / "links", gold)
         scores = dict(re.findall(r"^(precision|recall|aer) +([\d.]+)", out, re.MULTILINE))
         cells = (
             corpus.name,
-            method,
             name,
+            links,
             scores["aer"],
             scores["precision"],
             scores["recall"],
@@ -88,12 +116,14 @@ def main() -> None:
     )
     parser.add_argument("work", type=Path)
     parser.add_argument("corpora", nargs="+")
+    parser.add_argument("--only", metavar="START", default="", help="vectors whose name starts so")
     arguments = parser.parse_args()
-    names = ("corpus", "vectors", "links", "AER", "precision", "recall", "seconds to learn")
+    names = ("corpus", "vectors", "links", "AER", "precision", "recall", "CPU seconds to learn")
     print(f"| {' | '.join(names)} |\n{'|---' * len(names)}|")
-    for corpus, method in itertools.product(arguments.corpora, ROWS):
+    chosen = [name for name in VECTORS if name.startswith(arguments.only)]
+    for corpus, name in itertools.product(arguments.corpora, chosen):
         with tempfile.TemporaryDirectory() as folder:
-            print(*evaluate(arguments.work / corpus, method, Path(folder)), sep="\n", flush=True)
+            print(*evaluate(arguments.work / corpus, name, Path(folder)), sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._model_options import TOKENIZERS, UNICODE_FORMS, two_languages
 from nmtalign.cli._progress import Progress
+from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
 WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
-METHODS = {"gradient": (66, 1), "cooccurrence": (300, 2)}  # and the dimension and least count of each
+METHODS = {"gradient": (66, 1), "counts": (128, 1), "cooccurrence": (300, 2)}  # dimension and least count
 KINDS = ("word2vec", "fasttext")
 SCORES = ("csls", "cosine")
 
@@ -153,12 +155,16 @@ def convert(path: str, output: str, to: str, **reading: Any) -> None:
 @click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
 @click.option("--method", type=click.Choice(list(METHODS)), default="gradient", show_default=True)
-@click.option("--dimension", type=click.IntRange(min=1), help="Columns.  [66; cooccurrence: 300]")
+@click.option(
+    "--dimension", type=click.IntRange(min=1), help="Columns.  [66; counts: 128; cooccurrence: 300]"
+)
 @click.option(
     "--min-count",
     type=click.IntRange(min=1),
     help="Least occurrences of a word with a vector.  [1; cooccurrence: 2]",
 )
+@click.option("--model", metavar="DIR", help="counts: those of this model, instead of SOURCE and TARGET.")
+@click.option("--subwords", is_flag=True, help="counts: of words and of their first letters, side by side.")
 @click.option("--langs", metavar="XX,YY", help="Names of the languages.  [the endings of the two files]")
 @click.option(
     "--to", type=click.Choice(WRITABLE), default="folder", show_default=True, help="Format to write."
@@ -174,6 +180,8 @@ def learn(
     method: str,
     dimension: int | None,
     min_count: int | None,
+    model: str | None,
+    subwords: bool,
     langs: str | None,
     to: str,
     seed: int,
@@ -185,35 +193,75 @@ def learn(
 
     `align --vectors DIR` uses them. gradient: keys and queries of dot-product attention, trained by maximum
     likelihood with jumps and agreement; the dot product of two vectors is the log ratio of their words to
-    chance. cooccurrence: words by sentence pairs, scaled by word and pair size, truncated singular value
-    decomposition (cross-language latent semantic indexing).
+    chance. counts: correspondence analysis of the links that a learned aligner counted; it is learned first,
+    or given by --model. cooccurrence: words by sentence pairs, scaled by word and pair size, truncated
+    singular value decomposition (cross-language latent semantic indexing).
 
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
-    from nmtalign.cli.align import open_bitext
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.storage import save_pair, with_text_settings
 
-    dimension, min_count = dimension or METHODS[method][0], min_count or METHODS[method][1]
+    _check_counts(method, model, subwords, text_given=bool(source or pairs))
+    sizes = {"dimension": dimension or METHODS[method][0], "minimum": min_count or METHODS[method][1]}
     text = TextSettings(tokenizer, lowercase, unicode)
     languages = two_languages(langs) if langs else _languages_of_files(source, target)
-    bitext = open_bitext(source, target, pairs, bitext_format)
     with warnings_to_stderr(), Progress("pairs") as progress:
-        words = _tokenized(bitext, text, languages, progress)
-        learned = _learner(method)(words, dimension=dimension, minimum=min_count, seed=seed)
+        if model is not None:
+            learned, text, known = _of_model(model, **sizes, subwords=subwords, seed=seed)
+            languages = languages if langs else known
+        else:
+            from nmtalign.cli.align import open_bitext
+
+            bitext = open_bitext(source, target, pairs, bitext_format)
+            learner = _learner(method, subwords)
+            learned = learner(_tokenized(bitext, text, languages, progress), **sizes, seed=seed)
         first, second = (with_text_settings(side, text) for side in learned)
         save_pair(first, second, output, languages=languages, format=to)
-    sizes = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
-    click.echo(
-        f"nmtalign: {sizes} of {dimension} dimensions in {progress.seconds:.1f} s -> {output}", err=True
-    )
+    found = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
+    took = f"{first.dimension} dimensions in {progress.seconds:.1f} s"
+    click.echo(f"nmtalign: {found} of {took} -> {output}", err=True)
 
 
-def _learner(method: str) -> Callable[..., tuple[Embeddings, Embeddings]]:
+def _check_counts(method: str, model: str | None, subwords: bool, *, text_given: bool) -> None:
+    """Refuse options of the counts with another method, and a text beside a model."""
+    if method != "counts" and (model is not None or subwords):
+        raise UsageError(f"--model and --subwords belong to --method counts; {method} has no use for them")
+    if model is None:
+        return
+    if text_given:
+        raise UsageError("--model has counted its own text; leave SOURCE and TARGET out")
+    context = click.get_current_context()
+    said = [
+        f"--{name}"
+        for name in ("tokenizer", "lowercase", "unicode")
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if said:
+        raise UsageError(f"{', '.join(said)}: the words are those of --model; leave it out")
+
+
+def _of_model(
+    folder: str, **settings: Any
+) -> tuple[tuple[Embeddings, Embeddings], TextSettings, tuple[str, str]]:
+    """Return the vectors of a learned model's counts, how its text became words, and its languages."""
+    from nmtalign.models.count_vectors import count_embeddings
+    from nmtalign.models.store import load_model
+
+    model = load_model(folder)
+    known = model.languages[0] or "source", model.languages[1] or "target"
+    return count_embeddings(model.lexicon, **settings), model.text, known
+
+
+def _learner(method: str, subwords: bool) -> Callable[..., tuple[Embeddings, Embeddings]]:
     if method == "gradient":
         from nmtalign.models.gradient import learn_embeddings
 
         return learn_embeddings
+    if method == "counts":
+        from nmtalign.models.count_vectors import learn_counted
+
+        return partial(learn_counted, subwords=subwords)
     from nmtalign.vectors.induction import learn_cooccurrence
 
     return learn_cooccurrence

@@ -111,6 +111,15 @@ def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
     return encoder.finish()
 
 
+def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
+    """Number the words of both sides of a bitext, which is read once."""
+    source, target = SideEncoder(), SideEncoder()
+    for source_words, target_words in pairs:
+        source.add(source_words)
+        target.add(target_words)
+    return source.finish(), target.finish()
+
+
 @dataclass(frozen=True)
 class Bucket:
     """B sentence pairs of like length, padded with word 0 to S and T words.

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.attention_vectors import HIGHEST, AttentionVectors, WordRows, joined, lay_out
-from nmtalign.models.corpus import Bucket, EncodedSide, SideEncoder
+from nmtalign.models.corpus import Bucket, EncodedSide, encode_pairs
 from nmtalign.models.hmm import (
     Jumps,
     Posterior,
@@ -532,11 +532,7 @@ def learn_embeddings(
         raise UsageError(
             f"expected 3 columns or more and a minimum of 1 or more, found {dimension}, {minimum}"
         )
-    encoders = SideEncoder(), SideEncoder()
-    for pair in pairs:
-        for encoder, words in zip(encoders, pair, strict=True):
-            encoder.add(words)
-    source, target = (encoder.finish() for encoder in encoders)
+    source, target = encode_pairs(pairs)
     learned = learn_vectors(source, target, VectorSettings(dimension=dimension - 2, seed=seed), report=report)
     settings = {"method": "gradient", "dimension": dimension, "minimum": minimum, "seed": seed}
     settings["pairs"] = len(source.lengths)

@@ -20,6 +20,7 @@ Words = Sequence[str]
 Matrix = Any  # a scipy sparse matrix or array
 _EXTRA = 20  # more directions than wanted, for the accuracy of the last ones
 _ROUNDS = 3
+_NOTHING = 1e-6  # share of the largest eigenvalue that is rounding error
 _COLUMNS = 64  # columns multiplied at a time, so that memory stays bounded
 
 
@@ -134,7 +135,7 @@ def left_singular_vectors(matrix: Matrix, count: int, *, seed: int) -> NDArray[n
     """Return the first left singular vectors of a sparse matrix (R, C), shape (R, count).
 
     Subspace iteration from a seeded start on ``A A^T``, then the exact answer inside the subspace. The sign
-    of each column is chosen so that its largest entry is positive.
+    of each column is chosen so that its largest entry is positive. Columns beyond the rank are zero.
     """
     from scipy.linalg import qr
 
@@ -143,8 +144,9 @@ def left_singular_vectors(matrix: Matrix, count: int, *, seed: int) -> NDArray[n
     for _ in range(_ROUNDS):
         basis = _times_gram(matrix, qr(basis, mode="economic")[0])
     basis = qr(basis, mode="economic")[0]  # (R, size)
-    _, turned = np.linalg.eigh(basis.T @ _times_gram(matrix, basis))
+    squares, turned = np.linalg.eigh(basis.T @ _times_gram(matrix, basis))
     vectors = basis @ turned[:, ::-1][:, :count]  # (R, count)
+    vectors *= squares[::-1][:count] > _NOTHING * squares[-1]
     largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
     result: NDArray[np.floating] = vectors * np.where(largest < 0, -1, 1).astype(np.float32)
     return result

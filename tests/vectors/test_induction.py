@@ -59,6 +59,13 @@ def test_words_come_by_frequency_and_rare_ones_are_left_out() -> None:
     assert source.settings["pairs"] == 3
 
 
+def test_columns_beyond_the_rank_are_zero() -> None:
+    """Three different sentence pairs have three directions, one of which is left out."""
+    source, target = learn_cooccurrence([(["a"], ["x"]), (["b"], ["y"]), (["c"], ["z"])] * 4, dimension=4)
+    assert not source.matrix[:, 2:].any()
+    np.testing.assert_allclose(source.matrix, target.matrix, atol=1e-5)
+
+
 def test_empty_sentences_are_no_matter() -> None:
     bitext = [*toy_bitext(100), ([], []), (["s1"], [])]
     source, _ = learn_cooccurrence(bitext, dimension=4)

@@ -45,7 +45,7 @@ def test_learn_then_info(bitext: tuple[Path, Path], tmp_path: Path) -> None:
     assert "40 of 40 words (100.0 %) have a vector" in shown
 
 
-@pytest.mark.parametrize(("method", "dimension"), [("cooccurrence", 3), ("gradient", 18)])
+@pytest.mark.parametrize(("method", "dimension"), [("cooccurrence", 3), ("gradient", 18), ("counts", 5)])
 def test_learned_vectors_align(
     bitext: tuple[Path, Path], tmp_path: Path, method: str, dimension: int
 ) -> None:
@@ -54,6 +54,22 @@ def test_learned_vectors_align(
     arguments = ["align", *map(str, bitext), "--vectors", str(tmp_path / "v"), "-o", str(tmp_path / "links")]
     assert CliRunner().invoke(group, arguments, catch_exceptions=False).exit_code == 0
     assert (tmp_path / "links").read_text().split("\n")[:2] == ["0-0 1-1", "0-0 1-1"]
+
+
+def test_counts_of_a_learned_model(bitext: tuple[Path, Path], tmp_path: Path) -> None:
+    model, options = tmp_path / "m", ("--method", "counts", "--subwords", "--dimension", 8)
+    trained = ["train", *map(str, bitext), "-o", str(model), "--langs", "en,fr", "--tokenizer", "simple"]
+    assert CliRunner().invoke(group, trained, catch_exceptions=False).exit_code == 0
+    result = run("learn", "--model", model, "-o", tmp_path / "v", *options)
+    assert "4 en and 4 fr words of 8 dimensions" in result.stderr
+    assert load_pair(tmp_path / "v")[1].settings["text"]["tokenizer"] == "simple"
+    for wrong, message in (
+        ((*bitext, *options), "leave SOURCE and TARGET out"),
+        ((*options, "--lowercase"), "--lowercase: the words are those of --model"),
+        (("--method", "gradient"), "belong to --method counts"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            run("learn", "--model", model, "-o", tmp_path / "w", *wrong)
 
 
 def test_learn_from_one_file(tmp_path: Path) -> None:
