@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nmtalign.batch.stream import PAIRS, SPACES, AlignedChunk, Chunk, cut
+from nmtalign.batch.remapping import SPACES
+from nmtalign.batch.stream import PAIRS, AlignedChunk, Chunk, cut
 from nmtalign.errors import DataError
 from nmtalign.models.decoding import Extraction, Floats
 from nmtalign.models.matrices import Reading, links_of, read_matrices

@@ -1,4 +1,4 @@
-"""Links between the tokens of a tokeniser, given between the whitespace tokens of the original lines."""
+"""Links moved from the tokens of a tokeniser to whitespace tokens of the lines, or to words of sub-words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.alignment.links import AlignedBatch
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.subwords import word_numbers
+from nmtalign.text.tokenization import TextSettings, remap
+
+SPACES = TextSettings("space", lowercase=False, unicode="none")
+
+
+def places_of(
+    pair: SentencePair, text: TextSettings, languages: tuple[str | None, str | None], to: str
+) -> tuple[list[int], list[int]]:
+    """Return the new position of every token of a pair.
+
+    Parameters
+    ----------
+    pair : SentencePair
+    text : TextSettings
+        What cuts it into tokens.
+    languages : (str or None, str or None)
+    to : {"space", "bpe", "sentencepiece"}
+        What is counted: whitespace tokens of the lines, or the words that those make when they are sub-words
+        marked like that.
+
+    Examples
+    --------
+    >>> pair = SentencePair("un@@ happy cat", "chat mal@@ heureux")
+    >>> places_of(pair, SPACES, (None, None), "bpe")
+    ([0, 0, 1], [0, 1, 1])
+    """
+    sides: list[list[int]] = []
+    for line, tokens in zip(pair, text.tokens_of_pair(pair, languages), strict=True):
+        numbers = remap(tokens, line)
+        if to != "space":
+            words = word_numbers(SPACES.words(line), to)
+            numbers = [words[number] for number in numbers]
+        sides.append(numbers)
+    return sides[0], sides[1]
 
 
 def remap_batch(

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from nmtalign.alignment.links import AlignedBatch
-from nmtalign.batch.remapping import remap_batch
+from nmtalign.batch.remapping import SPACES, places_of, remap_batch
 from nmtalign.models.aligner import Aligner, VectorAligner
 from nmtalign.text.bitext import SentencePair
-from nmtalign.text.subwords import join_pieces, word_numbers
-from nmtalign.text.tokenization import TextSettings, remap
+from nmtalign.text.subwords import join_pieces
+from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Coverage
 
 PAIRS = 10_000  # of one chunk: enough pairs of equal lengths to stack
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
-SPACES = TextSettings("space", lowercase=False, unicode="none")
 
 
 class Chunk(NamedTuple):
@@ -106,15 +105,9 @@ def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) 
 
 def _remapped(chunk: AlignedChunk, to: str) -> AlignedChunk:
     """Return the chunk with links between whitespace tokens of its lines, or the words that those make."""
-    marks = None if to == "space" else to
-    places: tuple[list[list[int]], list[list[int]]] = [], []
-    for pair in chunk.lines:
-        sides = zip(places, pair, chunk.text.tokens_of_pair(pair, chunk.languages), strict=True)
-        for side, line, tokens in sides:
-            numbers = remap(tokens, line)
-            words = word_numbers(SPACES.words(line), marks) if marks else None
-            side.append([words[n] for n in numbers] if words else numbers)
-    return chunk._replace(batch=remap_batch(chunk.batch, *places), text=SPACES, marks=marks)
+    places = [places_of(pair, chunk.text, chunk.languages, to) for pair in chunk.lines]
+    batch = remap_batch(chunk.batch, [place[0] for place in places], [place[1] for place in places])
+    return chunk._replace(batch=batch, text=SPACES, marks=None if to == "space" else to)
 
 
 def cut(pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1) -> Iterator[Chunk]:

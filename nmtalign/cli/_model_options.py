@@ -23,8 +23,25 @@ POSITIONS = ("none", "diagonal", "fast-align", "simalign", "hmm")
 EXTRACTORS = ("posterior", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport")
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
-TOKENIZERS = ("space", "simple", "moses")
+TOKENIZERS = ("space", "simple", "moses", "sentencepiece:FILE[,FILE]")
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
+
+
+class Tokenizer(click.Choice[str]):
+    """The name of a tokeniser, with the files of its models where it has any."""
+
+    def __init__(self) -> None:
+        super().__init__(TOKENIZERS)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return value if value.startswith("sentencepiece:") else super().convert(value, param, ctx)
+
+
+remap_option = click.option(
+    "--remap",
+    type=click.Choice(["space", "bpe", "sentencepiece"]),
+    help="Links of words between spaces, or of the words that marked sub-words make.",
+)
 
 
 @dataclass(frozen=True)
@@ -92,11 +109,7 @@ _OPTIONS = (
     click.option(
         "--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join the argmax of both directions."
     ),
-    click.option(
-        "--tokenizer",
-        type=click.Choice(TOKENIZERS),
-        help="Words.  [the model's, else space]",
-    ),
+    click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [the model's, else space]"),
     click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),
 )

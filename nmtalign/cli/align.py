@@ -13,7 +13,7 @@ import click
 from nmtalign.cli._engine import EngineOptions, engine_options
 from nmtalign.cli._matrices import MatrixOptions, check_unused, matrix_options, read_by_options
 from nmtalign.cli._messages import log_option, say, warn, warnings_to_stderr
-from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
+from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options, remap_option
 from nmtalign.cli._progress import Progress
 from nmtalign.cli._shards import ShardOptions, describe, open_run, shard_options
 from nmtalign.cli._threads import one_blas_thread
@@ -62,7 +62,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to LINKS.")
 @click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
 @click.option("--table", metavar="FILE", help="One row a link: .csv, .tsv, .jsonl, .parquet.")
-@click.option("--remap", type=click.Choice(["space"]), help="Give links between words between spaces.")
+@remap_option
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; the links are the same.  [cores]")
 @engine_options
 @log_option

@@ -12,7 +12,7 @@ import click
 
 from nmtalign.cli._engine import EngineOptions, engine_options
 from nmtalign.cli._messages import log_option, say, warn
-from nmtalign.cli._model_options import TOKENIZERS, UNICODE_FORMS, two_languages
+from nmtalign.cli._model_options import UNICODE_FORMS, Tokenizer, two_languages
 from nmtalign.cli._progress import Progress
 from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import UsageError
@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
 @click.option("--langs", metavar="XX,YY", help="Source and target language, for the tokeniser.")
-@click.option(
-    "--tokenizer", type=click.Choice(TOKENIZERS), default="space", help="How lines become words.  [space]"
-)
+@click.option("--tokenizer", type=Tokenizer(), default="space", help="How lines become words.  [space]")
 @click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case.  [yes]")
 @click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form.  [nfc]")
 @click.option("--prior", metavar="FILE", help="Bilingual word list: word, translation, weight if not 1.")

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from nmtalign.cli._messages import warnings_to_stderr
-from nmtalign.cli._model_options import TOKENIZERS, UNICODE_FORMS, two_languages
+from nmtalign.cli._model_options import UNICODE_FORMS, Tokenizer, two_languages
 from nmtalign.cli._progress import Progress
 from nmtalign.errors import UsageError
 
@@ -37,7 +37,7 @@ _READING = (
     click.option("--unsafe-pickle", is_flag=True, help="Let pickles run code. Only for files you made."),
 )
 _TEXT = (
-    click.option("--tokenizer", type=click.Choice(TOKENIZERS), default="space", show_default=True),
+    click.option("--tokenizer", type=Tokenizer(), default="space", show_default=True),
     click.option("--lowercase/--no-lowercase", default=True, help="Words in lower case.  [yes]"),
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", show_default=True),
 )

@@ -2,9 +2,10 @@
 
 meta.json                    format, settings, tokeniser, what it was learned from, size of every array
 source.txt, target.txt       one word a line, the most frequent first
-arrays.npz                   word counts, counts of forms, jumps
+arrays.npz                   word counts, counts of forms, jumps, second opinion
 view-K.targets.npy, .counts.npy  word pairs of view K, sorted by source form, memory-mapped
 (arrays.npz says how many of them each source form has)
+sentencepiece-1.model        copies of the files of the tokeniser, where it has any
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.learned import Model
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
+from nmtalign.models.opinion import Opinion, Weights, initial_weights
 from nmtalign.text.tokenization import TextSettings
 
 FORMAT = "nmtalign model"
-VERSION = 1
+VERSION = 2  # 1 had no second opinion
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -80,7 +82,11 @@ def _write(model: Model, folder: Path) -> None:
             table: WordRows = getattr(model.vectors.vectors, f"{side}_rows")
             half = table.rows.astype(np.float16)
             np.save(folder / f"{side}.vectors.npy", half, allow_pickle=False)
+    if model.opinion is not None:
+        for name, values in model.opinion.weights._asdict().items():
+            arrays[f"opinion_{name}"] = values
     np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
+    model = model._replace(text=model.text.kept_in(folder))
     meta = json.dumps(_meta(model), ensure_ascii=False, indent=1) + "\n"
     (folder / "meta.json").write_text(meta, encoding="utf-8", newline="\n")
 
@@ -98,6 +104,7 @@ def _meta(model: Model) -> dict[str, Any]:
         "vectors": None
         if model.vectors is None
         else {"weight": model.vectors.weight, "cuts": list(model.vectors.vectors.source_rows.cuts)},
+        "opinion": None if model.opinion is None else {"share": model.opinion.share},
         "source_words": len(lexicon.source_words) - 1,
         "target_words": len(lexicon.target_words) - 1,
         "smoothing": lexicon.smoothing._asdict(),
@@ -174,11 +181,21 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
         lexicon,
         (jumps[0], jumps[1]),
         settings,
-        TextSettings.from_dict(meta["text"]),
+        TextSettings.from_dict(meta["text"]).opened_in(folder),
         languages,
         meta["corpus"],
         head,
+        _read_opinion(folder, meta["opinion"], arrays) if meta.get("opinion") else None,
     )
+
+
+def _read_opinion(folder: Path, meta: dict[str, Any], arrays: Arrays) -> Opinion:
+    values = [arrays[f"opinion_{name}"] for name in Weights._fields]
+    for name, found, expected in zip(Weights._fields, values, initial_weights(0), strict=True):
+        if found.shape != expected.shape:
+            what = f"expected opinion_{name} of shape {expected.shape}, found {found.shape}"
+            raise DataError(f"{what}; the folder is damaged").at(folder)
+    return Opinion(Weights(*values), meta["share"])
 
 
 def _read_head(folder: Path, meta: dict[str, Any], lexicon: Lexicon, arrays: Arrays) -> VectorHead:

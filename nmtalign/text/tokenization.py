@@ -11,11 +11,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from nmtalign.errors import DataError, UsageError
@@ -314,6 +316,22 @@ class TextSettings:
             return cls(**values)
         except TypeError:
             raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}") from None
+
+    def kept_in(self, folder: Path) -> TextSettings:
+        """Copy the files of the tokeniser into a folder, and return settings that name them there."""
+        kind, colon, files = self.tokenizer.partition(":")
+        if not colon:
+            return self
+        names = [f"{kind}-{n}.model" for n, _ in enumerate(files.split(","), 1)]
+        for name, file in zip(names, files.split(","), strict=True):
+            shutil.copyfile(file, folder / name)
+        return replace(self, tokenizer=f"{kind}:{','.join(names)}")
+
+    def opened_in(self, folder: Path) -> TextSettings:
+        """Undo :meth:`kept_in`: return settings that find the files in the folder from anywhere."""
+        kind, colon, files = self.tokenizer.partition(":")
+        paths = [str(folder / name) for name in files.split(",")]
+        return replace(self, tokenizer=f"{kind}:{','.join(paths)}") if colon else self
 
     def tokens(self, text: str, *, language: str | None = None) -> list[Token]:
         """Return the tokens of one line as they stand in it, with their places."""

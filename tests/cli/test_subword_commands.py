@@ -1,0 +1,113 @@
+"""Sub-words on the command line: sentencepiece models, marked text, and links of words out of both."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from nmtalign.alignment.formats import parse_pharaoh
+from nmtalign.cli import main
+from nmtalign.text.subwords import word_numbers
+from tests.models.toy_language import toy_bitext
+
+TOY = toy_bitext(300, longest=12)
+SIDES = TOY.source, TOY.target
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def marked(word: str, marks: str) -> str:
+    """Cut a word after each second letter."""
+    pieces = [word[start : start + 2] for start in range(0, len(word), 2)]
+    return "@@ ".join(pieces) if marks == "bpe" else "▁" + " ".join(pieces)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("text")
+    return write(folder / "source", TOY.source), write(folder / "target", TOY.target)
+
+
+@pytest.mark.parametrize("marks", ["bpe", "sentencepiece"])
+def test_links_of_marked_sub_words_become_links_of_words(tmp_path, marks):
+    pieces = [[" ".join(marked(word, marks) for word in line.split()) for line in side] for side in SIDES]
+    files = write(tmp_path / "source", pieces[0]), write(tmp_path / "target", pieces[1])
+    assert run("train", *files, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
+    aligned = "align", *files, "--model", tmp_path / "model"
+    plain, words = ({name: tmp_path / f"{k}.{name}" for name in ("links", "scores", "table")} for k in (1, 2))
+    for paths, options in ((plain, []), (words, ["--remap", marks])):
+        outputs = "-o", paths["links"], "--scores", paths["scores"], "--table", f"{paths['table']}.tsv"
+        assert run(*aligned, *outputs, *options) == 0
+    for n, (source, target) in enumerate(zip(*pieces, strict=True)):
+        numbers = word_numbers(source.split(), marks), word_numbers(target.split(), marks)
+        best: dict[tuple[int, int], float] = {}
+        links, scores = lines(plain["links"])[n].split(), lines(plain["scores"])[n].split()
+        for link, score in zip(links, map(float, scores), strict=True):
+            s, t = (numbers[side][int(place)] for side, place in enumerate(link.split("-")))
+            best[s, t] = max(best.get((s, t), 0), score)
+        assert lines(words["links"])[n] == " ".join(f"{s}-{t}" for s, t in sorted(best))
+        assert lines(words["scores"])[n] == " ".join(f"{best[link]:.4f}" for link in sorted(best))
+    for row in lines(Path(f"{words['table']}.tsv"))[1:]:
+        pair, s, source, t, target, _ = row.split("\t")
+        found = (side[int(pair) - 1].split()[int(place)] for side, place in zip(SIDES, (s, t), strict=True))
+        assert (source, target) == tuple(found)
+
+
+@pytest.fixture(scope="module")
+def pieces(text) -> tuple[Path, Path]:
+    """A sentencepiece model of each side."""
+    trainer = pytest.importorskip("sentencepiece").SentencePieceTrainer
+    for path in text:
+        out = io.BytesIO()
+        sentences = iter(lines(path))
+        trainer.train(
+            sentence_iterator=sentences,
+            model_writer=out,
+            vocab_size=60,
+            hard_vocab_limit=False,
+            minloglevel=2,
+        )
+        path.with_suffix(".model").write_bytes(out.getvalue())
+    return text[0].with_suffix(".model"), text[1].with_suffix(".model")
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_raw_text_is_cut_by_sentencepiece_and_links_count_its_words(text, pieces, tmp_path, both):
+    model, links = tmp_path / "model", tmp_path / "links"
+    own = [path.rename(tmp_path / path.name) for path in pieces]  # only the model's copies are there later
+    tokenizer = "sentencepiece:" + ",".join(map(str, own if both else own[:1]))
+    assert run("train", *text, "-o", model, "--tokenizer", tokenizer, "--preset", "fast", "-q") == 0
+    for path, place in zip(own, pieces, strict=True):
+        path.rename(place)
+    moved = model.rename(tmp_path / "moved")
+    options = "--model", moved, "-o", links, "--remap", "space"
+    assert run("align", *text, *options) == 0
+    found = [parse_pharaoh(line) for line in lines(links)]
+    sizes = [(len(source.split()), len(target.split())) for source, target in zip(*SIDES, strict=True)]
+    assert all(s < S and t < T for line, (S, T) in zip(found, sizes, strict=True) for s, t in line)
+    right = sum(len(line & set(gold)) for line, gold in zip(found, TOY.links, strict=True))
+    assert right > 0.6 * sum(map(len, TOY.links))
+
+
+def test_other_names_of_tokenisers_are_refused(text, tmp_path, capsys):
+    for name in ("sentencepiece", "bpe", "simple:x"):
+        assert run("align", *text, "--tokenizer", name) == 2
+        assert "sentencepiece:FILE[,FILE]" in capsys.readouterr().err
+    pytest.importorskip("sentencepiece")
+    assert run("align", *text, "--tokenizer", f"sentencepiece:{tmp_path / 'none'}") == 3
+    assert "expected a sentencepiece model" in capsys.readouterr().err
