@@ -87,8 +87,10 @@ class Settings:
         Counts below this are dropped when all is learned.
     vector_weight : float
         Share of attention vectors in the logits; 0 learns none.
+    opinion_weight : float
+        Share of a second opinion in the logarithms of the posteriors; 0 learns none.
     seed : int
-        Of the vectors; nothing else is random.
+        Of the vectors and of the second opinion; nothing else is random.
     """
 
     views: tuple[int, ...] = (0, 3, 4, 6)
@@ -103,6 +105,7 @@ class Settings:
     spelling: float = 1.0
     prune: float = 1e-3
     vector_weight: float = 0.0
+    opinion_weight: float = 0.0
     seed: int = 0
 
     def as_dict(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from nmtalign.models.heads import VectorHead, make_head
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.lexicon import Emissions, Lexicon, emissions
+from nmtalign.models.opinion import Clues, Facts, Lesson, Opinion, clues, distil, facts, lessons
 from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.text.tokenization import TextSettings
@@ -35,6 +37,8 @@ Longs = NDArray[np.int64]
 BATCH = 10_000  # sentence pairs that are aligned at a time
 FEW = 100  # pairs with which vectors get half of their weight: they need more text than counts do
 DOUBT = np.float32(1e-6)  # least doubt: closer to 1, single precision knows no difference
+PAIRS_TAUGHT, CELLS_TAUGHT = 10_000, 1_500_000  # that a second opinion is learned from, at most
+LONGEST_TAUGHT = 128  # words of a side of these
 THRESHOLD = 0.6  # of the joint probability; chosen on the development sets
 
 
@@ -81,6 +85,8 @@ class Model(NamedTuple):
         What it was learned from: number of pairs and words, hash.
     vectors : VectorHead, optional
         Attention vectors that have a say beside the lexicon.
+    opinion : Opinion, optional
+        A second opinion on the posteriors of both.
     """
 
     lexicon: Lexicon
@@ -90,6 +96,7 @@ class Model(NamedTuple):
     languages: tuple[str | None, str | None]
     corpus: dict[str, Any]
     vectors: VectorHead | None = None
+    opinion: Opinion | None = None
 
     def joined(
         self, words: Emissions, source: EncodedSide, target: EncodedSide, pairs: PairIndex
@@ -98,6 +105,30 @@ class Model(NamedTuple):
         if self.vectors is None:
             return words
         return self.vectors.join(words, source.words, target.words, pairs)
+
+    def second(self, source: EncodedSide, target: EncodedSide) -> Second | None:
+        """Return the second opinion, where there is one, with what it has to know of the words of a text."""
+        if self.opinion is None:
+            return None
+        return Second(self.opinion, self.facts(source, target))
+
+    def facts(self, source: EncodedSide, target: EncodedSide) -> Facts:
+        """Return how often the words of a text were seen, and which are spelled alike."""
+        lexicon = self.lexicon
+        counts = []
+        for side, numbers, seen in zip(
+            (source, target), lexicon.numbers, (lexicon.source_counts, lexicon.target_counts), strict=True
+        ):
+            known = np.array([numbers.get(word, -1) for word in side.words])
+            counts.append(np.where(known > 0, seen[known], 0))
+        return facts((source.words, target.words), (counts[0], counts[1]))
+
+
+class Second(NamedTuple):
+    """A second opinion on the links of one text."""
+
+    opinion: Opinion
+    facts: Facts
 
 
 class Found(NamedTuple):
@@ -125,6 +156,8 @@ class Prepared(NamedTuple):
     jumps : (Jumps, Jumps)
     null : float
         Probability of the null word.
+    second : Second, optional
+        Has a say in the probabilities.
     """
 
     segments: Segments
@@ -133,13 +166,22 @@ class Prepared(NamedTuple):
     words: Emissions
     jumps: tuple[Jumps, Jumps]
     null: float
+    second: Second | None = None
 
     def attend(self, k: int) -> tuple[Floats, Floats, NDArray[np.float64]]:
         """Return p(s|t) and p(t|s) of bucket k, each (T, S, B), and the log-likelihood of its pairs (B,)."""
         emission = self.words.pairs.take(self.cells[k])
         forward, reverse = attend(self.buckets[k], emission, self.words, self.jumps, self.null)
         likelihood = forward.log_likelihood + reverse.log_likelihood
-        return forward.attention, reverse.attention.transpose(1, 0, 2), likelihood
+        weights = forward.attention, reverse.attention.transpose(1, 0, 2)
+        if self.second is not None:
+            seen = clues(self.buckets[k], emission, self.words, self.second.facts)
+            weights = self.second.opinion.join(seen, *weights)
+        return *weights, likelihood
+
+    def clues(self, k: int, known: Facts) -> Clues:
+        """Return what a second opinion looks at in bucket k."""
+        return clues(self.buckets[k], self.words.pairs.take(self.cells[k]), self.words, known)
 
 
 def find_links(text: Prepared, k: int, extraction: Extraction) -> Found:
@@ -301,7 +343,8 @@ class LearnedAligner(Listed):
         lexicon = self.model.lexicon
         jumps = lexicon.renumbered(self.model.jumps, source, target)
         emissions = self.model.joined(lexicon.emissions(source, target, index), source, target, index)
-        return Prepared(segments, buckets, index.cells, emissions, jumps, self.model.settings.null)
+        second = self.model.second(source, target)
+        return Prepared(segments, buckets, index.cells, emissions, jumps, self.model.settings.null, second)
 
 
 class Training(NamedTuple):
@@ -376,18 +419,57 @@ def learn(
         n = len(source.lengths)
         head = make_head(vectors, settings.vector_weight * n / (n + FEW))
     model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {}, head)
+    if settings.opinion_weight:
+        model = model._replace(opinion=_learn_opinion(model, *whole, workers=workers, report=report))
 
     def align(extraction: Extraction) -> AlignedBatch:
         if place is not None or not estimator.index.complete:
             return _align_in_batches(LearnedAligner(model, extraction, workers), whole)
         words = emissions(estimate.views, estimate.counts, estimator.smoothing)
         words = model.joined(words, source, target, estimator.index)
+        second = model.second(source, target)
         text = Prepared(
-            segments, estimator.buckets, estimator.index.cells, words, estimate.jumps, settings.null
+            segments,
+            estimator.buckets,
+            estimator.index.cells,
+            words,
+            estimate.jumps,
+            settings.null,
+            second,
         )
         return align_prepared(text, extraction, workers)
 
     return Training(model, align)
+
+
+def _learn_opinion(
+    model: Model,
+    source: EncodedSide,
+    target: EncodedSide,
+    *,
+    workers: int | None,
+    report: Callable[[str], None] | None,
+) -> Opinion | None:
+    """Distil a second opinion from the posteriors of some pairs of the bitext; None if there are none."""
+    settings = model.settings
+    cells = source.lengths * target.lengths
+    usable = np.flatnonzero((cells > 0) & (np.maximum(source.lengths, target.lengths) <= LONGEST_TAUGHT))
+    chosen = np.random.default_rng(settings.seed).permutation(usable)[:PAIRS_TAUGHT]
+    chosen = chosen[: np.searchsorted(np.cumsum(cells[chosen]), CELLS_TAUGHT)]
+    if not len(chosen):
+        return None
+    pairs = [(source.sentence(n), target.sentence(n)) for n in chosen.tolist()]
+    text = LearnedAligner(model)._prepared(pairs)
+    known = model.facts(*(encode(words) for words in zip(*pairs, strict=True)))
+
+    def taught(k: int) -> list[Lesson]:
+        forward, reverse, _ = text.attend(k)
+        return list(lessons(text.buckets[k], text.clues(k, known), forward, reverse))
+
+    found = in_order(taught, range(len(text.buckets)), default_workers() if workers is None else workers)
+    weights = distil(chain.from_iterable(found), seed=settings.seed, report=report)
+    n = len(usable)
+    return Opinion(weights, settings.opinion_weight * n / (n + FEW))
 
 
 def _align_in_batches(aligner: LearnedAligner, sides: tuple[EncodedSide, EncodedSide]) -> AlignedBatch:
