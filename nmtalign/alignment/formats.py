@@ -6,7 +6,7 @@ talp      the same from 1
 naacl     a line for each link, ``0001 1 3 S``: pair, source, target, all from 1; S sure, P possible
 giza      GIZA++ ``A3``: three lines for each pair, with the words
 words     a line for each pair, ``the<sep>le cat<sep>chat``: linked words, no positions (write only)
-tsv       a line for each pair, source, target and Pharaoh links between tabs: guided training (write only)
+tsv       a line for each pair, source, target and Pharaoh links between tabs: guided training
 phrases   Moses' ``extract``: a line for each consistent phrase pair with its links (write only)
 jsonl     an object for each pair: ``{"links": [[0, 0]], "possible": [], "source": [...], "target": [...]}``
 ========  ======================================================================================
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -242,6 +242,19 @@ def _read_jsonl(path: str | Path) -> Iterator[LinkRecord]:
     return _read_by_line(path, _parse_json)
 
 
+def _parse_tsv(line: str) -> LinkRecord:
+    fields = line.split("\t")
+    if len(fields) != 3:
+        raise DataError(f"expected source, target and links between tabs, found {len(fields)} columns")
+    source, target = (tuple(filter(None, text.split(" "))) for text in fields[:2])
+    checked = Alignment(parse_pharaoh(fields[2]), len(source), len(target))
+    return LinkRecord(GoldAlignment(checked.links, checked.links), source, target)
+
+
+def _read_tsv(path: str | Path) -> Iterator[LinkRecord]:
+    return _read_by_line(path, _parse_tsv)
+
+
 # --- writing -------------------------------------------------------------------------------------
 
 
@@ -282,10 +295,15 @@ def _write_words(record: LinkRecord, number: int) -> str:
 
 
 def _write_tsv(record: LinkRecord, number: int) -> str:
-    source, target = (" ".join(words) for words in _words(record, number))
-    if "\t" in source or "\t" in target:
+    return _guided(*_words(record, number), format_pharaoh(record.links), number)
+
+
+def _guided(source: Sequence[str], target: Sequence[str], links: str, number: int) -> str:
+    """Return the words of a pair and its links as one line of three columns."""
+    sides = [" ".join(words) for words in (source, target)]
+    if "\t" in sides[0] or "\t" in sides[1]:
         raise DataError(f"pair {number}: a word holds a tab, which would look like a column")
-    return f"{source}\t{target}\t{format_pharaoh(record.links)}\n"
+    return f"{sides[0]}\t{sides[1]}\t{links}\n"
 
 
 def _write_phrases(record: LinkRecord, number: int) -> str:
@@ -306,6 +324,7 @@ _READERS: dict[str, Callable[[str | Path], Iterator[LinkRecord]]] = {
     "talp": _read_talp,
     "naacl": _read_naacl,
     "giza": _read_giza,
+    "tsv": _read_tsv,
     "jsonl": _read_jsonl,
 }
 _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
@@ -423,6 +442,40 @@ def format_pharaoh_batch(batch: AlignedBatch) -> str:
     keys = batch.source.astype(np.int64) * width + batch.target
     distinct, tokens = _distinct(keys)
     return _lines(tokens, batch.offsets, [f"{key // width}-{key % width}" for key in distinct])
+
+
+def format_guided_batch(
+    batch: AlignedBatch,
+    source_words: Sequence[Sequence[str]],
+    target_words: Sequence[Sequence[str]],
+    *,
+    first: int = 1,
+) -> str:
+    """Return source words, target words and links of each pair between tabs, as guided training reads them.
+
+    Parameters
+    ----------
+    batch : AlignedBatch
+        N pairs.
+    source_words, target_words : sequences of N sequences of str
+        The words that the links count.
+    first : int
+        Number of the first pair, for errors.
+
+    Raises
+    ------
+    DataError
+        If a word holds a tab.
+
+    Examples
+    --------
+    >>> batch = AlignedBatch(np.array([0, 2, 2]), np.array([0, 1]), np.array([0, 2]), np.ones(2), np.ones(2))
+    >>> format_guided_batch(batch, [["a", "b"], []], [["c", "d", "e"], []])
+    'a b\\tc d e\\t0-0 1-2\\n\\t\\t\\n'
+    """
+    links = format_pharaoh_batch(batch).split("\n")[:-1]
+    pairs = enumerate(zip(source_words, target_words, links, strict=True), first)
+    return "".join(_guided(*pair, number) for number, pair in pairs)
 
 
 def format_scores_batch(batch: AlignedBatch) -> str:

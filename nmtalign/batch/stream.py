@@ -59,7 +59,7 @@ class AlignedChunk(NamedTuple):
         sides: tuple[list[list[str]], list[list[str]]] = [], []
         for pair in self.lines:
             for side, tokens in zip(sides, self.text.tokens_of_pair(pair, self.languages), strict=True):
-                texts = [token.text for token in tokens]
+                texts = [token.text or "▁" for token in tokens]  # sentencepiece knows pieces without letters
                 side.append(join_pieces(texts, self.marks) if self.marks else texts)
         return sides
 

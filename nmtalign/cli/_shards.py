@@ -76,8 +76,8 @@ def open_run(
             raise UsageError("--resume and --shard go with --out-shards DIR; give it too")
         return None
     files = [path for path in inputs if path is not None]
-    if matrices is not None or outputs["table"] is not None or "-" in files:
-        raise UsageError("--out-shards: not with --table, --matrices or standard input")
+    if matrices is not None or outputs["table"] is not None or outputs["guided"] is not None or "-" in files:
+        raise UsageError("--out-shards: not with --table, --guided, --matrices or standard input")
     if sharding.shard is not None and (
         outputs["output"] != "-" or outputs["scores"] or outputs["pair_scores"]
     ):

@@ -62,6 +62,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to LINKS.")
 @click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
 @click.option("--table", metavar="FILE", help="One row a link: .csv, .tsv, .jsonl, .parquet.")
+@click.option("--guided", metavar="FILE", help="Source, target and links between tabs: guided training.")
 @remap_option
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; the links are the same.  [cores]")
 @engine_options
@@ -310,6 +311,14 @@ def _pair_scores(path: str, stack: ExitStack) -> Sink:
     return _text_sink(path, stack, lambda chunk: format_pair_scores_batch(chunk.batch))
 
 
+def _guided(path: str, stack: ExitStack) -> Sink:
+    from nmtalign.alignment.formats import format_guided_batch
+
+    return _text_sink(
+        path, stack, lambda chunk: format_guided_batch(chunk.batch, *chunk.tokens(), first=chunk.first)
+    )
+
+
 def _table(path: str, stack: ExitStack) -> Sink:
     from nmtalign.batch.output import whole_file
     from nmtalign.report.tables import TableWriter, batch_rows
@@ -327,5 +336,6 @@ _SINKS: dict[str, Callable[[str, ExitStack], Sink]] = {
     "scores": _scores,
     "pair_scores": _pair_scores,
     "table": _table,
+    "guided": _guided,
 }
 _KINDS = {"output": "links", "scores": "scores", "pair_scores": "pair-scores"}  # of shards

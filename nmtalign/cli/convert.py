@@ -12,8 +12,8 @@ from nmtalign.errors import DataError, UsageError
 if TYPE_CHECKING:
     from nmtalign.alignment.formats import LinkRecord
 
-READABLE = ("pharaoh", "talp", "naacl", "giza", "jsonl")
-WRITABLE = (*READABLE, "words", "tsv", "phrases")
+READABLE = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
+WRITABLE = (*READABLE, "words", "phrases")
 
 
 @click.command()
@@ -27,8 +27,8 @@ def convert(links: str, from_: str, to: str, output: str, source: str | None, ta
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL, TSV and phrase pairs.
 
     To giza, words, tsv (source, target, links: for guided training) and phrases (as Moses extracts them)
-    the two texts are needed. A NAACL file has no line for a pair without links: with the texts, empty pairs
-    at its end are kept.
+    the two texts are needed, unless LINKS hold the words. A NAACL file has no line for a pair without links:
+    with the texts, empty pairs at its end are kept.
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """

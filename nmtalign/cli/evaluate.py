@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nmtalign.alignment.evaluation import Difference, Evaluation
 
 METRICS = ("precision", "recall", "f1", "aer")
-FORMATS = ("pharaoh", "talp", "naacl", "giza", "jsonl")
+FORMATS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
 
 
 @click.command()

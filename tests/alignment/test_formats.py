@@ -15,6 +15,7 @@ from nmtalign.alignment.formats import (
     READABLE,
     LinkRecord,
     format_gold,
+    format_guided_batch,
     format_pair_scores_batch,
     format_pharaoh,
     format_pharaoh_batch,
@@ -68,6 +69,44 @@ def test_naacl_comes_back_but_for_empty_pairs_at_the_end(given_records):
 @given(st.lists(records(possible=False)))
 def test_giza_comes_back_with_the_words(given_records):
     assert through_a_file(given_records, "giza") == given_records
+
+
+def holds_tab(record):
+    return any("\t" in word for word in record.source + record.target)
+
+
+@given(st.lists(records(possible=False).filter(lambda record: not holds_tab(record))))
+def test_tsv_comes_back_with_the_words(given_records):
+    assert through_a_file(given_records, "tsv") == given_records
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("a\tb", "found 2 columns"),
+        ("a\tb\t0-0\t1", "found 4 columns"),
+        ("a\tb\t0:0", "expected links like 0-1"),
+        ("a\tb\t0-1", "link 0-1 is outside"),
+    ],
+)
+def test_a_bad_line_of_tsv_is_named(tmp_path, line, says):
+    (tmp_path / "links").write_text(f"a\tb\t0-0\n{line}\n")
+    with pytest.raises(DataError, match=f"links, line 2: .*{says}"):
+        list(read_records(tmp_path / "links", format="tsv"))
+
+
+@given(st.lists(records(possible=False).filter(lambda record: not holds_tab(record)), min_size=1))
+def test_a_batch_in_guided_form_is_read_as_tsv(given_records):
+    links = [sorted(record.links) for record in given_records]
+    flat = np.array([link for row in links for link in row], dtype=np.int32).reshape(-1, 2)
+    offsets = np.cumsum([0, *map(len, links)])
+    ones = np.ones(len(flat)), np.ones(len(links))
+    batch = AlignedBatch(offsets, flat[:, 0], flat[:, 1], *ones)
+    sides = ([getattr(record, side) for record in given_records] for side in ("source", "target"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "guided.tsv"
+        path.write_bytes(format_guided_batch(batch, *sides).encode())
+        assert list(read_records(path, format="tsv")) == given_records
 
 
 @given(st.lists(records() | records(words=False)))
@@ -198,7 +237,7 @@ def test_formats_that_cannot(tmp_path):
 def test_real_gold_comes_back_in_every_format(shared_data):
     for folder in sorted((shared_data / "gold").iterdir()):
         golds = [LinkRecord(gold) for gold in read_gold(folder / "gold.pharaoh")]
-        for format in set(READABLE) - {"giza"}:
+        for format in set(READABLE) - {"giza", "tsv"}:
             back = through_a_file(golds, format)
             assert back == golds[: len(back)]
             assert not any(record.gold.possible for record in golds[len(back) :])

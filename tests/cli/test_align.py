@@ -150,7 +150,7 @@ def test_every_choice_of_the_command_line_exists():
     assert options.SCORES == scoring.SCORES
     assert set(options.POSITIONS) == {*decoding.POSITIONS, "hmm"}
     assert options.UNKNOWN_POLICIES == embeddings.UNKNOWN_POLICIES
-    assert set(options.TOKENIZERS) == set(tokenization.TOKENIZERS)
+    assert set(options.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
     assert set(options.UNICODE_FORMS) == set(tokenization.UNICODE_FORMS)
 
 
@@ -315,3 +315,18 @@ def test_help_is_fast_and_has_an_example():
     results = [json.loads(out.splitlines()[-1]) for out in runs]
     assert not {"numpy", "pandas", "matplotlib", "gensim", "scipy"} & set(results[0][1])
     assert min(seconds for seconds, _ in results) < 0.1
+
+
+def test_guided_training_gets_words_and_links_in_three_columns(bitext, vectors, tmp_path, capsys):
+    for path, text in zip(bitext, ("The  cat\n\nblack", "Le chat\n\nnoir"), strict=True):
+        path.write_text(text + "\n", encoding="utf-8")
+    options = "--vectors", vectors, "-o", tmp_path / "links", "--guided", tmp_path / "guided.tsv"
+    assert run("align", *bitext, *options) == 0
+    assert (tmp_path / "guided.tsv").read_text() == "The cat\tLe chat\t0-0 1-1\n\t\t\nblack\tnoir\t0-0\n"
+    back = "--from", "tsv", "--to", "pharaoh", "-o", tmp_path / "l"
+    assert run("convert", tmp_path / "guided.tsv", *back) == 0
+    assert (tmp_path / "l").read_text() == (tmp_path / "links").read_text()
+    bitext[0].write_text("The\tcat\n\nblack\n")
+    capsys.readouterr()
+    assert run("align", *bitext, *options) == 3
+    assert "pair 1: a word holds a tab" in capsys.readouterr().err
