@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
 
 PIECES = ("bpe", "sentencepiece")
-_CHOICES = ("extract", "threshold", "symmetrize")  # options of a model that have a meaning for matrices
+_CHOICES = (
+    "heads",
+    "extract",
+    "threshold",
+    "symmetrize",
+)  # with a meaning for matrices too
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,6 @@ class MatrixOptions:
 
     matrices: str | None = None
     layers: str | None = None
-    heads: str | None = None
     shift: int | None = None
     pieces: str | None = None
 
@@ -37,7 +41,6 @@ _OPTIONS = (
         "--matrices", metavar="FILE", help="Attention of another program: npz, or Marian's soft text."
     ),
     click.option("--layers", metavar="LIST", help="Layers of --matrices to average, like 0,2-3.  [all]"),
-    click.option("--heads", metavar="LIST", help="Heads of --matrices to average.  [all]"),
     click.option("--shift", type=click.IntRange(-1, 1), help="Row of a target word, less its position.  [0]"),
     click.option("--pieces", type=click.Choice(PIECES), help="Join the sub-words of --matrices to words."),
 )
@@ -69,7 +72,7 @@ def read_by_options(
     if others:
         raise UsageError(f"{', '.join(others)}: without meaning for --matrices, which are weights already")
     reading = Reading(
-        _numbers(given.layers, "--layers"), _numbers(given.heads, "--heads"), given.shift or 0, given.pieces
+        _numbers(given.layers, "--layers"), _numbers(options.heads, "--heads"), given.shift or 0, given.pieces
     )
     extraction = Extraction(options.extract, options.threshold, options.symmetrize)
     chunks = align_matrices(bitext, str(given.matrices), reading, extraction)

@@ -68,6 +68,7 @@ class ModelOptions:
     tokenizer: str | None = None
     lowercase: bool | None = None
     unicode: str | None = None
+    heads: str | None = None
 
     def chosen(self, *names: str) -> dict[str, Any]:
         """Return those of the named options that the user gave."""
@@ -112,6 +113,7 @@ _OPTIONS = (
     click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [the model's, else space]"),
     click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),
+    click.option("--heads", metavar="LIST", help="Heads: names, of a learned model; else numbers.  [all]"),
 )
 
 
@@ -139,9 +141,11 @@ def load_aligner(options: ModelOptions) -> Aligner:
     from nmtalign.models.loading import load, load_vector_files
 
     _check_one_source(options)
-    if options.score == "bahdanau" and options.bahdanau is None:
+    if options.score == "bahdanau" and options.bahdanau is None and options.model is None:
         warn("untrained Bahdanau weights know nothing; give some: --bahdanau")
     settings = options.chosen(*(name for name in _NAMES if name not in _PLACES))
+    if options.heads is not None:
+        settings["heads"] = names_in(options.heads)
     if options.source_vectors is not None and options.target_vectors is not None:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)
     if options.langs is not None:
@@ -178,3 +182,8 @@ def two_languages(text: str) -> tuple[str, str]:
     if len(parts) != 2 or not all(parts) or parts[0] == parts[1]:
         raise UsageError(f"--langs wants two different languages like en,fr; found {text!r}")
     return parts[0], parts[1]
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Parse ``lexicon,vectors``."""
+    return tuple(name.strip() for name in text.split(","))

@@ -15,11 +15,12 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from nmtalign.alignment.links import AlignmentMatrix
     from nmtalign.models.aligner import Aligner
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
-VIEWS = ("combined", "forward", "reverse", "all")
+VIEWS = ("combined", "forward", "reverse", "all", "heads")
 
 
 @click.command()
@@ -31,7 +32,11 @@ VIEWS = ("combined", "forward", "reverse", "all")
 @click.option("--lines", metavar="LIST", help="Pairs of --pairs to draw, like 3,7-9; several make a .pdf.")
 @click.option("--gold", metavar="FILE", help="Gold links, drawn as boxes; one line for each pair.")
 @click.option(
-    "--view", type=click.Choice(VIEWS), default="combined", show_default=True, help="Which weights."
+    "--view",
+    type=click.Choice(VIEWS),
+    default="combined",
+    show_default=True,
+    help="Which weights, or by head.",
 )
 @click.option("--links/--no-links", default=True, help="Mark the chosen links.  [yes]")
 @click.option("--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]")
@@ -105,9 +110,20 @@ def _draw(aligner: Aligner, record: Record, *, view: str, links: bool, numbers: 
 
     found = aligner.align(*record.pair)
     return draw_heatmaps(
-        matrices_of(found, view),
+        _by_head(aligner, record) if view == "heads" else matrices_of(found, view),
         links=found.alignment if links else None,
         gold=record.gold,
         numbers=numbers,
         title=f"pair {record.number}" if record.number else "",
     )
+
+
+def _by_head(aligner: Aligner, record: Record) -> dict[str, AlignmentMatrix]:
+    """Return the matrix of each head of a learned model by itself, and that of all together."""
+    from nmtalign.models.learned import LearnedAligner
+
+    if not isinstance(aligner, LearnedAligner):
+        raise UsageError("--view heads is for learned models; word vectors have one head")
+    alone = aligner.heads if len(aligner.heads) > 1 else ()
+    by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}
+    return by_head | {"joint" if by_head else aligner.heads[0]: aligner.align(*record.pair).matrix}

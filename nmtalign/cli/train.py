@@ -12,7 +12,7 @@ import click
 
 from nmtalign.cli._engine import EngineOptions, engine_options
 from nmtalign.cli._messages import log_option, say, warn
-from nmtalign.cli._model_options import UNICODE_FORMS, Tokenizer, two_languages
+from nmtalign.cli._model_options import UNICODE_FORMS, Tokenizer, names_in, two_languages
 from nmtalign.cli._progress import Progress
 from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import UsageError
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
 @click.option(
     "--preset", type=click.Choice(("fast", "default", "best")), default="default", help="Time for error."
+)
+@click.option(
+    "--heads",
+    metavar="LIST",
+    help="Of lexicon,vectors,bahdanau.  [best: lexicon,vectors; others: lexicon]",
 )
 @click.option("--links", metavar="FILE", help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
@@ -65,11 +70,14 @@ def train(
     one_blas_thread()
     from nmtalign.cli.align import open_bitext
     from nmtalign.models import training
-    from nmtalign.models.estimation import preset
+    from nmtalign.models.estimation import preset, with_heads
     from nmtalign.models.store import save_model
     from nmtalign.text.tokenization import TextSettings
 
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
+    settings = preset(options["preset"])
+    if options["heads"] is not None:
+        settings = with_heads(settings, names_in(options["heads"]))
     _check_folder(output)
     outputs = _outputs(options)
     if outputs and engine.engine == "dask" and "-" in (source, target, pairs):
@@ -86,7 +94,7 @@ def train(
         with progress:
             found = training.train(
                 progress.counted(open_bitext(source, target, pairs, options["bitext_format"])),
-                settings=preset(options["preset"]),
+                settings=settings,
                 text=text,
                 known=_known(options["prior"], options["init"], text),
                 languages=two_languages(options["langs"]) if options["langs"] else (None, None),

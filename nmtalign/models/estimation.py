@@ -14,7 +14,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -118,6 +118,47 @@ PRESETS = {
     "default": Settings(),
     "best": Settings(vector_weight=0.45),
 }
+
+
+HEADS = ("lexicon", "vectors", "bahdanau")
+_WEIGHTS = {"vectors": 0.45, "bahdanau": 0.25}  # of heads that a preset leaves out
+
+
+def chosen_heads(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of heads in the order of `HEADS`, each once.
+
+    Raises
+    ------
+    UsageError
+        If there are none, or one is unknown.
+
+    Examples
+    --------
+    >>> chosen_heads(["vectors", "lexicon"])
+    ('lexicon', 'vectors')
+    """
+    chosen = set(names)
+    if not chosen or not chosen.issubset(HEADS):
+        found = ", ".join(sorted(chosen - set(HEADS))) or "none"
+        raise UsageError(f"expected heads among {', '.join(HEADS)}, found {found}")
+    return tuple(name for name in HEADS if name in chosen)
+
+
+def with_heads(settings: Settings, names: Iterable[str]) -> Settings:
+    """Return settings that learn the named heads, which are those of the lexicon and others.
+
+    Examples
+    --------
+    >>> with_heads(Settings(), ["lexicon", "vectors"]).vector_weight
+    0.45
+    """
+    chosen = chosen_heads(names)
+    if "lexicon" not in chosen:
+        raise UsageError("a model is learned around its lexicon; name it too: lexicon," + ",".join(chosen))
+    weights = {"vectors": settings.vector_weight, "bahdanau": settings.opinion_weight}
+    for name in weights:
+        weights[name] = (weights[name] or _WEIGHTS[name]) if name in chosen else 0.0
+    return replace(settings, vector_weight=weights["vectors"], opinion_weight=weights["bahdanau"])
 
 
 def preset(name: str) -> Settings:

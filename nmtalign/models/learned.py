@@ -5,7 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs that mee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -16,10 +16,20 @@ from numpy.typing import NDArray
 from nmtalign.alignment.extraction import extract
 from nmtalign.alignment.links import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, joined_batches
 from nmtalign.alignment.symmetrization import symmetrize_matrices
+from nmtalign.errors import UsageError
 from nmtalign.models.aligner import Words, align_lines
 from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.estimation import Estimator, PlaceBitext, Settings, attend, default_workers, in_order
+from nmtalign.models.estimation import (
+    HEADS,
+    Estimator,
+    PlaceBitext,
+    Settings,
+    attend,
+    chosen_heads,
+    default_workers,
+    in_order,
+)
 from nmtalign.models.gradient import VectorSettings, learn_vectors
 from nmtalign.models.heads import VectorHead, make_head
 from nmtalign.models.hmm import Jumps
@@ -97,6 +107,45 @@ class Model(NamedTuple):
     corpus: dict[str, Any]
     vectors: VectorHead | None = None
     opinion: Opinion | None = None
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Names of the heads, as of :data:`nmtalign.models.estimation.HEADS`."""
+        if self.opinion is not None and self.opinion.share == 1:
+            return ("bahdanau",)
+        own = self.vectors is not None and self.vectors.weight == 1
+        there = {
+            "lexicon": not own,
+            "vectors": self.vectors is not None,
+            "bahdanau": self.opinion is not None,
+        }
+        return tuple(name for name in HEADS if there[name])
+
+    def with_heads(self, names: Iterable[str]) -> Model:
+        """Return a model that aligns by some of its heads.
+
+        The vectors without the lexicon have all the say in the emissions; ``bahdanau`` alone is the second
+        opinion alone, on what the lexicon and the vectors say.
+
+        Raises
+        ------
+        UsageError
+            If the model lacks one of them.
+        """
+        chosen = chosen_heads(names)
+        missing = [name for name in chosen if name not in self.heads]
+        if missing:
+            found = f"this model has the heads {','.join(self.heads)}, not {','.join(missing)}"
+            raise UsageError(f"{found}; learn them with `nmtalign train --heads`")
+        vectors, opinion = self.vectors, self.opinion
+        if opinion is not None and chosen == ("bahdanau",):
+            return self._replace(opinion=replace(opinion, share=1.0))
+        if vectors is not None and "lexicon" not in chosen:
+            vectors = replace(vectors, weight=1.0)
+        return self._replace(
+            vectors=vectors if "vectors" in chosen else None,
+            opinion=opinion if "bahdanau" in chosen else None,
+        )
 
     def joined(
         self, words: Emissions, source: EncodedSide, target: EncodedSide, pairs: PairIndex
@@ -312,7 +361,22 @@ class LearnedAligner(Listed):
         chosen = own if self.extraction == Extraction() else self.extraction
         passes = f"{learned.lexicon_passes}+{learned.jump_passes}"
         pairs = self.model.corpus.get("pairs", 0)
-        return f"learned views={views} passes={passes} pairs={pairs} {chosen} text={self.text}"
+        heads = "" if self.heads == ("lexicon",) else "heads=" + ",".join(self.heads) + " "
+        return f"learned {heads}views={views} passes={passes} pairs={pairs} {chosen} text={self.text}"
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Names of the heads of the model."""
+        return self.model.heads
+
+    def with_heads(self, names: Iterable[str]) -> LearnedAligner:
+        """Return an aligner by some of the heads; each head's own matrix comes from this one by one.
+
+        See Also
+        --------
+        Model.with_heads
+        """
+        return replace(self, model=self.model.with_heads(names))
 
     def align(self, source: str, target: str) -> AlignedPair:
         """Align two lines of text; the matrix shows the words as they stand in the lines."""

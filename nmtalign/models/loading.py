@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
 MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign
-_OF_BOTH = {"extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode"}
+_OF_BOTH = {"heads", "extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode"}
 
 
 def load(path: str | Path | None = None, **settings: Any) -> Aligner:
@@ -68,16 +69,25 @@ def learned_aligner(
     tokenizer: str | None = None,
     lowercase: bool | None = None,
     unicode: str | None = None,
+    heads: Sequence[str] | None = None,
+    score: str | None = None,
     **others: Any,
 ) -> LearnedAligner:
     """Open a learned model; settings as of :func:`load`, where they make sense for one.
 
-    Text is cut into words as the bitext was that the model was learned from, unless told otherwise.
+    Text is cut into words as the bitext was that the model was learned from, unless told otherwise. `heads`
+    are some of those of the model; the score ``bahdanau`` is that head alone.
     """
+    if score == "bahdanau" and heads is None:
+        heads = ("bahdanau",)
+    elif score is not None:
+        others["score"] = score
     if others:
         names = ", ".join(name.replace("_", "-") for name in others)
         raise UsageError(f"{names}: only for word vectors, and {folder} is a learned model")
     model = load_model(folder)
+    if heads is not None:
+        model = model.with_heads(heads)
     chosen = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
     text = model.text.as_dict() | {name: value for name, value in chosen.items() if value is not None}
     return LearnedAligner(

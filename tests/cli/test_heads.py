@@ -1,0 +1,98 @@
+"""Heads of a learned model on the command line: chosen in training, and again when it aligns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from nmtalign.cli import main
+from nmtalign.models.loading import load
+from tests.models.toy_language import toy_bitext
+
+TOY = toy_bitext(60)
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def bitext(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("bitext")
+    paths = folder / "source", folder / "target"
+    for path, lines in zip(paths, (TOY.source, TOY.target), strict=True):
+        path.write_text("".join(line + "\n" for line in lines))
+    return paths
+
+
+@pytest.fixture(scope="module")
+def model(bitext, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("heads") / "model"
+    heads = "lexicon, vectors,bahdanau"
+    assert run("train", *bitext, "-o", folder, "--preset", "fast", "--heads", heads, "-q") == 0
+    return folder
+
+
+def scores(bitext, tmp_path: Path, *options: object) -> str:
+    out = tmp_path / "scores"
+    assert run("align", *bitext, "-o", tmp_path / "links", "--scores", out, *options) == 0
+    return out.read_text()
+
+
+def test_each_choice_of_heads_aligns_in_its_own_way(bitext, model, tmp_path: Path):
+    choices = [
+        "lexicon",
+        "vectors",
+        "bahdanau",
+        "lexicon,vectors",
+        "lexicon,bahdanau",
+        "lexicon,vectors,bahdanau",
+    ]
+    found = [scores(bitext, tmp_path, "--model", model, "--heads", heads) for heads in choices]
+    assert len(set(found)) == len(choices)
+    assert found[-1] == scores(bitext, tmp_path, "--model", model)
+    assert found[2] == scores(bitext, tmp_path, "--model", model, "--score", "bahdanau")
+
+
+def test_the_heads_stand_in_the_settings(model):
+    assert load(model).heads == ("lexicon", "vectors", "bahdanau")
+    for heads in (("bahdanau",), ("vectors",), ("vectors", "bahdanau"), ("lexicon", "bahdanau")):
+        aligner = load(model, heads=heads)
+        assert aligner.heads == heads
+        assert f"heads={','.join(heads)} " in aligner.settings
+
+
+def test_heads_that_are_not_there(bitext, model, tmp_path: Path, capsys):
+    folder = tmp_path / "model"
+    assert run("train", *bitext, "-o", folder, "--preset", "fast", "-q") == 0
+    assert load(folder).heads == ("lexicon",)
+    capsys.readouterr()
+    align = ("align", *bitext, "-o", tmp_path / "links")
+    assert run(*align, "--model", folder, "--heads", "vectors") == 2
+    assert "this model has the heads lexicon, not vectors" in capsys.readouterr().err
+    assert run(*align, "--model", folder, "--score", "bahdanau") == 2
+    assert run(*align, "--model", model, "--heads", "wings") == 2
+    assert "expected heads among lexicon, vectors, bahdanau, found wings" in capsys.readouterr().err
+    assert run("train", *bitext, "-o", tmp_path / "other", "--heads", "vectors") == 2
+    assert "lexicon,vectors" in capsys.readouterr().err
+
+
+def test_best_without_vectors_is_default(bitext, tmp_path: Path):
+    for name, options in {"a": ("--preset", "best", "--heads", "lexicon"), "b": ()}.items():
+        assert run("train", *bitext, "-o", tmp_path / name, *options, "-q") == 0
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_a_picture_of_every_head_beside_the_joint_one(model, tmp_path: Path, capsys):
+    picture = tmp_path / "heads.svg"
+    pair = TOY.source[0], TOY.target[0]
+    assert run("heatmap", *pair, "--model", model, "--view", "heads", "-o", picture) == 0
+    nodes = ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")
+    assert {"lexicon", "vectors", "bahdanau", "joint"} <= {node.text for node in nodes}
+    assert run("heatmap", *pair, "--score", "cosine", "--view", "heads", "-o", picture) == 2
+    assert "learned models" in capsys.readouterr().err
