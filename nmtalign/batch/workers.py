@@ -1,7 +1,8 @@
 """Chunks aligned by several processes, in order: the same bytes for any number of them.
 
 The processes start afresh (spawn), open the model themselves, once, and use one thread each; BLAS does as
-``OPENBLAS_NUM_THREADS`` says. Sentences go to them and flat arrays of links come back.
+``OPENBLAS_NUM_THREADS`` says. Sentences go to them and flat arrays of links come back. Until the first answer
+comes, the process that gives the work out does some of it, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from multiprocessing.connection import wait
 
@@ -33,6 +35,7 @@ Packed = tuple[int, list[str], list[str]]  # first line number, source and targe
 Answer = tuple[AlignedChunk, list[str]]  # without its lines, and the warnings on the way
 
 FEW = 4  # chunks that are aligned before as many processes have started
+MOST = 5  # chunks for each process that wait for the first answer
 
 
 class WorkerError(NmtalignError):
@@ -77,7 +80,8 @@ def align_chunks(
     chunks = iter(chunks)
     head = list(islice(chunks, FEW + 1)) if workers > 1 else []
     if len(head) > FEW:
-        yield from _by_processes(open_aligner, chain(head, chunks), workers, remap_to)
+        here = partial(align_chunk, with_threads(aligner, 1), remap_to=remap_to)
+        yield from _by_processes(open_aligner, chain(head, chunks), workers, remap_to, here)
         return
     own = with_threads(aligner, workers)
     for chunk in chain(head, chunks):
@@ -90,16 +94,29 @@ def with_threads(aligner: Aligner, threads: int) -> Aligner:
 
 
 def _by_processes(
-    open_aligner: OpenAligner, chunks: Iterable[Chunk], workers: int, remap_to: str | None
+    open_aligner: OpenAligner,
+    chunks: Iterable[Chunk],
+    workers: int,
+    remap_to: str | None,
+    here: Callable[[Chunk], AlignedChunk],
 ) -> Iterator[AlignedChunk]:
+    """Align chunks by other processes, and in this one while they start."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(open_aligner,))
     waiting: deque[tuple[Chunk, Future[Answer]]] = deque()
+    answered = False
     try:
         for chunk in chunks:
-            waiting.append((chunk, pool.submit(_align, pack(chunk), remap_to)))
-            if len(waiting) > workers + 1:
+            starting = bool(waiting) and not answered and not waiting[0][1].done()
+            if starting and len(waiting) > workers:
+                future: Future[Answer] = Future()
+                future.set_result((here(chunk), []))
+            else:
+                future = pool.submit(_align, pack(chunk), remap_to)
+            waiting.append((chunk, future))
+            if len(waiting) > (MOST * workers if starting else workers + 1):
                 yield _finished(*waiting.popleft())
+                answered = True
         while waiting:
             yield _finished(*waiting.popleft())
     except BrokenProcessPool:
