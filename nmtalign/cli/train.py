@@ -42,6 +42,12 @@ if TYPE_CHECKING:
     metavar="LIST",
     help="Of lexicon,vectors,bahdanau.  [best: lexicon,vectors; others: lexicon]",
 )
+@click.option(
+    "--bahdanau-inputs",
+    type=click.Choice(("clues", "words")),
+    default="clues",
+    help="The head bahdanau looks at clues to links, or at word vectors.  [clues]",
+)
 @click.option("--links", metavar="FILE", help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
@@ -77,7 +83,7 @@ def train(
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
     settings = preset(options["preset"])
     if options["heads"] is not None:
-        settings = with_heads(settings, names_in(options["heads"]))
+        settings = with_heads(settings, names_in(options["heads"]), inputs=options["bahdanau_inputs"])
     _check_folder(output)
     outputs = _outputs(options)
     if outputs and engine.engine == "dask" and "-" in (source, target, pairs):

@@ -89,6 +89,9 @@ class Settings:
         Share of attention vectors in the logits; 0 learns none.
     opinion_weight : float
         Share of a second opinion in the logarithms of the posteriors; 0 learns none.
+    opinion_inputs : {"clues", "words"}
+        What it looks at: :mod:`nmtalign.models.clues` or, by attention vectors,
+        :mod:`nmtalign.models.additive`.
     seed : int
         Of the vectors and of the second opinion; nothing else is random.
     """
@@ -106,6 +109,7 @@ class Settings:
     prune: float = 1e-3
     vector_weight: float = 0.0
     opinion_weight: float = 0.0
+    opinion_inputs: str = "clues"
     seed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -144,8 +148,16 @@ def chosen_heads(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in HEADS if name in chosen)
 
 
-def with_heads(settings: Settings, names: Iterable[str]) -> Settings:
-    """Return settings that learn the named heads, which are those of the lexicon and others.
+def with_heads(settings: Settings, names: Iterable[str], *, inputs: str = "clues") -> Settings:
+    """Return settings that learn the named heads, the lexicon among them.
+
+    Parameters
+    ----------
+    settings : Settings
+    names : iterable of str
+        Among `HEADS`.
+    inputs : {"clues", "words"}
+        Of the head ``bahdanau``; words are looked at by their attention vectors.
 
     Examples
     --------
@@ -158,7 +170,14 @@ def with_heads(settings: Settings, names: Iterable[str]) -> Settings:
     weights = {"vectors": settings.vector_weight, "bahdanau": settings.opinion_weight}
     for name in weights:
         weights[name] = (weights[name] or _WEIGHTS[name]) if name in chosen else 0.0
-    return replace(settings, vector_weight=weights["vectors"], opinion_weight=weights["bahdanau"])
+    if weights["bahdanau"] and inputs == "words" and not weights["vectors"]:
+        raise UsageError("a head that looks at words needs their vectors: --heads lexicon,vectors,bahdanau")
+    return replace(
+        settings,
+        vector_weight=weights["vectors"],
+        opinion_weight=weights["bahdanau"],
+        opinion_inputs=inputs,
+    )
 
 
 def preset(name: str) -> Settings:

@@ -17,7 +17,9 @@ from nmtalign.alignment.extraction import extract
 from nmtalign.alignment.links import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, joined_batches
 from nmtalign.alignment.symmetrization import symmetrize_matrices
 from nmtalign.errors import UsageError
+from nmtalign.models.additive import WordNetwork, initial_words
 from nmtalign.models.aligner import Words, align_lines
+from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
 from nmtalign.models.decoding import Extraction
 from nmtalign.models.estimation import (
@@ -35,7 +37,7 @@ from nmtalign.models.heads import VectorHead, make_head
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.lexicon import Emissions, Lexicon, emissions
-from nmtalign.models.opinion import Clues, Facts, Lesson, Opinion, clues, distil, facts, lessons
+from nmtalign.models.opinion import Counts, Course, Lesson, Network, Opinion, distil, lessons
 from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.text.tokenization import TextSettings
@@ -47,7 +49,6 @@ Longs = NDArray[np.int64]
 BATCH = 10_000  # sentence pairs that are aligned at a time
 FEW = 100  # pairs with which vectors get half of their weight: they need more text than counts do
 DOUBT = np.float32(1e-6)  # least doubt: closer to 1, single precision knows no difference
-PAIRS_TAUGHT, CELLS_TAUGHT = 10_000, 1_500_000  # that a second opinion is learned from, at most
 LONGEST_TAUGHT = 128  # words of a side of these
 THRESHOLD = 0.6  # of the joint probability; chosen on the development sets
 
@@ -159,25 +160,27 @@ class Model(NamedTuple):
         """Return the second opinion, where there is one, with what it has to know of the words of a text."""
         if self.opinion is None:
             return None
-        return Second(self.opinion, self.facts(source, target))
+        return Second(self.opinion, self.opinion.network.reader(source, target, self.counts(source, target)))
 
-    def facts(self, source: EncodedSide, target: EncodedSide) -> Facts:
-        """Return how often the words of a text were seen, and which are spelled alike."""
+    def counts(self, source: EncodedSide, target: EncodedSide) -> Counts:
+        """Return how often the source and the target words of a text were seen."""
         lexicon = self.lexicon
-        counts = []
-        for side, numbers, seen in zip(
-            (source, target), lexicon.numbers, (lexicon.source_counts, lexicon.target_counts), strict=True
-        ):
-            known = np.array([numbers.get(word, -1) for word in side.words])
-            counts.append(np.where(known > 0, seen[known], 0))
-        return facts((source.words, target.words), (counts[0], counts[1]))
+        numbers = (
+            np.array([n.get(w, -1) for w in side.words])
+            for n, side in zip(lexicon.numbers, (source, target), strict=True)
+        )
+        found = [
+            np.where(known > 0, seen[known], 0)
+            for known, seen in zip(numbers, (lexicon.source_counts, lexicon.target_counts), strict=True)
+        ]
+        return found[0], found[1]
 
 
 class Second(NamedTuple):
-    """A second opinion on the links of one text."""
+    """A second opinion on the links of one text, and what reads its buckets."""
 
     opinion: Opinion
-    facts: Facts
+    reader: Any
 
 
 class Found(NamedTuple):
@@ -224,13 +227,9 @@ class Prepared(NamedTuple):
         likelihood = forward.log_likelihood + reverse.log_likelihood
         weights = forward.attention, reverse.attention.transpose(1, 0, 2)
         if self.second is not None:
-            seen = clues(self.buckets[k], emission, self.words, self.second.facts)
+            seen = self.second.reader.read(self.buckets[k], emission, self.words)
             weights = self.second.opinion.join(seen, *weights)
         return *weights, likelihood
-
-    def clues(self, k: int, known: Facts) -> Clues:
-        """Return what a second opinion looks at in bucket k."""
-        return clues(self.buckets[k], self.words.pairs.take(self.cells[k]), self.words, known)
 
 
 def find_links(text: Prepared, k: int, extraction: Extraction) -> Found:
@@ -506,6 +505,18 @@ def learn(
     return Training(model, align)
 
 
+def _untaught(model: Model) -> tuple[Network, Course]:
+    """Return the network of a second opinion as it starts, and how it is to learn."""
+    settings = model.settings
+    if settings.opinion_inputs == "clues":
+        return ClueNetwork(initial_clues(settings.seed)), Course()
+    if model.vectors is None:
+        raise UsageError("a second opinion that looks at words needs vectors: lexicon,vectors,bahdanau")
+    vectors = model.vectors.vectors
+    first = initial_words(vectors.source.shape[1], settings.seed)
+    return WordNetwork(first, vectors.source_rows, vectors.target_rows), Course(0.003, 100_000, 30_000_000)
+
+
 def _learn_opinion(
     model: Model,
     source: EncodedSide,
@@ -518,22 +529,26 @@ def _learn_opinion(
     settings = model.settings
     cells = source.lengths * target.lengths
     usable = np.flatnonzero((cells > 0) & (np.maximum(source.lengths, target.lengths) <= LONGEST_TAUGHT))
-    chosen = np.random.default_rng(settings.seed).permutation(usable)[:PAIRS_TAUGHT]
-    chosen = chosen[: np.searchsorted(np.cumsum(cells[chosen]), CELLS_TAUGHT)]
+    network, course = _untaught(model)
+    chosen = np.random.default_rng(settings.seed).permutation(usable)[: course.pairs]
+    chosen = chosen[: np.searchsorted(np.cumsum(cells[chosen]), course.cells // course.passes[0])]
     if not len(chosen):
         return None
     pairs = [(source.sentence(n), target.sentence(n)) for n in chosen.tolist()]
+    sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
     text = LearnedAligner(model)._prepared(pairs)
-    known = model.facts(*(encode(words) for words in zip(*pairs, strict=True)))
+    reader = network.reader(*sides, model.counts(*sides))
 
     def taught(k: int) -> list[Lesson]:
         forward, reverse, _ = text.attend(k)
-        return list(lessons(text.buckets[k], text.clues(k, known), forward, reverse))
+        bucket = text.buckets[k]
+        seen = reader.read(bucket, text.words.pairs.take(text.cells[k]), text.words)
+        return list(lessons(bucket, seen, forward, reverse))
 
     found = in_order(taught, range(len(text.buckets)), default_workers() if workers is None else workers)
-    weights = distil(chain.from_iterable(found), seed=settings.seed, report=report)
+    network = distil(network, chain.from_iterable(found), seed=settings.seed, course=course, report=report)
     n = len(usable)
-    return Opinion(weights, settings.opinion_weight * n / (n + FEW))
+    return Opinion(network, settings.opinion_weight * n / (n + FEW))
 
 
 def _align_in_batches(aligner: LearnedAligner, sides: tuple[EncodedSide, EncodedSide]) -> AlignedBatch:

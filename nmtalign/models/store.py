@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
+from nmtalign.models.additive import WordNetwork, initial_words
 from nmtalign.models.attention_vectors import AttentionVectors, WordRows, lay_out
+from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.estimation import Settings
 from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.learned import Model
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
-from nmtalign.models.opinion import Opinion, Weights, initial_weights
+from nmtalign.models.opinion import Network, Opinion
 from nmtalign.text.tokenization import TextSettings
 
 FORMAT = "nmtalign model"
@@ -83,7 +85,7 @@ def _write(model: Model, folder: Path) -> None:
             half = table.rows.astype(np.float16)
             np.save(folder / f"{side}.vectors.npy", half, allow_pickle=False)
     if model.opinion is not None:
-        for name, values in model.opinion.weights._asdict().items():
+        for name, values in model.opinion.network.weights._asdict().items():
             arrays[f"opinion_{name}"] = values
     np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     model = model._replace(text=model.text.kept_in(folder))
@@ -185,17 +187,31 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
         languages,
         meta["corpus"],
         head,
-        _read_opinion(folder, meta["opinion"], arrays) if meta.get("opinion") else None,
+        _read_opinion(folder, meta["opinion"]["share"], settings, head, arrays)
+        if meta.get("opinion")
+        else None,
     )
 
 
-def _read_opinion(folder: Path, meta: dict[str, Any], arrays: Arrays) -> Opinion:
-    values = [arrays[f"opinion_{name}"] for name in Weights._fields]
-    for name, found, expected in zip(Weights._fields, values, initial_weights(0), strict=True):
+def _read_opinion(
+    folder: Path, share: float, settings: Settings, head: VectorHead | None, arrays: Arrays
+) -> Opinion:
+    network: Network
+    if settings.opinion_inputs == "clues":
+        network = ClueNetwork(initial_clues(0))
+    elif head is not None:
+        vectors = head.vectors
+        first = initial_words(vectors.source.shape[1], 0)
+        network = WordNetwork(first, vectors.source_rows, vectors.target_rows)
+    else:
+        raise DataError("the second opinion needs vectors; the folder is damaged").at(folder)
+    names = network.weights._fields
+    values = [arrays[f"opinion_{name}"] for name in names]
+    for name, found, expected in zip(names, values, network.weights, strict=True):
         if found.shape != expected.shape:
             what = f"expected opinion_{name} of shape {expected.shape}, found {found.shape}"
             raise DataError(f"{what}; the folder is damaged").at(folder)
-    return Opinion(Weights(*values), meta["share"])
+    return Opinion(network.replace(values), share)
 
 
 def _read_head(folder: Path, meta: dict[str, Any], lexicon: Lexicon, arrays: Arrays) -> VectorHead:

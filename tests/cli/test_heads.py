@@ -96,3 +96,11 @@ def test_a_picture_of_every_head_beside_the_joint_one(model, tmp_path: Path, cap
     assert {"lexicon", "vectors", "bahdanau", "joint"} <= {node.text for node in nodes}
     assert run("heatmap", *pair, "--score", "cosine", "--view", "heads", "-o", picture) == 2
     assert "learned models" in capsys.readouterr().err
+
+
+def test_a_head_over_words(bitext, tmp_path: Path, capsys):
+    words = ("--preset", "fast", "-q", "--bahdanau-inputs", "words", "--heads")
+    assert run("train", *bitext, "-o", tmp_path / "model", *words, "lexicon,vectors,bahdanau") == 0
+    assert scores(bitext, tmp_path, "--model", tmp_path / "model", "--score", "bahdanau")
+    assert run("train", *bitext, "-o", tmp_path / "other", *words, "lexicon,bahdanau") == 2
+    assert "needs their vectors" in capsys.readouterr().err

@@ -12,23 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError
+from nmtalign.models.clues import CLUES, ClueNetwork, ClueWeights, clues, facts, initial_clues, scores
 from nmtalign.models.corpus import encode, make_buckets
 from nmtalign.models.estimation import Settings
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.lexicon import Emissions
-from nmtalign.models.opinion import (
-    CLUES,
-    Lesson,
-    Opinion,
-    Weights,
-    clues,
-    distil,
-    facts,
-    initial_weights,
-    lessons,
-    loss_and_gradient,
-    scores,
-)
+from nmtalign.models.opinion import Lesson, Opinion, distil, lessons, loss_and_gradient
 from nmtalign.models.pairs import index_pairs
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
@@ -99,7 +88,7 @@ def test_clues_are_those_of_the_slow_version():
 
 def test_scores_are_those_of_one_cell_after_the_other():
     random = np.random.default_rng(1)
-    weights = Weights(*(random.normal(size=w.shape) for w in initial_weights(0)))
+    weights = ClueWeights(*(random.normal(size=w.shape) for w in initial_clues(0)))
     cells = random.normal(size=(CLUES, 3, 4, 700))
     found = scores(weights, cells)
     for t, s, b in [(0, 0, 0), (2, 3, 699), (1, 2, 350)]:
@@ -136,16 +125,16 @@ def a_lesson() -> Lesson:
 def test_the_gradient_is_the_numerical_one():
     lesson = a_lesson()
     random = np.random.default_rng(3)
-    weights = Weights(*(random.normal(0, 0.5, w.shape) for w in initial_weights(0)))
-    _, gradient = loss_and_gradient(weights, lesson)
-    for name, values, slopes in zip(Weights._fields, weights, gradient, strict=True):
+    weights = ClueWeights(*(random.normal(0, 0.5, w.shape) for w in initial_clues(0)))
+    _, gradient = loss_and_gradient(ClueNetwork(weights), lesson)
+    for name, values, slopes in zip(ClueWeights._fields, weights, gradient, strict=True):
         assert values.shape == slopes.shape
         for place in random.choice(values.size, min(values.size, 12), replace=False):
             losses = []
             for step in (1e-5, -1e-5):
                 moved = values.copy()
                 moved.flat[place] += step
-                losses.append(loss_and_gradient(weights._replace(**{name: moved}), lesson)[0])
+                losses.append(loss_and_gradient(ClueNetwork(weights._replace(**{name: moved})), lesson)[0])
             assert (losses[0] - losses[1]) / 2e-5 == pytest.approx(slopes.flat[place], abs=1e-7), name
 
 
@@ -167,17 +156,20 @@ def test_distilling_comes_close_to_its_teacher_and_depends_on_the_seed_alone():
             lesson.reverse.astype("f4"),
         )
     ] * 60
-    first, again, other = (distil(taught, seed=seed) for seed in (1, 1, 2))
-    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not np.array_equal(first.hidden, other.hidden)
-    assert loss_and_gradient(first, lesson)[0] < 0.8 * loss_and_gradient(initial_weights(1), lesson)[0]
+    first, again, other = (distil(ClueNetwork(initial_clues(seed)), taught, seed=seed) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(first.weights, again.weights, strict=True))
+    assert not np.array_equal(first.weights.hidden, other.weights.hidden)
+    assert (
+        loss_and_gradient(first, lesson)[0]
+        < 0.8 * loss_and_gradient(ClueNetwork(initial_clues(1)), lesson)[0]
+    )
 
 
 def test_without_a_share_the_posteriors_stay_and_with_all_of_it_they_are_the_opinion():
     bucket, emission, words, known, _ = bucket_of([(["a", "b", "c"], ["x", "y"])])
     seen = clues(bucket, emission, words, known)
     p = np.full(emission.shape, 0.2, np.float32) * seen.inside
-    opinion = Opinion(initial_weights(0), 0.0)
+    opinion = Opinion(ClueNetwork(initial_clues(0)), 0.0)
     for joined in opinion.join(seen, p, p):
         np.testing.assert_allclose(joined, p, rtol=1e-5)
     alone = opinion.attend(seen)
@@ -226,8 +218,8 @@ def test_a_pair_gets_the_same_bits_alone_and_in_any_batch(model, numbers, place)
 
 def test_it_does_not_depend_on_the_number_of_workers():
     found = [train(TOY.pairs, settings=SETTINGS, workers=workers) for workers in (1, 3)]
-    for name in Weights._fields:
-        first, second = (getattr(f.model.opinion.weights, name) for f in found)
+    for name in ClueWeights._fields:
+        first, second = (getattr(f.model.opinion.network.weights, name) for f in found)
         np.testing.assert_array_equal(first, second)
 
 
@@ -250,7 +242,18 @@ def test_a_folder_keeps_it_and_older_folders_open(model, tmp_path: Path):
 
 
 def test_a_damaged_opinion_is_refused(model, tmp_path: Path):
-    wrong = model.opinion.weights._replace(output=np.zeros(3, np.float32))
+    weights = model.opinion.network.weights
+    wrong = ClueNetwork(weights._replace(output=np.zeros(3, np.float32)))
     save_model(model._replace(opinion=Opinion(wrong, 0.3)), tmp_path / "model")
     with pytest.raises(DataError, match="opinion_output"):
         load_model(tmp_path / "model")
+
+
+def test_a_cell_gets_the_same_bits_wherever_it_lies():
+    random = np.random.default_rng(4)
+    weights = ClueWeights(*(random.normal(size=w.shape).astype("f4") for w in initial_clues(0)))
+    cells = random.normal(size=(CLUES, 7, 9, 33)).astype("f4")
+    everywhere = scores(weights, cells)
+    for t, s, b in [(0, 0, 1), (3, 4, 17), (6, 8, 32)]:
+        alone = scores(weights, cells[:, t : t + 1, s : s + 1, b : b + 1])
+        assert alone[0, 0, 0] == everywhere[t, s, b]
