@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -76,11 +76,9 @@ def open_run(
             raise UsageError("--resume and --shard go with --out-shards DIR; give it too")
         return None
     files = [path for path in inputs if path is not None]
-    if matrices is not None or outputs["table"] is not None or outputs["guided"] is not None or "-" in files:
-        raise UsageError("--out-shards: not with --table, --guided, --matrices or standard input")
-    if sharding.shard is not None and (
-        outputs["output"] != "-" or outputs["scores"] or outputs["pair_scores"]
-    ):
+    if matrices is not None or "-" in files:
+        raise UsageError("--out-shards: not with --matrices or standard input, which cannot be read again")
+    if sharding.shard is not None and any(path not in (None, "-") for path in outputs.values()):
         raise UsageError(
             "--shard fills --out-shards only; put them together with --resume -o LINKS at the end"
         )
@@ -89,6 +87,7 @@ def open_run(
         "scores": lambda chunk: format_scores_batch(chunk.batch),
         "pair-scores": lambda chunk: "".join(f"{score:.6f}\n" for score in chunk.batch.scores),
     }
+    texts |= _asked_for(outputs)
     return ShardRun(
         Path(sharding.out_shards),
         texts,
@@ -96,6 +95,42 @@ def open_run(
         pairs=sharding.shard_pairs,
         part=sharding.part(),
     )
+
+
+def _asked_for(outputs: Mapping[str, str | None]) -> dict[str, Text]:
+    """Return what makes the shards of tables and guided text, which repeat the words, where asked for."""
+    from nmtalign.alignment.formats import format_guided_batch
+    from nmtalign.report.tables import TABLE_HEADS, batch_rows, table_text
+
+    texts: dict[str, Text] = {}
+    if outputs["guided"] is not None:
+        texts["guided"] = lambda chunk: format_guided_batch(chunk.batch, *chunk.tokens(), first=chunk.first)
+    if outputs["table"] is not None:
+        kind = _kind("table", outputs["table"])
+        if f".{kind}" not in TABLE_HEADS:
+            raise UsageError("--out-shards: tables as .csv, .tsv or .jsonl, whose shards can be put together")
+        texts[kind] = lambda chunk: table_text(
+            f".{kind}", batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first)
+        )
+    return texts
+
+
+def _kind(output: str, path: str) -> str:
+    """Return the ending of the shards of an output."""
+    from nmtalign.report.tables import table_format
+
+    if output == "table":
+        return table_format(path)[1:]
+    return {"output": "links", "pair_scores": "pair-scores"}.get(output, output)
+
+
+def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
+    """Put the shards of an output together in an open file."""
+    from nmtalign.report.tables import TABLE_HEADS
+
+    kind = _kind(output, path)
+    file.write(TABLE_HEADS.get(f".{kind}", ""))
+    run.assemble(kind, file)
 
 
 def describe(inputs: Sequence[str | None], options: ModelOptions, **settings: Any) -> dict[str, Any]:

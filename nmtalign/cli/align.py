@@ -15,7 +15,7 @@ from nmtalign.cli._matrices import MatrixOptions, check_unused, matrix_options, 
 from nmtalign.cli._messages import log_option, say, warn, warnings_to_stderr
 from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options, remap_option
 from nmtalign.cli._progress import Progress
-from nmtalign.cli._shards import ShardOptions, describe, open_run, shard_options
+from nmtalign.cli._shards import ShardOptions, assemble, describe, open_run, shard_options
 from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import NmtalignError, UsageError
 
@@ -236,7 +236,7 @@ def _run_in_shards(
         for name, path in outputs.items():
             if path not in (None, "-"):
                 with ExitStack() as stack:
-                    run.assemble(_KINDS[name], _open_whole(str(path), stack))
+                    assemble(run, name, str(path), _open_whole(str(path), stack))
     text = f"{run.shards:,} shards in {run.folder}, {run.kept:,} of them done before"
     say(text, event="shards", shards=run.shards, done_before=run.kept)
 
@@ -338,4 +338,3 @@ _SINKS: dict[str, Callable[[str, ExitStack], Sink]] = {
     "table": _table,
     "guided": _guided,
 }
-_KINDS = {"output": "links", "scores": "scores", "pair_scores": "pair-scores"}  # of shards

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from nmtalign.alignment.links import AlignedBatch, AlignedPair
 from nmtalign.errors import UsageError
@@ -137,7 +137,7 @@ class TableWriter:
             self.write, self.close = parquet.write, parquet.close
         else:
             file = open_text(path, "w")
-            file.write(_HEADERS[kind])
+            file.write(TABLE_HEADS[kind])
             self.write = lambda rows: _LINES[kind](file, rows)
             self.close = file.close
 
@@ -160,7 +160,14 @@ def table_format(path: str | Path) -> str:
     return kind
 
 
-def _write_csv(file: io.TextIOWrapper, rows: Iterable[LinkRow]) -> None:
+def table_text(kind: str, rows: Iterable[LinkRow]) -> str:
+    """Return rows as lines of a table of the kind .csv, .tsv or .jsonl; `TABLE_HEADS` goes before them."""
+    file = io.StringIO()
+    _LINES[kind](file, rows)
+    return file.getvalue()
+
+
+def _write_csv(file: TextIO, rows: Iterable[LinkRow]) -> None:
     for pair, s, source, t, target, probability in rows:
         file.write(f"{pair},{s},{_quoted(source)},{t},{_quoted(target)},{probability:.6f}\n")
 
@@ -172,14 +179,14 @@ def _quoted(word: str) -> str:
     return word
 
 
-def _write_tsv(file: io.TextIOWrapper, rows: Iterable[LinkRow]) -> None:
+def _write_tsv(file: TextIO, rows: Iterable[LinkRow]) -> None:
     escape = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
     for pair, s, source, t, target, probability in rows:
         words = source.translate(escape), target.translate(escape)
         file.write(f"{pair}\t{s}\t{words[0]}\t{t}\t{words[1]}\t{probability:.6f}\n")
 
 
-def _write_jsonl(file: io.TextIOWrapper, rows: Iterable[LinkRow]) -> None:
+def _write_jsonl(file: TextIO, rows: Iterable[LinkRow]) -> None:
     for pair, s, source, t, target, probability in rows:
         words = json.dumps(source, ensure_ascii=False), json.dumps(target, ensure_ascii=False)
         file.write(
@@ -189,7 +196,11 @@ def _write_jsonl(file: io.TextIOWrapper, rows: Iterable[LinkRow]) -> None:
 
 
 _LINES = {".csv": _write_csv, ".tsv": _write_tsv, ".jsonl": _write_jsonl}
-_HEADERS = {".csv": ",".join(LinkRow._fields) + "\n", ".tsv": "\t".join(LinkRow._fields) + "\n", ".jsonl": ""}
+TABLE_HEADS = {
+    ".csv": ",".join(LinkRow._fields) + "\n",
+    ".tsv": "\t".join(LinkRow._fields) + "\n",
+    ".jsonl": "",
+}
 
 
 class _ParquetTable:

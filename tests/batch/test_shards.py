@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -100,6 +101,20 @@ def test_runs_killed_at_any_moment_end_with_the_same_bytes(command, wanted, tmp_
     assert found(tmp_path) == wanted
 
 
+@pytest.mark.parametrize("kind", ["csv", "tsv.gz", "jsonl"])
+def test_tables_and_guided_text_in_shards(kind, command, text, tmp_path):
+    for name, start in (("alone", ["align", *text]), ("sharded", command)):
+        outputs = ["--table", tmp_path / f"{name}.{kind}", "--guided", tmp_path / f"{name}.guided"]
+        assert run(*start, *outputs, "-o", tmp_path / name) == 0
+    opened = gzip.open if kind.endswith("gz") else open
+    for ending in (f".{kind}", ".guided"):
+        files = [tmp_path / f"{name}{ending}" for name in ("alone", "sharded")]
+        read = opened if ending != ".guided" else open
+        contents = [read(file, "rb").read() for file in files]
+        assert contents[0] == contents[1]
+        assert contents[0].count(b"\n") > 1000
+
+
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"9" + data[1:], None])
 def test_a_damaged_shard_is_made_again(damage, command, wanted, tmp_path, capsys):
     assert run(*command) == 0
@@ -142,7 +157,7 @@ def test_parts_fill_one_folder(command, wanted, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "options", [["--table", "t.tsv"], ["--shard", "1/2", "-o", "x"], ["--matrices", "m.npz"]]
+    "options", [["--table", "t.parquet"], ["--shard", "1/2", "-o", "x"], ["--matrices", "m.npz"]]
 )
 def test_what_shards_cannot_hold_is_refused(options, command):
     assert run(*command, *options) == 2
