@@ -35,7 +35,7 @@ from nmtalign.models.pairs import (
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-CELLS = 1 << 22  # of a shard: about 30,000 sentence pairs, and half a minute in all passes
+CELLS = 1 << 22  # of a shard: 10,000 to 30,000 sentence pairs
 
 Item = TypeVar("Item")
 

@@ -45,9 +45,9 @@ def assert_same_model(one, other) -> None:
         shared = np.intersect1d(a.keys, b.keys)
         assert len(shared) > 0.9999 * max(len(a.keys), len(b.keys))  # the smallest counts are dropped
         counts = (view.counts[np.searchsorted(view.keys, shared)] for view in (a, b))
-        np.testing.assert_allclose(*counts, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(*counts, rtol=1e-5, atol=1e-6)
     for a, b in zip(one.jumps, other.jumps, strict=True):
-        np.testing.assert_allclose(a.tables, b.tables, rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(a.tables, b.tables, rtol=1e-5, atol=1e-8)
 
 
 def links(training: Training) -> list[tuple[np.ndarray, ...]]:
