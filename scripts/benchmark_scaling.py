@@ -5,11 +5,11 @@
 SOURCE and TARGET are line-aligned text, perhaps .gz. The first table aligns the text in this process, by
 spawned processes, and on a dask cluster of this machine, with its scheduler in this process; the last row
 gives the text out to a cluster that does nothing with it. CPU time stays true on a busy machine; pairs a
-second and start-up do not. The second table makes the passes of training over shards that are given away and
-taken back in this process, as a cluster would, and counts bytes and CPU seconds on either side, for a
-quarter, half and all of the pairs. The third works out from both what larger corpora need: what grows with the pairs
-in proportion, and word pairs with the power that the second table shows; memory here is twice the arrays of
-word pairs, for what a pass makes of them, and three times the bitext. Set OPENBLAS_NUM_THREADS=1.
+second and start-up do not. The second table makes the passes of training over shards that are given away
+and taken back in this process, as a cluster would, and counts bytes and CPU seconds on either side, for a
+quarter, half and all of the pairs. The third works out from both what larger corpora need: what grows with
+the pairs in proportion, and word pairs with the power that the second table shows; memory here is twice the
+arrays of word pairs, for what a pass makes of them, and three times the bitext. Set OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations
