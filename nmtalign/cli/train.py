@@ -48,6 +48,15 @@ if TYPE_CHECKING:
     default="clues",
     help="The head bahdanau looks at clues to links, or at word vectors.  [clues]",
 )
+@click.option(
+    "--bahdanau-teacher",
+    type=click.Choice(("posteriors", "bitext")),
+    default="posteriors",
+    help="The head bahdanau learns from the links of the other heads, or from the bitext.  [posteriors]",
+)
+@click.option(
+    "--gold", metavar="FILE", help="Hand-made links of the last pairs, or a line a pair: weigh heads."
+)
 @click.option("--links", metavar="FILE", help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
@@ -74,6 +83,7 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
+    from nmtalign.alignment.formats import read_gold
     from nmtalign.cli.align import open_bitext
     from nmtalign.models import training
     from nmtalign.models.estimation import preset, with_heads
@@ -83,7 +93,9 @@ def train(
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
     settings = preset(options["preset"])
     if options["heads"] is not None:
-        settings = with_heads(settings, names_in(options["heads"]), inputs=options["bahdanau_inputs"])
+        chosen = options["bahdanau_inputs"], options["bahdanau_teacher"]
+        settings = with_heads(settings, names_in(options["heads"]), inputs=chosen[0], teacher=chosen[1])
+    gold = list(read_gold(options["gold"])) if options["gold"] is not None else []
     _check_folder(output)
     outputs = _outputs(options)
     if outputs and engine.engine == "dask" and "-" in (source, target, pairs):
@@ -107,6 +119,7 @@ def train(
                 workers=options["workers"],
                 report=report,
                 warn=warn,
+                gold=gold,
                 place=None if client is None else _on_cluster(client),
             )
         save_model(found.model, output)

@@ -92,6 +92,8 @@ class Settings:
     opinion_inputs : {"clues", "words"}
         What it looks at: :mod:`nmtalign.models.clues` or, by attention vectors,
         :mod:`nmtalign.models.additive`.
+    opinion_teacher : {"posteriors", "bitext"}
+        What it learns from: the links that the other heads find, or the likelihood of the bitext.
     seed : int
         Of the vectors and of the second opinion; nothing else is random.
     """
@@ -110,6 +112,7 @@ class Settings:
     vector_weight: float = 0.0
     opinion_weight: float = 0.0
     opinion_inputs: str = "clues"
+    opinion_teacher: str = "posteriors"
     seed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -148,7 +151,9 @@ def chosen_heads(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in HEADS if name in chosen)
 
 
-def with_heads(settings: Settings, names: Iterable[str], *, inputs: str = "clues") -> Settings:
+def with_heads(
+    settings: Settings, names: Iterable[str], *, inputs: str = "clues", teacher: str = "posteriors"
+) -> Settings:
     """Return settings that learn the named heads, the lexicon among them.
 
     Parameters
@@ -158,6 +163,8 @@ def with_heads(settings: Settings, names: Iterable[str], *, inputs: str = "clues
         Among `HEADS`.
     inputs : {"clues", "words"}
         Of the head ``bahdanau``; words are looked at by their attention vectors.
+    teacher : {"posteriors", "bitext"}
+        Of the head ``bahdanau``.
 
     Examples
     --------
@@ -177,6 +184,7 @@ def with_heads(settings: Settings, names: Iterable[str], *, inputs: str = "clues
         vector_weight=weights["vectors"],
         opinion_weight=weights["bahdanau"],
         opinion_inputs=inputs,
+        opinion_teacher=teacher,
     )
 
 

@@ -5,21 +5,25 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs that mee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.alignment.extraction import extract
-from nmtalign.alignment.links import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, joined_batches
+from nmtalign.alignment.links import (
+    AlignedBatch,
+    AlignedPair,
+    Alignment,
+    AlignmentMatrix,
+    GoldAlignment,
+    joined_batches,
+)
 from nmtalign.alignment.symmetrization import symmetrize_matrices
 from nmtalign.errors import UsageError
-from nmtalign.models.additive import WordNetwork, initial_words
 from nmtalign.models.aligner import Words, align_lines
-from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
 from nmtalign.models.decoding import Extraction
 from nmtalign.models.estimation import (
@@ -37,9 +41,10 @@ from nmtalign.models.heads import VectorHead, make_head
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.lexicon import Emissions, Lexicon, emissions
-from nmtalign.models.opinion import Counts, Course, Lesson, Network, Opinion, distil, lessons
+from nmtalign.models.opinion import Counts, Opinion
 from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.segments import Segments, cut_long_pairs
+from nmtalign.models.teaching import learn_opinion, weigh_heads
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
 
@@ -49,7 +54,6 @@ Longs = NDArray[np.int64]
 BATCH = 10_000  # sentence pairs that are aligned at a time
 FEW = 100  # pairs with which vectors get half of their weight: they need more text than counts do
 DOUBT = np.float32(1e-6)  # least doubt: closer to 1, single precision knows no difference
-LONGEST_TAUGHT = 128  # words of a side of these
 THRESHOLD = 0.6  # of the joint probability; chosen on the development sets
 
 
@@ -443,6 +447,7 @@ def learn(
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
+    gold: Mapping[int, GoldAlignment] | None = None,
 ) -> Training:
     """Learn a model from an encoded bitext.
 
@@ -460,6 +465,8 @@ def learn(
         Called with one line of text after each stage.
     place : callable, optional
         As of :class:`nmtalign.models.estimation.Estimator`.
+    gold : mapping of int to GoldAlignment, optional
+        Hand-made links of some pairs, by number from 0; they decide how much each head counts.
     """
     if known is not None:
         source, target = known.extend(source, target)
@@ -483,7 +490,19 @@ def learn(
         head = make_head(vectors, settings.vector_weight * n / (n + FEW))
     model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {}, head)
     if settings.opinion_weight:
-        model = model._replace(opinion=_learn_opinion(model, *whole, workers=workers, report=report))
+        opinion = learn_opinion(
+            model, LearnedAligner(model)._prepared, *whole, workers=workers, report=report
+        )
+        model = model._replace(opinion=opinion)
+    if gold:
+        pairs = [(whole[0].sentence(n), whole[1].sentence(n)) for n in gold]
+        model = weigh_heads(
+            model,
+            lambda m, text: LearnedAligner(m)._prepared(text),
+            joint_probability,
+            pairs,
+            [*gold.values()],
+        )
 
     def align(extraction: Extraction) -> AlignedBatch:
         if place is not None or not estimator.index.complete:
@@ -503,52 +522,6 @@ def learn(
         return align_prepared(text, extraction, workers)
 
     return Training(model, align)
-
-
-def _untaught(model: Model) -> tuple[Network, Course]:
-    """Return the network of a second opinion as it starts, and how it is to learn."""
-    settings = model.settings
-    if settings.opinion_inputs == "clues":
-        return ClueNetwork(initial_clues(settings.seed)), Course()
-    if model.vectors is None:
-        raise UsageError("a second opinion that looks at words needs vectors: lexicon,vectors,bahdanau")
-    vectors = model.vectors.vectors
-    first = initial_words(vectors.source.shape[1], settings.seed)
-    return WordNetwork(first, vectors.source_rows, vectors.target_rows), Course(0.003, 100_000, 30_000_000)
-
-
-def _learn_opinion(
-    model: Model,
-    source: EncodedSide,
-    target: EncodedSide,
-    *,
-    workers: int | None,
-    report: Callable[[str], None] | None,
-) -> Opinion | None:
-    """Distil a second opinion from the posteriors of some pairs of the bitext; None if there are none."""
-    settings = model.settings
-    cells = source.lengths * target.lengths
-    usable = np.flatnonzero((cells > 0) & (np.maximum(source.lengths, target.lengths) <= LONGEST_TAUGHT))
-    network, course = _untaught(model)
-    chosen = np.random.default_rng(settings.seed).permutation(usable)[: course.pairs]
-    chosen = chosen[: np.searchsorted(np.cumsum(cells[chosen]), course.cells // course.passes[0])]
-    if not len(chosen):
-        return None
-    pairs = [(source.sentence(n), target.sentence(n)) for n in chosen.tolist()]
-    sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
-    text = LearnedAligner(model)._prepared(pairs)
-    reader = network.reader(*sides, model.counts(*sides))
-
-    def taught(k: int) -> list[Lesson]:
-        forward, reverse, _ = text.attend(k)
-        bucket = text.buckets[k]
-        seen = reader.read(bucket, text.words.pairs.take(text.cells[k]), text.words)
-        return list(lessons(bucket, seen, forward, reverse))
-
-    found = in_order(taught, range(len(text.buckets)), default_workers() if workers is None else workers)
-    network = distil(network, chain.from_iterable(found), seed=settings.seed, course=course, report=report)
-    n = len(usable)
-    return Opinion(network, settings.opinion_weight * n / (n + FEW))
 
 
 def _align_in_batches(aligner: LearnedAligner, sides: tuple[EncodedSide, EncodedSide]) -> AlignedBatch:

@@ -144,26 +144,60 @@ class Lesson(NamedTuple):
     seen : what a network looks at
     forward, reverse : arrays of shape (T, S, B)
         What p(s|t) and p(t|s) ought to be.
+    ratios : array of shape (T, S, B), optional
+        Likelihood ratios of the words instead, whose likelihood under the attention is to grow.
     """
 
     seen: Any
     forward: Array
     reverse: Array
+    ratios: Array | None = None
 
 
 def lessons(bucket: Bucket, seen: Any, forward: Floats, reverse: Floats) -> Iterator[Lesson]:
     """Cut a bucket into lessons: the links that p(s|t) and p(t|s), each (T, S, B), agree on."""
-    agreed = np.sqrt(forward * reverse)
-    targets = [agreed / np.maximum(agreed.sum(axis=axis, keepdims=True), 1) for axis in (1, 0)]
+    targets = _agreed(forward, reverse)
     for start in range(0, int((bucket.pairs >= 0).sum()), BATCH):
         chosen = slice(start, start + BATCH)
         yield Lesson(seen.part(chosen), *(np.ascontiguousarray(a[..., chosen]) for a in targets))
 
 
+def untold(bucket: Bucket, seen: Any, ratios: Floats) -> Iterator[Lesson]:
+    """Cut a bucket into lessons that tell no links, only how likely words are as translations."""
+    for start in range(0, int((bucket.pairs >= 0).sum()), BATCH):
+        part = np.ascontiguousarray(ratios[..., start : start + BATCH])
+        yield Lesson(seen.part(slice(start, start + BATCH)), part, part, part)
+
+
+def _agreed(forward: Array, reverse: Array) -> tuple[Array, Array]:
+    """Return what both directions agree on as p(s|t) and p(t|s)."""
+    both = np.sqrt(forward * reverse)
+    return both / np.maximum(both.sum(axis=1, keepdims=True), 1), both / np.maximum(both.sum(axis=0), 1)
+
+
+def _expected(
+    logs: tuple[Logs, Logs], ratios: Array, inside: NDArray[np.bool_]
+) -> tuple[tuple[Array, Array], float]:
+    """Return the links to expect where attention is a prior, and the log-likelihood over chance."""
+    ratio = np.log(np.maximum(ratios, LEAST))
+    found, likelihood = [], 0.0
+    for own, axis in zip(logs, (1, 0), strict=True):
+        joint = np.where(inside, own.words + ratio, -60)
+        top = np.maximum(joint.max(axis=axis), own.null)
+        total = top + np.log(
+            np.exp(joint - np.expand_dims(top, axis)).sum(axis=axis) + np.exp(own.null - top)
+        )
+        found.append(np.exp(joint - np.expand_dims(total, axis)) * inside)
+        likelihood += float(total[inside.any(axis=axis)].sum())
+    return _agreed(found[0], found[1]), likelihood
+
+
 def loss_and_gradient(network: Network, lesson: Lesson) -> tuple[float, Sequence[Array]]:
     """Return the cross-entropy of a lesson a target word, and its gradient.
 
-    With R the opinion and Q the lesson, of either direction, dL/de = (R1 - Q1) + (R2 - Q2).
+    With R the opinion and Q the lesson, of either direction, dL/de = (R1 - Q1) + (R2 - Q2). Where no links
+    are told, Q is what both directions expect and agree on (Liang, Taskar and Klein 2006), and the loss is
+    the negative log-likelihood of the words.
     """
     seen = lesson.seen
     run = network.run(seen)
@@ -172,11 +206,16 @@ def loss_and_gradient(network: Network, lesson: Lesson) -> tuple[float, Sequence
     words = there[0].sum()
     loss, slope, nulls = 0.0, np.zeros_like(run.e), []
     logs = both_directions(run.e, run.target_null, run.source_null, inside)
-    for own, wanted, real, axis in zip(logs, lesson[1:], there, (1, 0), strict=True):
+    links = lesson.forward, lesson.reverse
+    if lesson.ratios is not None:
+        links, likelihood = _expected(logs, lesson.ratios, inside)
+    for own, wanted, real, axis in zip(logs, links, there, (1, 0), strict=True):
         wanted_null = real - wanted.sum(axis=axis)
         loss -= float((wanted * own.words).sum() + (wanted_null * own.null).sum())
         slope += np.exp(own.words) * np.expand_dims(real, axis) - wanted
         nulls.append((np.exp(own.null) * real - wanted_null) / words)
+    if lesson.ratios is not None:
+        loss = -likelihood
     return loss / words, network.gradient(seen, run, slope * inside / words, nulls[0], nulls[1])
 
 
@@ -248,7 +287,7 @@ def distil(
         if loss < least:
             best, least = network.replace([w.copy() for w in network.weights]), loss
         if report is not None:
-            report(f"second opinion: pass {number + 1} of {passes}, held-out cross-entropy {loss:.4f} a word")
+            report(f"second opinion: pass {number + 1} of {passes}, held-out loss {loss:.4f} a word")
         if waited == PATIENCE:
             break
     return best

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError
 from nmtalign.models.corpus import EncodedSide, SideEncoder
 from nmtalign.models.estimation import PRESETS, PlaceBitext, Settings
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.learned import Training, learn
+from nmtalign.models.teaching import ENOUGH, gold_of_pairs
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 
@@ -31,6 +33,7 @@ def train(
     report: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
+    gold: Sequence[GoldAlignment] = (),
 ) -> Training:
     """Learn an alignment model from sentence pairs.
 
@@ -50,6 +53,9 @@ def train(
         Threads; the model does not depend on it.
     report, warn : callable, optional
         Called with a line of text: progress, and what looks wrong with the bitext.
+    gold : sequence of GoldAlignment
+        Hand-made links: one for each pair, empty ones where there are none, or those of the last pairs. From
+        `ENOUGH` of them on they decide how much each head counts.
     place : callable, optional
         As of :class:`nmtalign.models.estimation.Estimator`: where passes over the bitext are made.
 
@@ -76,6 +82,11 @@ def train(
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
     warnings = suspicions(source, target)
+    known_links = gold_of_pairs(gold, len(source.lengths))
+    if 0 < len(known_links) < ENOUGH:
+        found = f"{len(known_links)} pairs with gold links are too few to weigh the heads"
+        warnings.append(f"{found}; their weights stay as they are (from {ENOUGH} pairs on they are learned)")
+        known_links = {}
     if known is not None and known.swapped(source, target):
         warnings.append("the sides look like those of the older model the other way round; are they swapped?")
     for warning in warnings:
@@ -97,6 +108,7 @@ def train(
         workers=workers,
         report=report,
         place=place,
+        gold=known_links,
     )
 
 

@@ -1,0 +1,197 @@
+"""How a learned aligner gets its second opinion, and the weights of its heads from hand-made links.
+
+A second opinion learns from posteriors (distilled), or from the bitext itself by expectation-maximisation:
+its attention is then the prior of a mixture, ``p(f_t) = sum over s of p(s|t) r(e_s, f_t)``, whose likelihood
+ratios r are those of the other heads.
+
+Axes: B pairs of a bucket, T target words, S source words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.alignment.evaluation import evaluate
+from nmtalign.alignment.links import GoldAlignment, Link
+from nmtalign.errors import DataError, UsageError
+from nmtalign.models.additive import WordNetwork, initial_words
+from nmtalign.models.clues import ClueNetwork, initial_clues
+from nmtalign.models.corpus import EncodedSide, encode
+from nmtalign.models.estimation import default_workers, in_order
+from nmtalign.models.opinion import Course, Lesson, Network, Opinion, distil, lessons, untold
+
+if TYPE_CHECKING:
+    from nmtalign.models.learned import Model, Prepared
+
+Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
+
+LONGEST = 128  # words of a side of the pairs that an opinion is learned from
+FEW = 100  # pairs with which an opinion gets half of its share
+ENOUGH = 100  # sentence pairs with gold links that tell more about weights than the defaults do
+VECTOR_WEIGHTS = (0.0, 0.15, 0.3, 0.45, 0.6)
+SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
+THRESHOLDS = (0.5, 0.6, 0.7)  # at which the error is looked at
+
+
+def _first(model: Model) -> tuple[Network, Course]:
+    """Return the network of a second opinion as it starts, and how it is to learn."""
+    settings = model.settings
+    if settings.opinion_inputs == "clues":
+        return ClueNetwork(initial_clues(settings.seed)), Course()
+    if model.vectors is None:
+        raise UsageError("a second opinion that looks at words needs vectors: lexicon,vectors,bahdanau")
+    vectors = model.vectors.vectors
+    first = initial_words(vectors.source.shape[1], settings.seed)
+    return WordNetwork(first, vectors.source_rows, vectors.target_rows), Course(0.003, 100_000, 30_000_000)
+
+
+def learn_opinion(
+    model: Model,
+    prepare: Callable[[Pairs], Prepared],
+    source: EncodedSide,
+    target: EncodedSide,
+    *,
+    workers: int | None = None,
+    report: Callable[[str], None] | None = None,
+) -> Opinion | None:
+    """Learn a second opinion from some pairs of a bitext.
+
+    Parameters
+    ----------
+    model : Model
+        Without one; its settings say what the opinion looks at and learns from.
+    prepare : callable
+        Makes a text of pairs of words ready for attention.
+    source, target : EncodedSide
+    workers, report
+        As of :func:`nmtalign.models.learned.learn`.
+
+    Returns
+    -------
+    Opinion or None
+        None if no pair has words on both sides, and at most LONGEST of them.
+    """
+    settings = model.settings
+    network, course = _first(model)
+    cells = source.lengths * target.lengths
+    usable = np.flatnonzero((cells > 0) & (np.maximum(source.lengths, target.lengths) <= LONGEST))
+    chosen = np.random.default_rng(settings.seed).permutation(usable)[: course.pairs]
+    chosen = chosen[: np.searchsorted(np.cumsum(cells[chosen]), course.cells // course.passes[0])]
+    if not len(chosen):
+        return None
+    pairs = [(source.sentence(n), target.sentence(n)) for n in chosen.tolist()]
+    sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
+    text, reader = prepare(pairs), network.reader(*sides, model.counts(*sides))
+    found = in_order(
+        lambda k: list(_lessons(text, k, reader, settings.opinion_teacher)),
+        range(len(text.buckets)),
+        default_workers() if workers is None else workers,
+    )
+    network = distil(network, chain.from_iterable(found), seed=settings.seed, course=course, report=report)
+    n = len(usable)
+    return Opinion(network, settings.opinion_weight * n / (n + FEW))
+
+
+def _lessons(text: Prepared, k: int, reader: Any, teacher: str) -> Iterator[Lesson]:
+    """Return what bucket k teaches."""
+    bucket = text.buckets[k]
+    ratios = text.words.pairs.take(text.cells[k])
+    seen = reader.read(bucket, ratios, text.words)
+    if teacher == "bitext":
+        return untold(bucket, seen, ratios)
+    forward, reverse, _ = text.attend(k)
+    return lessons(bucket, seen, forward, reverse)
+
+
+def gold_of_pairs(gold: Sequence[GoldAlignment], pairs: int) -> dict[int, GoldAlignment]:
+    """Return the gold links of a bitext by number of the pair, from 0.
+
+    As many lines as pairs are one for each, an empty one where there is none; fewer are those of the last
+    pairs.
+
+    Raises
+    ------
+    DataError
+        If there are more lines than pairs.
+
+    Examples
+    --------
+    >>> from nmtalign.alignment.formats import parse_gold
+    >>> sorted(gold_of_pairs([parse_gold("0-0"), parse_gold("1-0")], 5))
+    [3, 4]
+    >>> sorted(gold_of_pairs([parse_gold("0-0"), parse_gold("")], 2))
+    [0]
+    """
+    if len(gold) > pairs:
+        raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
+    if len(gold) == pairs:
+        return {n: links for n, links in enumerate(gold) if links.possible}
+    return dict(enumerate(gold, pairs - len(gold)))
+
+
+def weigh_heads(
+    model: Model,
+    prepare: Callable[[Model, Pairs], Prepared],
+    join: Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]],
+    pairs: Pairs,
+    gold: Sequence[GoldAlignment],
+) -> Model:
+    """Return a model whose heads have the weights with which gold links are found best.
+
+    Parameters
+    ----------
+    model : Model
+    prepare : callable
+        Makes a text ready for the attention of a model.
+    join : callable
+        Makes a joint probability of those of both directions.
+    pairs : sequence of (source words, target words)
+    gold : sequence of GoldAlignment
+        Of each pair.
+
+    Notes
+    -----
+    All combinations of a few weights are tried; what counts is the mean alignment error rate at three
+    thresholds (Och and Ney, 2003), and of equal ones the weights nearest to those of the model.
+    """
+    own = model.vectors.weight if model.vectors else 0.0, model.opinion.share if model.opinion else 0.0
+    tried = []
+    for weight in VECTOR_WEIGHTS if model.vectors else (0.0,):
+        vectors = model.vectors and replace(model.vectors, weight=weight)
+        text = prepare(model._replace(vectors=vectors), pairs)
+        for share in SHARES if model.opinion else (0.0,):
+            error = _error(text, share, join, gold)
+            tried.append((round(error, 6), abs(weight - own[0]) + abs(share - own[1]), weight, share))
+    _, _, weight, share = min(tried)
+    return model._replace(
+        vectors=model.vectors and replace(model.vectors, weight=weight),
+        opinion=model.opinion and replace(model.opinion, share=share),
+    )
+
+
+def _error(
+    text: Prepared,
+    share: float,
+    join: Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]],
+    gold: Sequence[GoldAlignment],
+) -> float:
+    """Return the mean error at some thresholds with a share of the second opinion."""
+    if text.second is not None:
+        opinion = replace(text.second.opinion, share=share)
+        text = text._replace(second=text.second._replace(opinion=opinion) if share else None)
+    found: dict[float, list[set[Link]]] = {th: [set() for _ in gold] for th in THRESHOLDS}
+    for k, bucket in enumerate(text.buckets):
+        forward, reverse, _ = text.attend(k)
+        joint = join(forward, reverse)
+        for threshold, links in found.items():
+            t, s, b = np.nonzero(joint > threshold)
+            _, pair, s, t = text.segments.restore(bucket.pairs[b], s, t)
+            for p, source, target in zip(pair.tolist(), s.tolist(), t.tolist(), strict=True):
+                links[p].add(Link(source, target))
+    return float(np.mean([evaluate(links, gold).aer for links in found.values()]))
