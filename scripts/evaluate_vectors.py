@@ -1,7 +1,7 @@
 """Alignment error of word vectors learned from a bitext, without any other training.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
-    python scripts/evaluate_vectors.py WORK h100k a30k [--only counts]
+    python scripts/evaluate_vectors.py WORK h100k a30k [--only counts] [--scores]
 
 Each corpus is a folder of WORK with ``src``, ``tgt`` (its last lines are the gold lines) and ``gold``. For
 each the script runs, as a user would,
@@ -42,15 +42,12 @@ MORE = {  # rows beside the three of COSINE
     "cooccurrence": {
         "optimal transport with a diagonal prior": ["--extract", "transport"],
         "grow-diag-final-and with a diagonal prior": ["--symmetrize", "grow-diag-final-and"],
-        "scaled dot product, mutual argmax": ["--score", "scaled-dot"],
     },
 }
-DOTS = {  # instead of COSINE: the lengths of these vectors mean something
-    "gradient": {
-        MUTUAL: ["--score", "dot"],
-        "the same with a diagonal prior": ["--score", "dot", "--positions", "diagonal"],
-        JUMPS: ["--score", "dot", "--positions", "hmm"],
-    },
+PLAIN = {  # for all vectors, with --scores
+    f"{score}, {positions}": ["--score", score, "--positions", positions]
+    for score in ("dot", "scaled-dot")
+    for positions in ("none", "diagonal", "hmm")
 }
 
 
@@ -83,7 +80,7 @@ def learn(corpus: Path, name: str, folder: Path, model: Path) -> float:
     return cpu_seconds() - start
 
 
-def evaluate(corpus: Path, name: str, folder: Path) -> list[str]:
+def evaluate(corpus: Path, name: str, folder: Path, *, scores: bool) -> list[str]:
     """Return the rows of the table for one corpus and one kind of vectors."""
     vectors = folder / "vectors"
     seconds = learn(corpus, name, vectors, folder / "model")
@@ -92,18 +89,18 @@ def evaluate(corpus: Path, name: str, folder: Path) -> list[str]:
     for side in ("src", "tgt"):
         write_tail(corpus / side, count, folder / f"text.{side}")
     rows = []
-    for links, options in (DOTS.get(name, COSINE) | MORE.get(name, {})).items():
+    for links, options in (COSINE | MORE.get(name, {}) | (PLAIN if scores else {})).items():
         places = folder / "text.src", folder / "text.tgt", "--vectors", vectors
         nmtalign("align", *places, *options, "-o", folder / "links")
         out = nmtalign("evaluate", folder / "links", gold)
-        scores = dict(re.findall(r"^(precision|recall|aer) +([\d.]+)", out, re.MULTILINE))
+        found = dict(re.findall(r"^(precision|recall|aer) +([\d.]+)", out, re.MULTILINE))
         cells = (
             corpus.name,
             name,
             links,
-            scores["aer"],
-            scores["precision"],
-            scores["recall"],
+            found["aer"],
+            found["precision"],
+            found["recall"],
             f"{seconds:.0f}",
         )
         rows.append(f"| {' | '.join(cells)} |")
@@ -117,13 +114,15 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("corpora", nargs="+")
     parser.add_argument("--only", metavar="START", default="", help="vectors whose name starts so")
+    parser.add_argument("--scores", action="store_true", help="also dot products")
     arguments = parser.parse_args()
     names = ("corpus", "vectors", "links", "AER", "precision", "recall", "CPU seconds to learn")
     print(f"| {' | '.join(names)} |\n{'|---' * len(names)}|")
     chosen = [name for name in VECTORS if name.startswith(arguments.only)]
     for corpus, name in itertools.product(arguments.corpora, chosen):
         with tempfile.TemporaryDirectory() as folder:
-            print(*evaluate(arguments.work / corpus, name, Path(folder)), sep="\n", flush=True)
+            rows = evaluate(arguments.work / corpus, name, Path(folder), scores=arguments.scores)
+            print(*rows, sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -204,7 +205,9 @@ def _opened(options: ModelOptions, fit: Fit | None) -> Aligner:
     """Open the aligner in another process, with the jumps that were fitted in this one."""
     from nmtalign.models.positional import JumpAligner
 
-    aligner = load_aligner(options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # this process has said it
+        aligner = load_aligner(options)
     return replace(aligner, fit=fit) if isinstance(aligner, JumpAligner) else aligner
 
 

@@ -22,8 +22,13 @@ from nmtalign.errors import UsageError
 Floats = NDArray[np.floating]
 Cells = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
+DIAGONAL = 4.0  # strength that suits cosines at their own temperature
 # name -> (form of attention.positions.diagonal_prior, strength when none is given)
-_FORMS = {"diagonal": ("centred", 4.0), "fast-align": ("fast_align", 4.0), "simalign": ("simalign", 0.5)}
+_FORMS = {
+    "diagonal": ("centred", DIAGONAL),
+    "fast-align": ("fast_align", DIAGONAL),
+    "simalign": ("simalign", 0.5),
+}
 POSITIONS = ("none", *_FORMS)
 
 _OF_SCORES = ("argmax", "argmax-reverse", "mutual")  # the rest compares weights, or adds them up

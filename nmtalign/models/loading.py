@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.aligner import Aligner, VectorAligner
-from nmtalign.models.decoding import Extraction, Positions
+from nmtalign.models.decoding import DIAGONAL, Extraction, Positions
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.positional import JumpAligner
-from nmtalign.models.scoring import make_scorer
+from nmtalign.models.scoring import DotScorer, Scorer, cosine_scale, make_scorer
 from nmtalign.models.store import is_model, load_model
 from nmtalign.shipped import shipped
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.mapping import warn_if_unrelated
 from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
 MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign
+COMMON = 20_000  # first words, that stand for all
+UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
 _OF_BOTH = {"heads", "extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode"}
 
 
@@ -57,6 +64,7 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
     languages = settings.pop("languages", None) or pair_languages(folder)
     source, target = load_pair(folder, languages=languages, **reading)
+    warn_about(source, target, settings.get("score", "cosine"))
     return vector_aligner(source, target, languages=languages, **settings)
 
 
@@ -102,6 +110,7 @@ def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -
     if sides[0].dimension != sides[1].dimension:
         found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
         raise DataError(f"{found}; vectors of one space have equal lengths")
+    warn_about(*sides, settings.get("score", "cosine"))
     return vector_aligner(*sides, **settings)
 
 
@@ -133,9 +142,11 @@ def vector_aligner(
     score, temperature, bahdanau, seed
         As of :func:`nmtalign.models.scoring.make_scorer`; `bahdanau` is its `weights`.
     positions, diagonal
-        Name and strength of :class:`~nmtalign.models.decoding.Positions`. Left out: ``diagonal`` for
+        Name and strength of :class:`~nmtalign.models.decoding.Positions`; a strength that is left out grows
+        with the vectors for dot products. Left out: ``diagonal`` for
         ``cosine``, whose temperature it is made for, else ``none``. ``hmm`` gives a
-        :class:`~nmtalign.models.positional.JumpAligner`, whose jumps ``fitted`` estimates.
+        :class:`~nmtalign.models.positional.JumpAligner`, whose jumps ``fitted`` estimates, and the
+        temperature where it is left out.
     extract, threshold, symmetrize
         As of :class:`~nmtalign.models.decoding.Extraction`.
     unknown : str, optional
@@ -153,18 +164,47 @@ def vector_aligner(
     scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau, seed=seed)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
-    make: type[VectorAligner] = JumpAligner if positions == "hmm" else VectorAligner
     if positions == "hmm" and diagonal is not None:
         raise UsageError("positions hmm learn how far attention jumps; leave the strength of a diagonal out")
-    return make(
-        source,
-        target,
-        scorer,
-        Positions("none" if positions == "hmm" else positions, diagonal),
-        Extraction(extract, threshold, symmetrize),
-        _text_settings(source, tokenizer=tokenizer, lowercase=lowercase, unicode=unicode),
-        languages or (None, None),
-    )
+    chosen = Extraction(extract, threshold, symmetrize)
+    text = _text_settings(source, tokenizer=tokenizer, lowercase=lowercase, unicode=unicode)
+    if diagonal is None and positions in ("diagonal", "fast-align"):
+        diagonal = _fitting_strength(source, target, scorer)
+    prior = Positions("none" if positions == "hmm" else positions, diagonal)
+    known = source, target, scorer, prior, chosen, text, languages or (None, None)
+    return JumpAligner(*known, tune=temperature is None) if positions == "hmm" else VectorAligner(*known)
+
+
+def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:
+    """Warn where vectors do not look like one space, or their lengths spoil raw dot products."""
+    if score == "bahdanau":  # its projections may bring any two spaces together
+        return
+    source, target = source.first(COMMON), target.first(COMMON)
+    warn_if_unrelated(source, target)
+    if score == "cosine" or source.settings.get("method") == "gradient":
+        return
+    spread = max(_lengths(side).std() / _lengths(side).mean() for side in (source, target))
+    if spread > UNEVEN:
+        percent = f"{100 * spread:.0f} %"
+        warnings.warn(
+            f"the lengths of the vectors differ by {percent} of their mean: dot products favour the long"
+            " ones, whatever they mean; try --score cosine",
+            stacklevel=3,
+        )
+
+
+def _lengths(side: Embeddings) -> NDArray[np.floating]:
+    """Return the lengths of the vectors that are not zero."""
+    lengths = np.linalg.norm(np.asarray(side.matrix, dtype=np.float32), axis=1)
+    return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
+
+
+def _fitting_strength(source: Embeddings, target: Embeddings, scorer: Scorer) -> float | None:
+    """Return a strength of a diagonal for dot products of any size: what the default is for cosines."""
+    if not isinstance(scorer, DotScorer) or scorer.unit_length:
+        return None
+    products = [float(_lengths(side.first(COMMON)).mean()) for side in (source, target)]
+    return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)
 
 
 def _text_settings(embeddings: Embeddings, **chosen: str | bool | None) -> TextSettings:

@@ -181,8 +181,13 @@ def _scaled_dot(dimension: int, sharpness: float | None) -> Scorer:
 
 
 def _cosine(dimension: int, sharpness: float | None) -> Scorer:
+    return DotScorer("cosine", sharpness or cosine_scale(dimension), unit_length=True)
+
+
+def cosine_scale(dimension: int) -> float:
+    """Return what cosines of D dimensions are multiplied by when nothing is said."""
     least, most = COSINE_SCALES
-    return DotScorer("cosine", sharpness or min(max(math.sqrt(dimension), least), most), unit_length=True)
+    return min(max(math.sqrt(dimension), least), most)
 
 
 # name -> scorer for vectors of a dimension; sharpness = 1 / temperature, None for the score's own default

@@ -15,7 +15,9 @@ from nmtalign.models import positional
 from nmtalign.models.aligner import VectorAligner
 from nmtalign.models.hmm import REACH
 from nmtalign.models.loading import vector_aligner
-from nmtalign.models.positional import NULL, JumpAligner, fitted_on
+from nmtalign.models.pairs import PairIndex
+from nmtalign.models.positional import NULL, JumpAligner, _newton, fitted_on
+from nmtalign.models.scoring import BahdanauScorer
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -43,8 +45,11 @@ def naive_ratios(aligner: JumpAligner, source, target, text):
 
     def score(e, f):
         a, b = (side.vectors([w])[0] for side, w in ((aligner.source, e), (aligner.target, f)))
+        if isinstance(aligner.scorer, BahdanauScorer):
+            own = aligner.scorer
+            return aligner._scaled.scale * float(np.tanh(b @ own.W + a @ own.U + own.b) @ own.v)
         lengths = np.linalg.norm(a) * np.linalg.norm(b)
-        return aligner.scorer.scale * float(a @ b / lengths) if lengths else 0.0
+        return aligner._scaled.scale * float(a @ b / lengths) if lengths else 0.0
 
     sources, targets = ([word for pair in text for word in pair[side]] for side in (0, 1))
     z_e = {e: sum(math.exp(score(e, f)) for f in targets) / len(targets) for e in source}
@@ -53,8 +58,9 @@ def naive_ratios(aligner: JumpAligner, source, target, text):
 
 
 @pytest.mark.parametrize("fitted", [False, True])
-def test_attention_is_that_of_plain_loops(fitted):
-    aligner, text = jump_aligner(), [([word], [word]) for word in WORDS]  # even shares, as without a fit
+@pytest.mark.parametrize("score", ["cosine", "bahdanau"])
+def test_attention_is_that_of_plain_loops(score, fitted):
+    aligner, text = jump_aligner(score), [([word], [word]) for word in WORDS]  # even shares, as without a fit
     if fitted:
         aligner, text = aligner.fitted(TEXT), TEXT
     source, target = ["w3", "w1", "unknown", "w1", "w9"], ["w2", "w3", "w0", "unknown"]
@@ -88,7 +94,7 @@ def test_planted_word_order_is_learned():
     assert set(aligner.inspect(source, source[::-1]).alignment.links) != turned
 
 
-@pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine"])
+@pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine", "bahdanau"])
 @pytest.mark.parametrize("extract", [None, "mutual", "argmax"])
 @pytest.mark.parametrize("fitted", [False, True])
 def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
@@ -160,9 +166,83 @@ def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole():
     assert list(pairs) == text
 
 
-def test_only_dot_products_have_jumps():
-    with pytest.raises(UsageError, match="dot products: dot, scaled-dot or cosine"):
-        jump_aligner("bahdanau")
+def test_hmm_has_no_diagonal():
     with pytest.raises(UsageError, match="leave the strength of a diagonal out"):
         jump_aligner(diagonal=2.0)
     assert type(vector_aligner(embeddings(1), embeddings(2))) is VectorAligner
+
+
+# ---------------------------------------------------------------- the temperature
+
+
+def spoken(scale: float, *, pairs: int = 900, seed: int = 4):
+    """Vectors, and a text of the model itself: p(f | e) = p(f) exp(scale cos(e, f)) / Z, word for word."""
+    random = np.random.default_rng(seed)
+    names = [f"w{n}" for n in range(40)]
+    sides = [Embeddings(Vocabulary.from_words(names), random.normal(size=(40, 6))) for _ in range(2)]
+    units = [side.matrix / np.linalg.norm(side.matrix, axis=1, keepdims=True) for side in sides]
+    odds = np.exp(scale * units[0] @ units[1].T)
+    chance = (odds / odds.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    text = []
+    for _ in range(pairs):
+        words = random.integers(0, 40, random.integers(3, 8))
+        others = [min(int(np.searchsorted(chance[w], random.random())), 39) for w in words]
+        text.append(([names[w] for w in words], [names[w] for w in others]))
+    return sides, text
+
+
+@pytest.mark.parametrize("planted", [4.0, 9.0])
+def test_the_planted_temperature_is_found(planted):
+    sides, text = spoken(planted)
+    found = {
+        name: vector_aligner(*sides, positions="hmm", **options).fitted(text).fit.scale
+        for name, options in {
+            "near": {"score": "cosine"},
+            "given": {"score": "cosine", "temperature": 0.5},
+        }.items()
+    }
+    assert 0.8 * planted < found["near"] < 1.25 * planted
+    assert found["given"] == 2.0
+
+
+@pytest.mark.parametrize("size", [0.02, 30.0])
+def test_dot_products_may_have_any_size(size):
+    """Vectors of one length: the fit undoes it, the links are those of cosines."""
+    sides, text = spoken(6.0, pairs=200)
+    sides = [
+        replace(side, matrix=side.matrix / np.linalg.norm(side.matrix, axis=1)[:, None]) for side in sides
+    ]
+    longer = [replace(side, matrix=side.matrix * size) for side in sides]
+    cosine, dot = (
+        vector_aligner(*vectors, score=score, positions="hmm", threshold=0.5).fitted(text)
+        for vectors, score in ((sides, "cosine"), (longer, "dot"))
+    )
+    assert dot.fit.scale * size**2 == pytest.approx(cosine.fit.scale, rel=0.05)
+    batches = [aligner.align_batch(text) for aligner in (cosine, dot)]
+    links = [{(n, *link) for n in range(len(text)) for link in batch.links(n)} for batch in batches]
+    assert len(links[0] ^ links[1]) < 0.02 * len(links[0])
+
+
+def test_a_step_of_newton_finds_the_maximum_of_the_likelihood():
+    """The written sum, maximised by trying many scales, and steps from either side."""
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(9, 7)).astype(np.float32)
+    share = [np.append(0, random.random(n - 1)) for n in scores.shape]
+    share = [(s / s.sum()).astype(np.float32) for s in share]
+    source, target = (np.append(0, random.integers(1, n, 12)).astype(np.int32) for n in scores.shape)
+    links = 5 * random.random(13) * np.exp(scores[source, target])
+    links[0] = 0
+
+    def likelihood(scale):
+        Z = np.log(np.exp(scale * scores) @ share[1]), np.log(share[0] @ np.exp(scale * scores))
+        return float(links @ (2 * scale * scores[source, target] - Z[0][source] - Z[1][target]))
+
+    best = max(np.linspace(0.1, 5, 2000), key=likelihood)
+    for start in (best / 3, best * 2):
+        scale = np.float32(start)
+        for _ in range(8):
+            chance = np.exp(scale * scores)
+            Z = chance @ share[1], share[0] @ chance
+            pairs = PairIndex(source, target, [])
+            scale = _newton(scale, scores, chance, links.copy(), pairs, (share[0], share[1]), Z)
+        assert scale == pytest.approx(best, rel=0.01)

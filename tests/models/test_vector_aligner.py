@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +18,12 @@ from nmtalign.models import stacks
 from nmtalign.models.aligner import VectorAligner
 from nmtalign.models.corpus import encode
 from nmtalign.models.decoding import Extraction, Positions, Weighed
-from nmtalign.models.loading import vector_aligner
+from nmtalign.models.loading import load, load_vector_files, vector_aligner
 from nmtalign.models.scoring import make_scorer
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import save_pair
 from tests.naive_aligner import naive_joint, naive_mutual, naive_scores
 
 WORDS = [f"w{n}" for n in range(12)]
@@ -271,3 +274,58 @@ def test_equal_words_are_found_wherever_they_stand():
 def test_extraction_is_printed_with_its_threshold():
     assert str(Extraction(symmetrize="union", threshold=0.5)) == "symmetrize=union threshold=0.5"
     assert make_scorer("dot", 3).settings == "score=dot scale=1"
+
+
+# ---------------------------------------------------------------- what vectors are fit for
+
+
+def spaces(lengths: float = 0.0, *, related: bool = True, method: str = "") -> list[Embeddings]:
+    """Two languages that share 40 words, whose lengths deviate by so much of their mean."""
+    random = np.random.default_rng(0)
+    words = Vocabulary.from_words([f"name{n}" for n in range(40)])
+    X = random.normal(size=(40, 12))
+    Y = X + 0.1 * random.normal(size=X.shape) if related else random.normal(size=X.shape)
+    sizes = np.exp(lengths * random.normal(size=(40, 1)))
+    unit = [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) * sizes for matrix in (X, Y)]
+    return [Embeddings(words, matrix.astype(np.float32), settings={"method": method}) for matrix in unit]
+
+
+def opened(sides: list[Embeddings], folder: Path, **settings: Any) -> VectorAligner:
+    save_pair(sides[0], sides[1], folder, languages=("en", "fr"))
+    aligner = load(folder, **settings)
+    assert isinstance(aligner, VectorAligner)
+    return aligner
+
+
+def test_raw_dot_products_of_uneven_vectors_warn(tmp_path: Path) -> None:
+    for score in ("dot", "scaled-dot"):
+        with pytest.warns(UserWarning, match=r"differ by \d+ % of their mean.*--score cosine"):
+            opened(spaces(0.5), tmp_path / score, score=score)
+    for n, (sides, score) in enumerate(
+        ((spaces(0.5), "cosine"), (spaces(0.05), "dot"), (spaces(0.5, method="gradient"), "dot"))
+    ):
+        opened(sides, tmp_path / str(n), score=score)  # a warning would be an error
+
+
+def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="look unrelated.*nmtalign vectors map"):
+        opened(spaces(related=False), tmp_path / "x")
+    with pytest.warns(UserWarning, match="look unrelated"):
+        load_vector_files(tmp_path / "x" / "en", tmp_path / "x" / "fr")
+    opened(spaces(related=False), tmp_path / "y", score="bahdanau")
+
+
+@pytest.mark.parametrize("size", [0.0625, 1.0, 16.0])  # exact in binary: ties stay ties
+@pytest.mark.parametrize("positions", ["diagonal", "fast-align"])
+def test_the_default_diagonal_suits_dot_products_of_any_size(size: float, positions: str) -> None:
+    """Vectors of one length have the links of cosines, whatever that length is."""
+    sides = spaces()
+    longer = [dataclasses.replace(side, matrix=side.matrix * np.float32(size)) for side in sides]
+    random = np.random.default_rng(2)
+    pairs = [tuple(list(random.choice(sides[0].vocabulary.words, 7)) for _ in range(2)) for _ in range(30)]
+    cosine = vector_aligner(sides[0], sides[1], positions=positions).align_batch(pairs)
+    for score in ("dot", "scaled-dot"):
+        batch = vector_aligner(longer[0], longer[1], score=score, positions=positions).align_batch(pairs)
+        assert [batch.links(n) for n in range(30)] == [cosine.links(n) for n in range(30)]
+    told = vector_aligner(longer[0], longer[1], score="dot", positions=positions, diagonal=2.0)
+    assert f"positions={positions}(2)" in told.settings
