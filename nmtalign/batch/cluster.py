@@ -25,7 +25,7 @@ from nmtalign.errors import UsageError
 from nmtalign.models.aligner import Aligner
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, WorkerPlugin
+    from distributed import Client, Future, LocalCluster, WorkerPlugin
 
 REACH = 10  # seconds in which a scheduler has to answer
 START = 60  # seconds in which it has to have a worker
@@ -54,7 +54,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
     """
     try:
         import dask
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError:
         raise UsageError(
             "--engine dask needs the package distributed; install it: pip install 'nmtalign[dask]'"
@@ -64,16 +64,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         if scheduler is None:
-            where: Any = stack.enter_context(
-                LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    memory_limit=0,
-                    preload=__name__,
-                    dashboard_address=":0",
-                    silence_logs=logging.CRITICAL,
-                )
-            )
+            where: Any = stack.enter_context(_processes(workers))
         else:
             where = scheduler
         try:
@@ -91,6 +82,23 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
             ) from None
         _check_version(client)
         yield client
+
+
+def _processes(workers: int) -> LocalCluster:
+    """Start a cluster on this machine."""
+    from distributed import LocalCluster
+
+    try:
+        return LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit=0,
+            preload=__name__,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        )
+    except (RuntimeError, TimeoutError) as error:
+        raise WorkerError(f"worker processes could not be started ({error}); was memory short?") from None
 
 
 def _check_version(client: Client) -> None:

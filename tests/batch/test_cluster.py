@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -196,8 +197,40 @@ def test_without_dask_the_extra_is_named(text, monkeypatch, capsys):
 
 def test_workers_of_another_version_are_refused(client, monkeypatch):
     monkeypatch.setattr(cluster_module, "__version__", "0.0.0")
-    with pytest.raises(UsageError, match=r"0\.0\.0"):
-        list(align_on_cluster(client, load(), []))
+    with pytest.raises(UsageError, match=r"here is 0\.0\.0"), connected(client.scheduler.address, 1):
+        pass
+
+
+def test_a_scheduler_without_workers_is_told_of(tmp_path, monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(cluster_module, "START", 1)
+    with (
+        LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=":0") as cluster,
+        pytest.raises(UsageError, match="no workers; start some"),
+        connected(cluster.scheduler_address, 1),
+    ):
+        pass
+
+
+def test_the_model_goes_to_each_worker_once_and_with_no_chunk(client, monkeypatch):
+    from distributed import Client
+
+    sent, calls = [], []
+    plugin, submit = Client.register_plugin, Client.submit
+    monkeypatch.setattr(Client, "register_plugin", lambda *a, **k: (sent.append(1), plugin(*a, **k))[1])
+
+    def counted(self, function, *given, **options):
+        calls.append(len(pickle.dumps(given)))
+        return submit(self, function, *given, **options)
+
+    monkeypatch.setattr(Client, "submit", counted)
+    folder = shipped("en_fr_sample")
+    pairs = list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
+    list(align_on_cluster(client, load(), cut(pairs, chunk=50)))
+    text = sum(len(line.encode()) for pair in pairs for line in pair)
+    assert len(sent) == 1
+    assert text < sum(calls) < 1.2 * text
 
 
 def test_a_scheduler_that_goes_ends_the_run(tmp_path, monkeypatch):
