@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.alignment.evaluation import evaluate
-from nmtalign.alignment.links import GoldAlignment, Link
+from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.additive import WordNetwork, initial_words
 from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.corpus import EncodedSide, encode
 from nmtalign.models.estimation import default_workers, in_order
-from nmtalign.models.opinion import Course, Lesson, Network, Opinion, distil, lessons, untold
+from nmtalign.models.opinion import LEAST, Course, Lesson, Network, Opinion, distil, lessons, untold
 
 if TYPE_CHECKING:
     from nmtalign.models.learned import Model, Prepared
@@ -36,7 +35,6 @@ FEW = 100  # pairs with which an opinion gets half of its share
 ENOUGH = 100  # sentence pairs with gold links that tell more about weights than the defaults do
 VECTOR_WEIGHTS = (0.0, 0.15, 0.3, 0.45, 0.6)
 SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
-THRESHOLDS = (0.5, 0.6, 0.7)  # at which the error is looked at
 
 
 def _first(model: Model) -> tuple[Network, Course]:
@@ -155,43 +153,68 @@ def weigh_heads(
     gold : sequence of GoldAlignment
         Of each pair.
 
+    Raises
+    ------
+    DataError
+        If a link lies outside of its pair.
+
     Notes
     -----
-    All combinations of a few weights are tried; what counts is the mean alignment error rate at three
-    thresholds (Och and Ney, 2003), and of equal ones the weights nearest to those of the model.
+    All combinations of a few weights are tried. What counts is the cross-entropy of the cells: sure links
+    against all that are no links, the merely possible ones left out. Error rates are a few links of
+    difference, and choose by chance.
     """
-    own = model.vectors.weight if model.vectors else 0.0, model.opinion.share if model.opinion else 0.0
+    pairs, gold = _usable(pairs, gold)
     tried = []
     for weight in VECTOR_WEIGHTS if model.vectors else (0.0,):
         vectors = model.vectors and replace(model.vectors, weight=weight)
         text = prepare(model._replace(vectors=vectors), pairs)
         for share in SHARES if model.opinion else (0.0,):
-            error = _error(text, share, join, gold)
-            tried.append((round(error, 6), abs(weight - own[0]) + abs(share - own[1]), weight, share))
-    _, _, weight, share = min(tried)
+            tried.append((_cross_entropy(text, share, join, gold), weight, share))
+    _, weight, share = min(tried)
     return model._replace(
         vectors=model.vectors and replace(model.vectors, weight=weight),
         opinion=model.opinion and replace(model.opinion, share=share),
     )
 
 
-def _error(
+def _usable(pairs: Pairs, gold: Sequence[GoldAlignment]) -> tuple[Pairs, Sequence[GoldAlignment]]:
+    """Return the pairs of at most LONGEST words a side, and their links, which must fit them."""
+    kept: list[tuple[tuple[Sequence[str], Sequence[str]], GoldAlignment]] = []
+    for pair, links in zip(pairs, gold, strict=True):
+        S, T = len(pair[0]), len(pair[1])
+        for s, t in links.possible:
+            if s >= S or t >= T:
+                found = f"gold link {s}-{t} lies outside of a pair of {S} and {T} words"
+                raise DataError(
+                    f"{found}: {' '.join(pair[0])[:60]!r}; was the text cut into words otherwise?"
+                )
+        if max(S, T) <= LONGEST:
+            kept.append((pair, links))
+    return [pair for pair, _ in kept], [links for _, links in kept]
+
+
+def _cross_entropy(
     text: Prepared,
     share: float,
     join: Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]],
     gold: Sequence[GoldAlignment],
 ) -> float:
-    """Return the mean error at some thresholds with a share of the second opinion."""
+    """Return the cross-entropy of gold links with a share of the second opinion."""
     if text.second is not None:
         opinion = replace(text.second.opinion, share=share)
         text = text._replace(second=text.second._replace(opinion=opinion) if share else None)
-    found: dict[float, list[set[Link]]] = {th: [set() for _ in gold] for th in THRESHOLDS}
+    total = 0.0
     for k, bucket in enumerate(text.buckets):
         forward, reverse, _ = text.attend(k)
-        joint = join(forward, reverse)
-        for threshold, links in found.items():
-            t, s, b = np.nonzero(joint > threshold)
-            _, pair, s, t = text.segments.restore(bucket.pairs[b], s, t)
-            for p, source, target in zip(pair.tolist(), s.tolist(), t.tolist(), strict=True):
-                links[p].add(Link(source, target))
-    return float(np.mean([evaluate(links, gold).aer for links in found.values()]))
+        joint = np.clip(join(forward, reverse), LEAST, 1 - LEAST)
+        for column in np.flatnonzero(bucket.pairs >= 0):
+            matrix = np.zeros((bucket.target_lengths[column], bucket.source_lengths[column]), np.float32)
+            piece = int(bucket.pairs[column])
+            p = joint[: matrix.shape[0], : matrix.shape[1], column]
+            loss = -np.log(1 - p)
+            for links, sign in ((gold[piece].possible, 0), (gold[piece].sure, 1)):
+                for s, t in links:
+                    loss[t, s] = -sign * np.log(p[t, s])
+            total += float(loss.sum())
+    return total

@@ -104,3 +104,18 @@ def test_a_head_over_words(bitext, tmp_path: Path, capsys):
     assert scores(bitext, tmp_path, "--model", tmp_path / "model", "--score", "bahdanau")
     assert run("train", *bitext, "-o", tmp_path / "other", *words, "lexicon,bahdanau") == 2
     assert "needs their vectors" in capsys.readouterr().err
+
+
+def test_gold_links_weigh_the_heads(bitext, tmp_path: Path, capsys):
+    gold = tmp_path / "gold"
+    gold.write_text("".join(" ".join(f"{s}-{t}" for s, t in sorted(links)) + "\n" for links in TOY.links))
+    train = ("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "--gold", gold)
+    assert run(*train) == 0
+    assert "60 pairs with gold links are too few" in capsys.readouterr().err
+    gold.write_text("50-0\n" * 100)
+    many = tmp_path / "many"
+    many.write_text("ab cd\n" * 100)
+    assert (
+        run("train", many, many, "-o", tmp_path / "other", "--heads", "lexicon,vectors", "--gold", gold) == 3
+    )
+    assert "gold link 50-0 lies outside of a pair of 2 and 2 words" in capsys.readouterr().err
