@@ -6,7 +6,6 @@ Axes: V words of one language (word 0 is padding), D dimensions, F forms of a vi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ from nmtalign.vectors.correspondence import correspondence_analysis
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 Floats = NDArray[np.floating]
-Table = Any  # a scipy sparse array
 
 LEAST = 0.05  # links that are expected less often are noise
 POWER = 0.75  # of the scaled counts
@@ -117,7 +115,7 @@ def _view_vectors(
 ) -> tuple[Floats, Floats]:
     """Return the vectors of all words seen through a view, unit rows of shape (V, size)."""
     forms = shorten(words[0], view.letters), shorten(words[1], view.letters)
-    table = link_table(view, len(forms[0][1]), len(forms[1][1]))
+    table = view.table(LEAST)
     if not table.nnz:
         raise DataError("the lexicon has no links; it was learned from too little text")
     found = correspondence_analysis(table, size, power=POWER, seed=seed)
@@ -126,15 +124,6 @@ def _view_vectors(
         linked = table.sum(axis=1 - side)
         rows.append(unit_rows(_with_relatives(found[side], linked, spelled))[numbers])
     return rows[0], rows[1]
-
-
-def link_table(view: LearnedView, source_forms: int, target_forms: int) -> Table:
-    """Return the links of a view as a sparse table, those below LEAST left out, (source, target forms)."""
-    from scipy.sparse import coo_array
-
-    kept = view.counts >= LEAST
-    places = np.divmod(view.keys[kept], target_forms)
-    return coo_array((view.counts[kept], places), shape=(source_forms, target_forms))
 
 
 def _with_relatives(vectors: NDArray[np.float32], linked: Floats, forms: Sequence[str]) -> Floats:

@@ -87,6 +87,8 @@ class Settings:
         Counts below this are dropped when all is learned.
     vector_weight : float
         Share of attention vectors in the logits; 0 learns none.
+    spectral_weight : float
+        Share of vectors of the lexicon's own links in the logits; 0 makes none.
     opinion_weight : float
         Share of a second opinion in the logarithms of the posteriors; 0 learns none.
     opinion_inputs : {"clues", "words"}
@@ -110,6 +112,7 @@ class Settings:
     spelling: float = 1.0
     prune: float = 1e-3
     vector_weight: float = 0.0
+    spectral_weight: float = 0.0
     opinion_weight: float = 0.0
     opinion_inputs: str = "clues"
     opinion_teacher: str = "posteriors"
@@ -122,13 +125,13 @@ class Settings:
 
 PRESETS = {
     "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2),
-    "default": Settings(),
-    "best": Settings(vector_weight=0.45),
+    "default": Settings(spectral_weight=0.4),
+    "best": Settings(vector_weight=0.45, spectral_weight=0.3),
 }
 
 
-HEADS = ("lexicon", "vectors", "bahdanau")
-_WEIGHTS = {"vectors": 0.45, "bahdanau": 0.25}  # of heads that a preset leaves out
+HEADS = ("lexicon", "vectors", "spectral", "bahdanau")
+_WEIGHTS = {"vectors": 0.45, "spectral": 0.3, "bahdanau": 0.25}  # of heads that a preset leaves out
 
 
 def chosen_heads(names: Iterable[str]) -> tuple[str, ...]:
@@ -174,7 +177,11 @@ def with_heads(
     chosen = chosen_heads(names)
     if "lexicon" not in chosen:
         raise UsageError("a model is learned around its lexicon; name it too: lexicon," + ",".join(chosen))
-    weights = {"vectors": settings.vector_weight, "bahdanau": settings.opinion_weight}
+    weights = {
+        "vectors": settings.vector_weight,
+        "spectral": settings.spectral_weight,
+        "bahdanau": settings.opinion_weight,
+    }
     for name in weights:
         weights[name] = (weights[name] or _WEIGHTS[name]) if name in chosen else 0.0
     if weights["bahdanau"] and inputs == "words" and not weights["vectors"]:
@@ -182,6 +189,7 @@ def with_heads(
     return replace(
         settings,
         vector_weight=weights["vectors"],
+        spectral_weight=weights["spectral"],
         opinion_weight=weights["bahdanau"],
         opinion_inputs=inputs,
         opinion_teacher=teacher,

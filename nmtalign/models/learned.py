@@ -44,6 +44,7 @@ from nmtalign.models.lexicon import Emissions, Lexicon, emissions
 from nmtalign.models.opinion import Counts, Opinion
 from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.segments import Segments, cut_long_pairs
+from nmtalign.models.spectral import SpectralHead, learn_spectral
 from nmtalign.models.teaching import learn_opinion, weigh_heads
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
@@ -102,6 +103,8 @@ class Model(NamedTuple):
         Attention vectors that have a say beside the lexicon.
     opinion : Opinion, optional
         A second opinion on the posteriors of both.
+    spectral : SpectralHead, optional
+        Vectors of the lexicon's own links that have a say after those.
     """
 
     lexicon: Lexicon
@@ -112,16 +115,18 @@ class Model(NamedTuple):
     corpus: dict[str, Any]
     vectors: VectorHead | None = None
     opinion: Opinion | None = None
+    spectral: SpectralHead | None = None
 
     @property
     def heads(self) -> tuple[str, ...]:
         """Names of the heads, as of :data:`nmtalign.models.estimation.HEADS`."""
         if self.opinion is not None and self.opinion.share == 1:
             return ("bahdanau",)
-        own = self.vectors is not None and self.vectors.weight == 1
+        own = any(head is not None and head.weight == 1 for head in (self.vectors, self.spectral))
         there = {
             "lexicon": not own,
             "vectors": self.vectors is not None,
+            "spectral": self.spectral is not None,
             "bahdanau": self.opinion is not None,
         }
         return tuple(name for name in HEADS if there[name])
@@ -129,8 +134,8 @@ class Model(NamedTuple):
     def with_heads(self, names: Iterable[str]) -> Model:
         """Return a model that aligns by some of its heads.
 
-        The vectors without the lexicon have all the say in the emissions; ``bahdanau`` alone is the second
-        opinion alone, on what the lexicon and the vectors say.
+        Vectors without the lexicon have all the say in the emissions, of the words they know; ``bahdanau``
+        alone is the second opinion alone, on what the others say.
 
         Raises
         ------
@@ -142,23 +147,28 @@ class Model(NamedTuple):
         if missing:
             found = f"this model has the heads {','.join(self.heads)}, not {','.join(missing)}"
             raise UsageError(f"{found}; learn them with `nmtalign train --heads`")
-        vectors, opinion = self.vectors, self.opinion
+        vectors, spectral, opinion = self.vectors, self.spectral, self.opinion
         if opinion is not None and chosen == ("bahdanau",):
             return self._replace(opinion=replace(opinion, share=1.0))
         if vectors is not None and "lexicon" not in chosen:
             vectors = replace(vectors, weight=1.0)
+        if spectral is not None and "lexicon" not in chosen and "vectors" not in chosen:
+            spectral = replace(spectral, weight=1.0)
         return self._replace(
             vectors=vectors if "vectors" in chosen else None,
             opinion=opinion if "bahdanau" in chosen else None,
+            spectral=spectral if "spectral" in chosen else None,
         )
 
     def joined(
         self, words: Emissions, source: EncodedSide, target: EncodedSide, pairs: PairIndex
     ) -> Emissions:
         """Let the vectors, where there are any, have their say in the emissions of a text."""
-        if self.vectors is None:
-            return words
-        return self.vectors.join(words, source.words, target.words, pairs)
+        if self.vectors is not None:
+            words = self.vectors.join(words, source.words, target.words, pairs)
+        if self.spectral is not None:
+            words = self.spectral.join(words, *self.known(source, target), pairs)
+        return words
 
     def second(self, source: EncodedSide, target: EncodedSide) -> Second | None:
         """Return the second opinion, where there is one, with what it has to know of the words of a text."""
@@ -168,16 +178,20 @@ class Model(NamedTuple):
 
     def counts(self, source: EncodedSide, target: EncodedSide) -> Counts:
         """Return how often the source and the target words of a text were seen."""
-        lexicon = self.lexicon
-        numbers = (
-            np.array([n.get(w, -1) for w in side.words])
-            for n, side in zip(lexicon.numbers, (source, target), strict=True)
-        )
+        seen = self.lexicon.source_counts, self.lexicon.target_counts
         found = [
-            np.where(known > 0, seen[known], 0)
-            for known, seen in zip(numbers, (lexicon.source_counts, lexicon.target_counts), strict=True)
+            np.where(known > 0, counts[known], 0)
+            for known, counts in zip(self.known(source, target), seen, strict=True)
         ]
         return found[0], found[1]
+
+    def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
+        """Return the number in the lexicon of each source and target word of a text, -1 if unknown."""
+        source_known, target_known = (
+            np.array([numbers.get(word, -1) for word in side.words])
+            for numbers, side in zip(self.lexicon.numbers, (source, target), strict=True)
+        )
+        return source_known, target_known
 
 
 class Second(NamedTuple):
@@ -489,6 +503,9 @@ def learn(
         n = len(source.lengths)
         head = make_head(vectors, settings.vector_weight * n / (n + FEW))
     model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {}, head)
+    if settings.spectral_weight:
+        spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
+        model = model._replace(spectral=spectral)
     if settings.opinion_weight:
         opinion = learn_opinion(
             model, LearnedAligner(model)._prepared, *whole, workers=workers, report=report

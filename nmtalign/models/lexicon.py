@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -284,6 +284,14 @@ class LearnedView(NamedTuple):
     counts: Floats
     source: FormCounts
     target: FormCounts
+
+    def table(self, least: float) -> Any:
+        """Return the pairs with at least `least` links as a sparse table, (source forms, target forms)."""
+        from scipy.sparse import coo_array
+
+        kept = self.counts >= least
+        shape = len(self.source.linked), len(self.target.linked)
+        return coo_array((self.counts[kept], np.divmod(self.keys[kept], shape[1])), shape=shape)
 
 
 def learned_view(view: View, counts: ViewCounts) -> LearnedView:

@@ -30,10 +30,13 @@ from nmtalign.models.hmm import Jumps
 from nmtalign.models.learned import Model
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
 from nmtalign.models.opinion import Network, Opinion
+from nmtalign.models.spectral import SpectralHead
 from nmtalign.text.tokenization import TextSettings
 
 FORMAT = "nmtalign model"
 VERSION = 2  # 1 had no second opinion
+
+SPECTRAL = ("source", "target", "source_norms", "target_norms")
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -84,6 +87,9 @@ def _write(model: Model, folder: Path) -> None:
             table: WordRows = getattr(model.vectors.vectors, f"{side}_rows")
             half = table.rows.astype(np.float16)
             np.save(folder / f"{side}.vectors.npy", half, allow_pickle=False)
+    if model.spectral is not None:
+        for name in SPECTRAL:
+            arrays[f"spectral_{name}"] = getattr(model.spectral, name)
     if model.opinion is not None:
         for name, values in model.opinion.network.weights._asdict().items():
             arrays[f"opinion_{name}"] = values
@@ -106,6 +112,7 @@ def _meta(model: Model) -> dict[str, Any]:
         "vectors": None
         if model.vectors is None
         else {"weight": model.vectors.weight, "cuts": list(model.vectors.vectors.source_rows.cuts)},
+        "spectral": None if model.spectral is None else {"weight": model.spectral.weight},
         "opinion": None if model.opinion is None else {"share": model.opinion.share},
         "source_words": len(lexicon.source_words) - 1,
         "target_words": len(lexicon.target_words) - 1,
@@ -190,7 +197,16 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
         _read_opinion(folder, meta["opinion"]["share"], settings, head, arrays)
         if meta.get("opinion")
         else None,
+        _read_spectral(folder, meta["spectral"]["weight"], lexicon, arrays) if meta.get("spectral") else None,
     )
+
+
+def _read_spectral(folder: Path, weight: float, lexicon: Lexicon, arrays: Arrays) -> SpectralHead:
+    values = [arrays[f"spectral_{name}"] for name in SPECTRAL]
+    words = (lexicon.source_words, lexicon.target_words) * 2
+    for name, found, side in zip(SPECTRAL, values, words, strict=True):
+        _check_length(folder, f"spectral_{name}", found, len(side))
+    return SpectralHead(values[0], values[1], values[2], values[3], weight)
 
 
 def _read_opinion(

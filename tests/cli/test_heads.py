@@ -76,14 +76,14 @@ def test_heads_that_are_not_there(bitext, model, tmp_path: Path, capsys):
     assert "this model has the heads lexicon, not vectors" in capsys.readouterr().err
     assert run(*align, "--model", folder, "--score", "bahdanau") == 2
     assert run(*align, "--model", model, "--heads", "wings") == 2
-    assert "expected heads among lexicon, vectors, bahdanau, found wings" in capsys.readouterr().err
+    assert "expected heads among lexicon, vectors, spectral, bahdanau, found wings" in capsys.readouterr().err
     assert run("train", *bitext, "-o", tmp_path / "other", "--heads", "vectors") == 2
     assert "lexicon,vectors" in capsys.readouterr().err
 
 
-def test_best_without_vectors_is_default(bitext, tmp_path: Path):
-    for name, options in {"a": ("--preset", "best", "--heads", "lexicon"), "b": ()}.items():
-        assert run("train", *bitext, "-o", tmp_path / name, *options, "-q") == 0
+def test_best_with_the_lexicon_alone_is_default_with_it_alone(bitext, tmp_path: Path):
+    for name, options in {"a": ("--preset", "best"), "b": ()}.items():
+        assert run("train", *bitext, "-o", tmp_path / name, *options, "--heads", "lexicon", "-q") == 0
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
 

@@ -159,7 +159,7 @@ def test_few_results_wait():
 
 
 def test_presets():
-    assert preset("default") == Settings()
+    assert preset("default") == Settings(spectral_weight=0.4)
     assert PRESETS["fast"].jump_passes < Settings().jump_passes
     with pytest.raises(UsageError, match=r"default.*'quick'"):
         preset("quick")
