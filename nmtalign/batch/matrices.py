@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
+from nmtalign.alignment.links import AlignedPair
 from nmtalign.batch.remapping import SPACES
 from nmtalign.batch.stream import PAIRS, AlignedChunk, Chunk, cut
 from nmtalign.errors import DataError
 from nmtalign.models.decoding import Extraction, Floats
-from nmtalign.models.matrices import Reading, links_of, read_matrices
+from nmtalign.models.matrices import Reading, inspect_weights, links_of
+from nmtalign.models.matrix_files import read_matrices
 from nmtalign.models.stacks import StackLinks, joined
 from nmtalign.text.bitext import SentencePair
-
-WeightsOf = Callable[[tuple[list[str], list[str]], int], Floats]  # of the pieces of a pair and its number
 
 
 def align_matrices(
@@ -33,7 +33,7 @@ def align_matrices(
     pairs : iterable of SentencePair
         The pieces that the matrices are of, between spaces.
     path : str or Path
-        Of the matrices, as of :func:`nmtalign.models.matrices.read_matrices`, one a pair.
+        Of the matrices, as of :func:`nmtalign.models.matrix_files.read_matrices`, one a pair.
     reading : Reading
     extraction : Extraction
     chunk : int
@@ -49,32 +49,59 @@ def align_matrices(
     DataError
         If there are fewer or more matrices than pairs, or one does not fit its pair.
     """
-    matrices = read_matrices(path)
-
-    def weights_of(pieces: tuple[list[str], list[str]], number: int) -> Floats:
-        attention = next(matrices, None)
-        if attention is None:
-            raise DataError(f"expected attention for each pair, found none for pair {number}").at(path)
-        try:
-            return reading.weights(attention, *pieces)
-        except DataError as error:
-            raise DataError(f"pair {number}: {error}").at(path) from None
-
-    number = 0
+    given = _Weights(path, reading)
     for part in cut(pairs, chunk=chunk):
-        yield _aligned(part, weights_of, reading, extraction)
-        number += len(part.lines)
-    if next(matrices, None) is not None:
-        raise DataError(f"expected attention for {number} pairs, as the text has, found more").at(path)
+        yield _aligned(part, given, extraction)
+    given.check_end()
 
 
-def _aligned(part: Chunk, weights_of: WeightsOf, reading: Reading, extraction: Extraction) -> AlignedChunk:
+def inspect_matrices(
+    pairs: Iterable[SentencePair], path: str | Path, reading: Reading, extraction: Extraction
+) -> Iterator[AlignedPair]:
+    """Yield each pair with its weights to look at; parameters and errors as of :func:`align_matrices`."""
+    given = _Weights(path, reading)
+    settings = f"matrices={path} {reading} {extraction}"
+    for pair in pairs:
+        pieces = SPACES.words(pair.source), SPACES.words(pair.target)
+        weights = given.next(pieces)
+        words = reading.words(pieces[0]), reading.words(pieces[1])
+        yield inspect_weights(weights, words, extraction, settings=settings)
+    given.check_end()
+
+
+class _Weights:
+    """The weights of one pair after the other."""
+
+    def __init__(self, path: str | Path, reading: Reading) -> None:
+        self.reading = reading
+        self._path, self._matrices, self._number = path, read_matrices(path), 0
+
+    def next(self, pieces: tuple[list[str], list[str]]) -> Floats:
+        """Return the weights of the words of the next pair."""
+        self._number += 1
+        attention = next(self._matrices, None)
+        if attention is None:
+            found = f"expected attention for each pair, found none for pair {self._number}"
+            raise DataError(found).at(self._path)
+        try:
+            return self.reading.weights(attention, *pieces)
+        except DataError as error:
+            raise DataError(f"pair {self._number}: {error}").at(self._path) from None
+
+    def check_end(self) -> None:
+        """Refuse matrices that no pair is left for."""
+        if next(self._matrices, None) is not None:
+            found = f"expected attention for {self._number} pairs, as the text has, found more"
+            raise DataError(found).at(self._path)
+
+
+def _aligned(part: Chunk, given: _Weights, extraction: Extraction) -> AlignedChunk:
     found, lines, sizes = [], [], []
     for number, pair in enumerate(part.lines):
         pieces = SPACES.words(pair.source), SPACES.words(pair.target)
-        links = links_of(weights_of(pieces, part.first + number), extraction)
+        links = links_of(given.next(pieces), extraction)
         found.append(StackLinks(links.pair + number, links.source, links.target, links.probability))
-        words = reading.words(pieces[0]), reading.words(pieces[1])
+        words = given.reading.words(pieces[0]), given.reading.words(pieces[1])
         lines.append(SentencePair(" ".join(words[0]), " ".join(words[1])))
         sizes.append((len(words[0]), len(words[1])))
     batch = joined(found, np.array([S + T for S, T in sizes], dtype=np.int64))

@@ -1,4 +1,4 @@
-"""The options of ``nmtalign align`` for attention of other programs."""
+"""The options for attention of other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from nmtalign.cli._model_options import ModelOptions
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
+    from nmtalign.alignment.links import AlignedPair
     from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.models.decoding import Extraction
+    from nmtalign.models.matrices import Reading
     from nmtalign.text.bitext import SentencePair
 
 PIECES = ("bpe", "sentencepiece")
@@ -38,7 +41,7 @@ class MatrixOptions:
 
 _OPTIONS = (
     click.option(
-        "--matrices", metavar="FILE", help="Attention of another program: npz, or Marian's soft text."
+        "--matrices", metavar="FILE", help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py."
     ),
     click.option("--layers", metavar="LIST", help="Layers of --matrices to average, like 0,2-3.  [all]"),
     click.option("--shift", type=click.IntRange(-1, 1), help="Row of a target word, less its position.  [0]"),
@@ -64,6 +67,22 @@ def read_by_options(
 ) -> tuple[Generator[AlignedChunk], str]:
     """Return the links of the attention in a file, chunk by chunk, and the settings that make them."""
     from nmtalign.batch.matrices import align_matrices
+
+    reading, extraction = _reading(given, options)
+    chunks = align_matrices(bitext, str(given.matrices), reading, extraction)
+    return chunks, f"matrices={given.matrices} {reading} {extraction}"
+
+
+def inspect_by_options(
+    given: MatrixOptions, options: ModelOptions, bitext: Iterator[SentencePair]
+) -> Iterator[AlignedPair]:
+    """Yield each pair of a bitext with the attention in a file."""
+    from nmtalign.batch.matrices import inspect_matrices
+
+    return inspect_matrices(bitext, str(given.matrices), *_reading(given, options))
+
+
+def _reading(given: MatrixOptions, options: ModelOptions) -> tuple[Reading, Extraction]:
     from nmtalign.models.decoding import Extraction
     from nmtalign.models.matrices import Reading
 
@@ -74,12 +93,10 @@ def read_by_options(
     reading = Reading(
         _numbers(given.layers, "--layers"), _numbers(options.heads, "--heads"), given.shift or 0, given.pieces
     )
-    extraction = Extraction(options.extract, options.threshold, options.symmetrize)
-    chunks = align_matrices(bitext, str(given.matrices), reading, extraction)
-    return chunks, f"matrices={given.matrices} {reading} {extraction}"
+    return reading, Extraction(options.extract, options.threshold, options.symmetrize)
 
 
-def check_unused(given: MatrixOptions, remap: str | None, engine: str) -> None:
+def check_unused(given: MatrixOptions, remap: str | None = None, engine: str = "local") -> None:
     """Refuse options that would change nothing: of matrices without any, and of tokenisers with them."""
     said = [field.name for field in fields(MatrixOptions) if getattr(given, field.name) is not None]
     if said and given.matrices is None:

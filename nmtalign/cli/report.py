@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli._lines import parse_lines, pick
 from nmtalign.cli._messages import warnings_to_stderr
-from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
+from nmtalign.cli._records import RecordOptions, record_options
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,13 +24,9 @@ SAMPLE = 200  # pairs shown when nothing else is asked for
 @click.argument("source", required=False)
 @click.argument("target", required=False)
 @click.option("-o", "--output", metavar="HTML", required=True, help="The report.")
-@click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
-@click.option("--format", "format_", metavar="NAME", default="auto", help="Form of --pairs.  [by its ending]")
-@click.option("--gold", metavar="FILE", help="Gold links, one line for each pair.")
 @click.option(
     "--compare", metavar="NAME=LINKS", multiple=True, help="Links of another system; may be repeated."
 )
-@click.option("--lines", metavar="LIST", help="Show these lines, like 3,7-9.")
 @click.option("--sample", metavar="N", type=click.IntRange(min=1), help=f"Show N random pairs.  [{SAMPLE}]")
 @click.option("--sample-seed", type=int, default=1, show_default=True, help="Seed of --sample.")
 @click.option(
@@ -39,22 +34,18 @@ SAMPLE = 200  # pairs shown when nothing else is asked for
 )
 @click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]")
 @click.option("--title", default="Word alignment", show_default=True)
-@model_options
+@record_options
 def report(
     source: str | None,
     target: str | None,
     output: str,
-    pairs: str | None,
-    format_: str,
-    gold: str | None,
     compare: tuple[str, ...],
-    lines: str | None,
     sample: int | None,
     sample_seed: int,
     worst: int | None,
     by: str | None,
     title: str,
-    options: ModelOptions,
+    chosen: RecordOptions,
 ) -> None:
     """Write an HTML report of aligned pairs: words and curves, weights, gold, other systems, figures.
 
@@ -63,17 +54,18 @@ def report(
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
     from nmtalign.batch.output import whole_file
-    from nmtalign.models.positional import fitted_on
-    from nmtalign.report.corpus import read_corpus, show
+    from nmtalign.report.corpus import show
     from nmtalign.report.html import write_report
 
-    _check_choice(lines, sample, worst, by)
-    bitext, systems = _open(source, target, pairs, format_), _systems(compare)
+    _check_choice(chosen.lines, sample, worst, by)
+    bitext, systems = _open(source, target, chosen), _systems(compare)
     with warnings_to_stderr():
-        aligner, bitext = fitted_on(load_aligner(options), bitext)
-        records = read_corpus(bitext, gold=gold, others=systems)
-        chosen, figures = _choose(records, aligner, lines, sample, sample_seed, worst, by)
-        shown = show(chosen, aligner)
+        aligner, records = chosen.open(bitext, systems)
+        if chosen.lines is None:
+            kept, figures = _choose(records, aligner, sample, sample_seed, worst, by)
+        else:
+            kept, figures = list(chosen.chosen(records)), []
+        shown = show(kept, aligner)
         with whole_file(output) as partial:
             write_report(partial, shown, title=title, corpus=figures)
     click.echo(f"{output}: {len(shown)} pairs; open it in a browser", err=True)
@@ -87,14 +79,14 @@ def _check_choice(lines: str | None, sample: int | None, worst: int | None, by: 
         raise UsageError("--by says what the --worst pairs are the worst by; give --worst N")
 
 
-def _open(source: str | None, target: str | None, pairs: str | None, format_: str) -> Iterator[SentencePair]:
+def _open(source: str | None, target: str | None, chosen: RecordOptions) -> Iterator[SentencePair]:
     from nmtalign.text.bitext import read_bitext
 
-    if pairs is not None and source is None:
-        return read_bitext(pairs, format=format_)
-    if pairs is not None or source is None or target is None:
+    if chosen.pairs is not None and source is None:
+        return read_bitext(chosen.pairs, format=chosen.format)
+    if chosen.pairs is not None or source is None or target is None:
         raise UsageError("expected SOURCE and TARGET, or --pairs FILE")
-    return read_bitext(source, target, format=format_)
+    return read_bitext(source, target, format=chosen.format)
 
 
 def _systems(compare: tuple[str, ...]) -> dict[str, str]:
@@ -112,8 +104,7 @@ def _systems(compare: tuple[str, ...]) -> dict[str, str]:
 
 def _choose(
     records: Iterator[Record],
-    aligner: Aligner,
-    lines: str | None,
+    aligner: Aligner | None,
     sample: int | None,
     seed: int,
     worst: int | None,
@@ -123,8 +114,6 @@ def _choose(
     from nmtalign.report.corpus import random_sample, worst_sample
     from nmtalign.report.summary import Figure, evaluation_figures
 
-    if lines is not None:
-        return [record for _, record in pick(records, parse_lines(lines))], []
     if worst is None:
         return random_sample(records, sample or SAMPLE, seed=seed), []
     found = worst_sample(records, worst, aligner, by=by or "score")

@@ -5,83 +5,23 @@ Axes: T target and S source pieces of a sentence pair (its words, where nothing 
 
 from __future__ import annotations
 
-import re
-import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.alignment.links import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.errors import DataError
-from nmtalign.files import read_lines
 from nmtalign.models.decoding import Cells, Extraction, Weighed
-from nmtalign.models.stacks import StackLinks
+from nmtalign.models.stacks import StackLinks, joined
 from nmtalign.text.subwords import join_pieces, word_numbers
 
 Floats = NDArray[np.floating]
 
 LEAST = 1e-30  # stands for a weight of 0 under the logarithm
-_NUMBER = re.compile(r"(\d+)$")
-_BEFORE = " ||| "  # Marian writes the translation, this, and the weights
-
-
-def read_matrices(path: str | Path) -> Iterator[Floats]:
-    """Yield the attention of one sentence pair after the other.
-
-    Parameters
-    ----------
-    path : str or Path
-        An npz file with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number
-        of the pair (``arr_0``, ``pair-0``; from 0 or from 1, without gaps). Or a text as of Marian's
-        ``--alignment soft``: one line a pair, the target words between spaces, for each the weights of the
-        source words between commas; what stands in front of the last ``|||`` is left out.
-
-    Raises
-    ------
-    DataError
-        If a file is of neither kind, a name has no number, or a line holds something else.
-    """
-    return _read_npz(path) if zipfile.is_zipfile(path) else _read_text(path)
-
-
-def _read_npz(path: str | Path) -> Iterator[Floats]:
-    with np.load(path, allow_pickle=False) as file:
-        for number, name in enumerate(_in_order(file.files, path), 1):
-            try:
-                yield np.asarray(file[name])
-            except (ValueError, zipfile.BadZipFile) as error:
-                raise DataError(f"pair {number}: expected an array of numbers ({error})").at(path) from None
-
-
-def _in_order(names: Sequence[str], path: str | Path) -> list[str]:
-    """Return the names of arrays by their number."""
-    numbered = {}
-    for name in names:
-        found = _NUMBER.search(name)
-        if found is None or int(found[1]) in numbered:
-            raise DataError(f"expected names that end with the number of the pair, found {name!r}").at(path)
-        numbered[int(found[1])] = name
-    order = sorted(numbered)
-    if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
-        raise DataError(
-            f"expected an array for each pair, found {len(order)} with numbers from {order[0]} to {order[-1]}"
-        ).at(path)
-    return [numbered[n] for n in order]
-
-
-def _read_text(path: str | Path) -> Iterator[Floats]:
-    for number, line in enumerate(read_lines(path), 1):
-        rows = [row.split(",") for row in line.rpartition(_BEFORE)[2].split(" ") if row]
-        try:
-            yield np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
-        except ValueError:
-            raise DataError(
-                "expected as many weights for each target word, with commas between: 0.9,0.1 0.2,0.8"
-            ).at(path, line=number) from None
 
 
 class Given(Weighed):
@@ -124,6 +64,41 @@ def links_of(weights: Floats, extraction: Extraction) -> StackLinks:
     (pair, target, source), probability = extraction.cells(Given.of(weights))
     kept = weights[target, source] > 0
     return StackLinks(pair[kept], source[kept], target[kept], probability[kept])
+
+
+def inspect_weights(
+    weights: Floats, words: tuple[Sequence[str], Sequence[str]], extraction: Extraction, *, settings: str = ""
+) -> AlignedPair:
+    """Choose links from the weights of one pair, with all weights to look at.
+
+    Parameters
+    ----------
+    weights : array of shape (T, S)
+    words : (source words, target words)
+    extraction : Extraction
+    settings : str
+        Signature of what made the weights.
+
+    Examples
+    --------
+    >>> pair = inspect_weights(np.array([[0.9, 0.1]]), (["a", "b"], ["c"]), Extraction())
+    >>> pair.alignment.links, pair.reverse.tolist()
+    (frozenset({Link(source=0, target=0)}), [[1.0, 1.0]])
+    """
+    given, (S, T) = Given.of(weights), map(len, words)
+    batch = joined([links_of(weights, extraction)], np.array([S + T], dtype=np.int64))
+    links = batch.links(0)
+    empty = weights.size == 0
+    shown = np.zeros((T, S)) if empty else extraction.weights(given)[0]
+    return AlignedPair(
+        Alignment(frozenset(links), S, T),
+        AlignmentMatrix(shown, tuple(words[0]), tuple(words[1])),
+        forward=np.asarray(weights),
+        reverse=np.zeros((T, S)) if empty else given.reverse[0],
+        probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
+        score=float(batch.scores[0]),
+        settings=settings,
+    )
 
 
 @dataclass(frozen=True)

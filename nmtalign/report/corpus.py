@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from nmtalign.alignment.evaluation import Counts, Evaluation, evaluate
 from nmtalign.alignment.formats import read_gold, read_links
-from nmtalign.alignment.links import Alignment, GoldAlignment, Link
+from nmtalign.alignment.links import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.aligner import Aligner, VectorAligner
 from nmtalign.report.sample import SamplePair
@@ -22,12 +22,25 @@ CHUNK = 1000  # pairs aligned at a time when looking for the worst
 
 
 class Record(NamedTuple):
-    """One line of a corpus: its number from 1, the two sentences, gold links and those of other systems."""
+    """One line of a corpus.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    pair : SentencePair
+    gold : GoldAlignment, optional
+    others : dict of str to frozenset of Link
+        Links of other systems.
+    aligned : AlignedPair, optional
+        Where the attention is known; else an aligner finds it.
+    """
 
     number: int
     pair: SentencePair
     gold: GoldAlignment | None
     others: dict[str, frozenset[Link]]
+    aligned: AlignedPair | None = None
 
 
 def read_corpus(
@@ -35,6 +48,7 @@ def read_corpus(
     *,
     gold: str | Path | None = None,
     others: Mapping[str, str | Path] | None = None,
+    aligned: Iterable[AlignedPair] | None = None,
 ) -> Iterator[Record]:
     """Put gold links and the links of other systems beside the sentence pairs they belong to.
 
@@ -45,6 +59,8 @@ def read_corpus(
         Pharaoh gold, one line for each pair.
     others : dict of str to path, optional
         Pharaoh links of other systems, by name.
+    aligned : iterable of AlignedPair, optional
+        The attention of each pair, where it is known.
 
     Raises
     ------
@@ -54,11 +70,15 @@ def read_corpus(
     files = [*([gold] if gold is not None else []), *(others or {}).values()]
     columns: list[Iterable[Any]] = [pairs, *map(read_gold, files[: gold is not None])]
     columns += map(read_links, files[gold is not None :])
+    attention = iter(aligned or ())
     for number, row in enumerate(zip_longest(*columns), 1):
         _check_lengths(row, ["the bitext", *map(str, files)], number)
         pair, *links = row
         golden = links.pop(0) if gold is not None else None
-        yield Record(number, pair, golden, dict(zip(others or {}, links, strict=True)))
+        known = None if aligned is None else next(attention)
+        yield Record(number, pair, golden, dict(zip(others or {}, links, strict=True)), known)
+    if aligned is not None:
+        next(attention, None)  # it may have something to say about its end
 
 
 def _check_lengths(row: tuple[object, ...], places: list[str], number: int) -> None:
@@ -102,14 +122,17 @@ class Worst(NamedTuple):
     evaluation: Evaluation | None
 
 
-def worst_sample(records: Iterable[Record], size: int, aligner: Aligner, *, by: str = "score") -> Worst:
+def worst_sample(
+    records: Iterable[Record], size: int, aligner: Aligner | None, *, by: str = "score"
+) -> Worst:
     """Align a corpus and return the `size` worst pairs.
 
     Parameters
     ----------
     records : iterable of Record
     size : int
-    aligner : Aligner
+    aligner : Aligner, optional
+        Left out where the records have attention of their own.
     by : str
         ``score``: the lowest pair score; ``gold``: the highest AER; the name of another system: the lowest F1
         against its links. Equally bad pairs come in the order of the corpus.
@@ -134,8 +157,15 @@ def worst_sample(records: Iterable[Record], size: int, aligner: Aligner, *, by: 
     return Worst(ordered, count, evaluate(links, golds) if golds else None)
 
 
-def _aligned(records: Iterable[Record], aligner: Aligner) -> Iterator[tuple[Record, frozenset[Link], float]]:
+def _aligned(
+    records: Iterable[Record], aligner: Aligner | None
+) -> Iterator[tuple[Record, frozenset[Link], float]]:
     """Yield each record with its links and its pair score."""
+    if aligner is None:
+        for record in records:
+            found = attention_of(record, aligner)
+            yield record, found.alignment.links, found.score or 0.0
+        return
     for chunk in _chunks(records):
         words = [aligner.text.words_of_pair(record.pair, aligner.languages) for record in chunk]
         batch = aligner.align_batch(words)
@@ -168,7 +198,16 @@ def _badness(record: Record, links: frozenset[Link], score: float, by: str) -> f
     return 1 - 2 * len(links & theirs) / size if size else 0.0
 
 
-def show(records: Iterable[Record], aligner: Aligner) -> list[SamplePair]:
+def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
+    """Return the attention that a record has, else that of the aligner."""
+    if record.aligned is not None:
+        return record.aligned
+    if aligner is None:
+        raise UsageError("expected an aligner, or records that have attention")
+    return aligner.align(*record.pair)
+
+
+def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
     """Align records for a report, with all weights to look at.
 
     Raises
@@ -179,7 +218,7 @@ def show(records: Iterable[Record], aligner: Aligner) -> list[SamplePair]:
     unknown = _unknown_words(aligner)
     pairs = []
     for record in records:
-        aligned = aligner.align(*record.pair)
+        aligned = attention_of(record, aligner)
         T, S = aligned.matrix.weights.shape
         pairs.append(
             SamplePair(
@@ -187,7 +226,7 @@ def show(records: Iterable[Record], aligner: Aligner) -> list[SamplePair]:
                 aligned,
                 record.gold,
                 {name: _inside(links, S, T, record.number) for name, links in record.others.items()},
-                unknown(aligner.text.words_of_pair(record.pair, aligner.languages)) if unknown else None,
+                unknown(record.pair),
             )
         )
     return pairs
@@ -203,13 +242,14 @@ def _inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
 Positions = tuple[frozenset[int], frozenset[int]]
 
 
-def _unknown_words(aligner: Aligner) -> Callable[[tuple[list[str], list[str]]], Positions] | None:
+def _unknown_words(aligner: Aligner | None) -> Callable[[SentencePair], Positions | None]:
     """Return a function that finds the words without a vector of their own, where the aligner has vectors."""
     if not isinstance(aligner, VectorAligner):
-        return None
+        return lambda pair: None
     vocabularies = aligner.source.vocabulary, aligner.target.vocabulary
 
-    def find(words: tuple[list[str], list[str]]) -> Positions:
+    def find(pair: SentencePair) -> Positions:
+        words = aligner.text.words_of_pair(pair, aligner.languages)
         source, target = (
             frozenset(i for i, row in enumerate(vocabulary.rows(side)) if row < 0)
             for vocabulary, side in zip(vocabularies, words, strict=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,43 @@ def test_matrices_of_a_marian_text(pieces, tmp_path, capsys):
     assert capsys.readouterr().out == "0-0 1-2 2-3 3-1\n0-0\n\n"
     assert run("align", *pieces, "--matrices", tmp_path / "soft", "--shift", "-1") == 0
     assert capsys.readouterr().out.splitlines()[0] == "0-1 1-3 3-2"
+
+
+def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
+    layers = np.stack([np.full((2, 4, 4), 0.25), np.stack([ATTENTION] * 2)])
+    np.savez(tmp_path / "m.npz", layers, np.ones((2, 2, 1, 1)), np.zeros((2, 2, 0, 0)))
+    given = "--matrices", tmp_path / "m.npz", "--layers", "1", "--pieces", "bpe"
+    (tmp_path / "pairs.tsv").write_text("the un@@ happy cat\tle chat mal@@ heureux\nyes\toui\n\t\n")
+    assert run("heatmap", "--pairs", tmp_path / "pairs.tsv", *given, "-o", tmp_path / "all.pdf") == 0
+    assert len(re.findall(rb"/Type /Page\b", (tmp_path / "all.pdf").read_bytes())) == 3
+    assert (
+        run("heatmap", "--pairs", tmp_path / "pairs.tsv", "--lines", "1", *given, "-o", tmp_path / "a.svg")
+        == 0
+    )
+    drawn = (tmp_path / "a.svg").read_text()
+    assert "unhappy" in drawn
+    assert "malheureux" in drawn
+    gold = tmp_path / "gold"
+    gold.write_text("0-0 1-2 2-1\n0-0\n\n")
+    choices = ([], ["--worst", "2", "--by", "score"], ["--lines", "2"])
+    for choice, shown in zip(choices, ("unhappy", "unhappy", "oui"), strict=True):
+        report = tmp_path / "report.html"
+        assert run("report", *pieces, *given, "--gold", gold, *choice, "-o", report) == 0
+        assert shown in report.read_text()
+        assert "layers=1 heads=all" in report.read_text()
+    np.savez(tmp_path / "one.npz", ATTENTION)
+    assert (
+        run("heatmap", "a b c d", "e f g h", "--matrices", tmp_path / "one.npz", "-o", tmp_path / "o.png")
+        == 0
+    )
+    capsys.readouterr()
+    assert run("heatmap", "a b", "c", "--matrices", tmp_path / "one.npz", "-o", tmp_path / "x.png") == 3
+    assert "one.npz: pair 1: expected attention of 1 target and 2 source pieces" in capsys.readouterr().err
+    assert run("report", *pieces, "--matrices", tmp_path / "one.npz", "-o", tmp_path / "x.html") == 3
+    assert "found none for pair 2" in capsys.readouterr().err
+    assert run("report", *pieces, *given, "--score", "dot", "-o", tmp_path / "x.html") == 2
+    assert run("heatmap", "a", "b", "--layers", "1", "-o", tmp_path / "x.png") == 2
+    assert "--layers: only with --matrices" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

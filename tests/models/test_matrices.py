@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from nmtalign.errors import DataError
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.matrices import Given, Reading, links_of, read_matrices
+from nmtalign.models.matrices import Given, Reading, inspect_weights, links_of
+from nmtalign.models.matrix_files import read_matrices
 
 FOUR = np.random.default_rng(0).random((2, 3, 4, 5))  # layers, heads, T, S
 WORDS = ["a", "b", "c", "d", "e"]
@@ -58,6 +59,87 @@ def test_a_bad_line_of_text_is_named(line, tmp_path):
     (tmp_path / "soft").write_text(f"1\n{line}\n")
     with pytest.raises(DataError, match="soft, line 2: expected as many weights for each target word"):
         list(read_matrices(tmp_path / "soft"))
+
+
+FAIRSEQ = """\
+S-1\tein Haus
+A-1\t0.900000,0.050000,0.050000 0.100000,0.800000,0.100000 0.000000,0.000000,1.000000
+S-0\tja
+H-0\t-0.1\toui
+A-0\t0.750000,0.250000 0.000000,1.000000
+H-0\t-0.9\tno
+A-0\t0.500000,0.500000 0.500000,0.500000
+| Generate test with beam=2: BLEU4 = 1.0
+"""
+
+
+def test_fairseq_log(tmp_path):
+    (tmp_path / "log").write_text(FAIRSEQ)
+    first, second = read_matrices(tmp_path / "log")
+    assert first.tolist() == [[0.75, 0.25], [0, 1]]  # of two translations the better one; by number
+    assert second.shape == (3, 3)
+    weights = Reading().weights(second, ["ein", "Haus"], ["a", "house"])  # the ends of the sentences go
+    np.testing.assert_array_equal(weights, [[0.9, 0.05], [0.1, 0.8]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("A-0\t0.5,0.5\nA-2\t0.5,0.5\n", "A-0, A-1, ... for each pair, found 2 up to A-2"),
+        ("S-0\tja\nH-0\t-1\toui\n", "found 0; run fairseq with --print-alignment soft"),
+        ("A-0\t0-0 1-1\n", "line 1: expected weights, found links"),
+        ("S-0\tja\nA-0\t0.5,0.5 0.1\n", "line 2: expected as many weights"),
+    ],
+)
+def test_fairseq_logs_without_weights_are_refused(text, message, tmp_path):
+    (tmp_path / "log").write_text(text)
+    with pytest.raises(DataError, match=re.escape(message)):
+        list(read_matrices(tmp_path / "log"))
+
+
+def opennmt_table(source, target, weights):
+    """As OpenNMT-py prints it: names cut to 7 and 10 letters, the largest weight of a row starred."""
+    lines = ["[2026-01-01 00:00:00,000 INFO] " + " " * 11 + "".join(f"{word:>10.7} " for word in source)]
+    for word, row in zip([*target, "</s>"], weights, strict=True):
+        cells = [f"{w:*>10.7f} " if k == int(np.argmax(row)) else f"{w:>10.7f} " for k, w in enumerate(row)]
+        lines.append(f"{word:>10.10} " + "".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def test_opennmt_tables(tmp_path):
+    random = np.random.default_rng(0)
+    log, expected = "", []
+    for n, (S, T) in enumerate([(3, 2), (1, 4), (12, 1), (2, 0)]):
+        weights = random.dirichlet(np.ones(S), T + 1)
+        words = [f"wonderfully{k}" for k in range(12)]
+        log += f"SENT {n}: {words[:S]}\nPRED {n}: 0.5000000 0.25\nPRED SCORE: -0.1234\n"
+        log += opennmt_table(words[:S], words[:T], weights) + "\n"
+        expected.append(weights)
+    (tmp_path / "log").write_text(log)
+    for found, weights in zip(read_matrices(tmp_path / "log"), expected, strict=True):
+        np.testing.assert_allclose(found, weights, atol=1e-7)
+
+
+def test_an_opennmt_table_that_was_cut_is_refused(tmp_path):
+    (tmp_path / "log").write_text("  a  0.5000000 *0.5000000\n  b  1.0000000\n")
+    with pytest.raises(DataError, match="line 2: expected 2 weights, found 1"):
+        list(read_matrices(tmp_path / "log"))
+
+
+def test_a_pair_to_look_at_has_the_links_and_weights():
+    weights = np.array([[0.7, 0.2], [0.1, 0.6], [0.0, 0.0]])
+    pair = inspect_weights(weights, (["a", "b"], ["x", "y", "z"]), Extraction(), settings="s")
+    assert pair.alignment.links == {(0, 0), (1, 1)}
+    np.testing.assert_allclose(pair.forward, weights)
+    np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, atol=1e-6)
+    np.testing.assert_allclose(pair.matrix.weights, np.sqrt(weights * pair.reverse), atol=1e-6)
+    assert set(pair.probabilities) == pair.alignment.links
+    assert pair.settings == "s"
+    one_way = inspect_weights(weights, (["a", "b"], ["x", "y", "z"]), Extraction("argmax"))
+    np.testing.assert_allclose(one_way.matrix.weights, weights, atol=1e-9)
+    empty = inspect_weights(np.zeros((0, 2)), (["a", "b"], []), Extraction())
+    assert empty.matrix.weights.shape == (0, 2)
+    assert not empty.alignment.links
 
 
 @pytest.mark.parametrize(

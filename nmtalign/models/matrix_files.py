@@ -1,0 +1,144 @@
+"""Files of attention that other programs write.
+
+Axes: T target and S source pieces of a sentence pair.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError
+from nmtalign.files import read_lines
+
+Floats = NDArray[np.floating]
+Lines = Iterable[tuple[int, str]]
+
+LOOK = 1_000  # first lines of a text that tell its form
+_NUMBER = re.compile(r"(\d+)$")
+_BEFORE = " ||| "  # Marian writes the translation, this, and the weights
+_FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d+)\t(?P<rows>.*)")
+_OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
+
+
+def read_matrices(path: str | Path) -> Iterator[Floats]:
+    """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
+
+    Parameters
+    ----------
+    path : str or Path
+        One of
+
+        * npz with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number of the
+          pair (``arr_0``, ``pair-0``; from 0 or from 1, without gaps);
+        * text of Marian's ``--alignment soft``: one line a pair, the target words between spaces, for each
+          the weights of the source words between commas; what is in front of the last ``|||`` is left out;
+        * what ``fairseq-generate`` or ``fairseq-interactive`` print with ``--print-alignment soft``: lines
+          ``A-17<tab>0.9,0.1 0.2,0.8`` as Marian's, in any order, 17 the number of the pair from 0; all other
+          lines are left out, and of several translations of a pair all but the first;
+        * what OpenNMT-py prints with ``-attn_debug``: for each pair a table whose rows are a target word and
+          its weights with 7 decimals, a ``*`` at the largest; tables are parted by any other lines (the
+          source words, the log).
+
+        The last two have a row for the end of the sentence, fairseq and Marian a column, too.
+
+    Raises
+    ------
+    DataError
+        If a file is of no such kind, a name has no number, or a line holds something else.
+    """
+    if zipfile.is_zipfile(path):
+        return _read_npz(path)
+    lines = enumerate(read_lines(path), 1)
+    head = list(islice(lines, LOOK))
+    return _form([line for _, line in head])(chain(head, lines), path)
+
+
+def _form(lines: Sequence[str]) -> Callable[[Lines, str | Path], Iterator[Floats]]:
+    """Return the reader for a text that begins with these lines."""
+    if any(_FAIRSEQ.fullmatch(line) for line in lines):
+        return _read_fairseq
+    return _read_opennmt if any(_OPENNMT.fullmatch(line) for line in lines) else _read_marian
+
+
+def _read_npz(path: str | Path) -> Iterator[Floats]:
+    with np.load(path, allow_pickle=False) as file:
+        for number, name in enumerate(_in_order(file.files, path), 1):
+            try:
+                yield np.asarray(file[name])
+            except (ValueError, zipfile.BadZipFile) as error:
+                raise DataError(f"pair {number}: expected an array of numbers ({error})").at(path) from None
+
+
+def _in_order(names: Sequence[str], path: str | Path) -> list[str]:
+    """Return the names of arrays by their number."""
+    numbered = {}
+    for name in names:
+        found = _NUMBER.search(name)
+        if found is None or int(found[1]) in numbered:
+            raise DataError(f"expected names that end with the number of the pair, found {name!r}").at(path)
+        numbered[int(found[1])] = name
+    order = sorted(numbered)
+    if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
+        raise DataError(
+            f"expected an array for each pair, found {len(order)} with numbers from {order[0]} to {order[-1]}"
+        ).at(path)
+    return [numbered[n] for n in order]
+
+
+def _read_marian(lines: Lines, path: str | Path) -> Iterator[Floats]:
+    for number, line in lines:
+        yield _rows(line.rpartition(_BEFORE)[2], path, number)
+
+
+def _rows(text: str, path: str | Path, line: int) -> Floats:
+    """Parse ``0.9,0.1 0.2,0.8``."""
+    rows = [row.split(",") for row in text.split(" ") if row]
+    try:
+        return np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
+    except ValueError:
+        raise DataError(
+            "expected as many weights for each target word, with commas between: 0.9,0.1 0.2,0.8"
+        ).at(path, line=line) from None
+
+
+def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Floats]:
+    """Yield the matrices by number; the lines with weights are held as text."""
+    found: dict[int, tuple[int, str]] = {}
+    for number, line in lines:
+        match = _FAIRSEQ.fullmatch(line)
+        if match and match["kind"] == "A":
+            found.setdefault(int(match["pair"]), (number, match["rows"]))
+    if sorted(found) != list(range(len(found))) or not found:
+        raise DataError(
+            f"expected a line A-0, A-1, ... for each pair, found {len(found)}"
+            + (f" up to A-{max(found)}" if found else "; run fairseq with --print-alignment soft")
+        ).at(path)
+    for pair in range(len(found)):
+        number, rows = found[pair]
+        if re.search(r"\d-\d", rows):
+            raise DataError("expected weights, found links; run fairseq with --print-alignment soft").at(
+                path, line=number
+            )
+        yield _rows(rows, path, number)
+
+
+def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Floats]:
+    rows: list[list[str]] = []
+    for number, line in chain(lines, [(0, "")]):
+        match = _OPENNMT.fullmatch(line)
+        if match:
+            rows.append(match["row"].replace("*", " ").split())
+            if len(rows[-1]) != len(rows[0]):
+                raise DataError(f"expected {len(rows[0])} weights, found {len(rows[-1])}").at(
+                    path, line=number
+                )
+        elif rows:
+            yield np.array(rows, dtype=np.float64)
+            rows = []
