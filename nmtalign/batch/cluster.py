@@ -16,6 +16,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
@@ -31,6 +32,7 @@ REACH = 10  # seconds in which a scheduler has to answer
 START = 60  # seconds in which it has to have a worker
 PATIENCE = 20  # seconds after which a late answer makes us look whether there are workers
 LOOKS = 3  # times that there may be none
+TRIES = 3  # of calls to all workers, which fail if one dies
 
 Item = TypeVar("Item")
 
@@ -102,12 +104,13 @@ def _processes(workers: int) -> LocalCluster:
 
 
 def _check_version(client: Client) -> None:
-    """Refuse workers that have another nmtalign, or none."""
-    try:
-        found = set(client.run(_version).values())
-    except Exception as error:
-        raise UsageError(f"workers cannot run nmtalign ({error}); install {__version__} there too") from None
-    if found != {__version__}:
+    """Refuse workers that have another nmtalign, or none; those that die under the question are no matter."""
+    answers = client.run(_version, on_error="return").values()
+    for error in answers:
+        if isinstance(error, Exception) and not isinstance(error, OSError):
+            raise UsageError(f"workers cannot run nmtalign ({error}); install {__version__} there too")
+    found = {version for version in answers if isinstance(version, str)}
+    if found - {__version__}:
         there = " and ".join(sorted(found))
         raise UsageError(f"the workers have nmtalign {there}, here is {__version__}; install one version")
 
@@ -221,12 +224,23 @@ def align_on_cluster(
 def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
     """Give every worker the aligner under a name, for as long as the block lasts."""
     name = f"nmtalign-{uuid.uuid4().hex}"
-    client.register_plugin(_holder(pickle.dumps(aligner, pickle.HIGHEST_PROTOCOL)), name=name)
+    holder = _holder(pickle.dumps(aligner, pickle.HIGHEST_PROTOCOL))
+    with _losses_told(client):
+        _persistently(partial(client.register_plugin, holder, name=name))
     try:
         yield name
     finally:
         with contextlib.suppress(Exception):  # a lost cluster has nothing to forget
             client.unregister_worker_plugin(name)
+
+
+def _persistently(call: Callable[[], object]) -> None:
+    """Make a call to all workers, again if one of them dies under it."""
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(OSError):
+            call()
+            return
+    call()
 
 
 def _holder(data: bytes) -> WorkerPlugin:

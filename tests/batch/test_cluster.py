@@ -201,6 +201,28 @@ def test_workers_of_another_version_are_refused(client, monkeypatch):
         pass
 
 
+def test_a_worker_that_dies_while_all_are_asked_is_passed_over(client, monkeypatch):
+    from distributed import Client
+
+    plain, failures = Client.register_plugin, [OSError("stream is closed")]
+
+    def failing(self, *given, **options):
+        if failures:
+            raise failures.pop()
+        return plain(self, *given, **options)
+
+    monkeypatch.setattr(Client, "register_plugin", failing)
+    run_plain = Client.run
+    answers = {"tcp://dead": OSError("stream is closed")}
+    monkeypatch.setattr(Client, "run", lambda *a, **k: run_plain(*a, **k) | answers)
+    with connected(client.scheduler.address, 1) as other:
+        pair = next(read_bitext(*(shipped("en_fr_sample") / f"text.tok.{x}" for x in ("en", "fr"))))
+        assert len(list(align_on_cluster(other, load(), cut([pair])))) == 1
+    answers["tcp://none"] = ModuleNotFoundError("No module named 'nmtalign'")
+    with pytest.raises(UsageError, match="No module"), connected(client.scheduler.address, 1):
+        pass
+
+
 def test_a_scheduler_without_workers_is_told_of(tmp_path, monkeypatch):
     from distributed import LocalCluster
 
