@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
-VIEWS = ("combined", "forward", "reverse", "all", "heads")
+VIEWS = ("combined", "forward", "reverse", "all", "heads", "attention-heads")
 
 
 @click.command()
@@ -93,7 +94,7 @@ def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, nu
 
     found = attention_of(record, aligner)
     return draw_heatmaps(
-        _by_head(aligner, record) if view == "heads" else matrices_of(found, view),
+        _by_head(aligner, record, view) if "heads" in view else matrices_of(found, view),
         links=found.alignment if links else None,
         gold=record.gold,
         numbers=numbers,
@@ -101,12 +102,20 @@ def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, nu
     )
 
 
-def _by_head(aligner: Aligner | None, record: Record) -> dict[str, AlignmentMatrix]:
+def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, AlignmentMatrix]:
     """Return the matrix of each head of a learned model by itself, and that of all together."""
     from nmtalign.models.learned import LearnedAligner
 
     if not isinstance(aligner, LearnedAligner):
-        raise UsageError("--view heads is for learned models; word vectors have one head")
+        raise UsageError(f"--view {view} is for learned models; word vectors have one head")
+    if view == "attention-heads":
+        words = [
+            aligner.text.words(line, language=language)
+            for line, language in zip(record.pair, aligner.languages, strict=True)
+        ]
+        shown = aligner.with_heads(["attention"]).align(*record.pair).matrix
+        by_number = aligner.attention_heads(words[0], words[1])
+        return {f"head {h}": replace(shown, weights=w) for h, w in enumerate(by_number, 1)}
     alone = aligner.heads if len(aligner.heads) > 1 else ()
     by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}
     return by_head | {"joint" if by_head else aligner.heads[0]: aligner.align(*record.pair).matrix}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--heads",
     metavar="LIST",
-    help="Of lexicon,vectors,bahdanau.  [best: lexicon,vectors; others: lexicon]",
+    help="Of lexicon,vectors,spectral,bahdanau,attention.  [as the preset]",
 )
 @click.option(
     "--bahdanau-inputs",
@@ -53,6 +53,13 @@ if TYPE_CHECKING:
     type=click.Choice(("posteriors", "bitext")),
     default="posteriors",
     help="The head bahdanau learns from the links of the other heads, or from the bitext.  [posteriors]",
+)
+@click.option(
+    "--attention-heads",
+    type=click.IntRange(1, 64),
+    default=4,
+    metavar="N",
+    help="Heads of the head attention, scaled dot-product with learned projections.  [4]",
 )
 @click.option(
     "--gold", metavar="FILE", help="Hand-made links of the last pairs, or a line a pair: weigh heads."
@@ -93,8 +100,13 @@ def train(
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
     settings = preset(options["preset"])
     if options["heads"] is not None:
-        chosen = options["bahdanau_inputs"], options["bahdanau_teacher"]
-        settings = with_heads(settings, names_in(options["heads"]), inputs=chosen[0], teacher=chosen[1])
+        settings = with_heads(
+            settings,
+            names_in(options["heads"]),
+            inputs=options["bahdanau_inputs"],
+            teacher=options["bahdanau_teacher"],
+            attention_heads=options["attention_heads"],
+        )
     gold = list(read_gold(options["gold"])) if options["gold"] is not None else []
     _check_folder(output)
     outputs = _outputs(options)

@@ -91,9 +91,11 @@ class Settings:
         Share of vectors of the lexicon's own links in the logits; 0 makes none.
     opinion_weight : float
         Share of a second opinion in the logarithms of the posteriors; 0 learns none.
-    opinion_inputs : {"clues", "words"}
-        What it looks at: :mod:`nmtalign.models.clues` or, by attention vectors,
-        :mod:`nmtalign.models.additive`.
+    opinion_inputs : {"clues", "words", "projections"}
+        What it is: :mod:`nmtalign.models.clues` or, over attention vectors, :mod:`nmtalign.models.additive`
+        or :mod:`nmtalign.models.projections`.
+    opinion_heads : int
+        Heads of the projections.
     opinion_teacher : {"posteriors", "bitext"}
         What it learns from: the links that the other heads find, or the likelihood of the bitext.
     seed : int
@@ -116,7 +118,13 @@ class Settings:
     opinion_weight: float = 0.0
     opinion_inputs: str = "clues"
     opinion_teacher: str = "posteriors"
+    opinion_heads: int = 4
     seed: int = 0
+
+    @property
+    def opinion_name(self) -> str:
+        """The name of the second opinion among the heads."""
+        return "attention" if self.opinion_inputs == "projections" else "bahdanau"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
@@ -130,8 +138,8 @@ PRESETS = {
 }
 
 
-HEADS = ("lexicon", "vectors", "spectral", "bahdanau")
-_WEIGHTS = {"vectors": 0.45, "spectral": 0.3, "bahdanau": 0.25}  # of heads that a preset leaves out
+HEADS = ("lexicon", "vectors", "spectral", "bahdanau", "attention")
+_WEIGHTS = {"vectors": 0.45, "spectral": 0.3, "opinion": 0.2}  # of heads that a preset leaves out
 
 
 def chosen_heads(names: Iterable[str]) -> tuple[str, ...]:
@@ -155,7 +163,12 @@ def chosen_heads(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_heads(
-    settings: Settings, names: Iterable[str], *, inputs: str = "clues", teacher: str = "posteriors"
+    settings: Settings,
+    names: Iterable[str],
+    *,
+    inputs: str = "clues",
+    teacher: str = "posteriors",
+    attention_heads: int = 4,
 ) -> Settings:
     """Return settings that learn the named heads, the lexicon among them.
 
@@ -167,7 +180,9 @@ def with_heads(
     inputs : {"clues", "words"}
         Of the head ``bahdanau``; words are looked at by their attention vectors.
     teacher : {"posteriors", "bitext"}
-        Of the head ``bahdanau``.
+        Of the head ``bahdanau`` or ``attention``.
+    attention_heads : int
+        Of the head ``attention``.
 
     Examples
     --------
@@ -177,22 +192,25 @@ def with_heads(
     chosen = chosen_heads(names)
     if "lexicon" not in chosen:
         raise UsageError("a model is learned around its lexicon; name it too: lexicon," + ",".join(chosen))
-    weights = {
-        "vectors": settings.vector_weight,
-        "spectral": settings.spectral_weight,
-        "bahdanau": settings.opinion_weight,
-    }
-    for name in weights:
-        weights[name] = (weights[name] or _WEIGHTS[name]) if name in chosen else 0.0
-    if weights["bahdanau"] and inputs == "words" and not weights["vectors"]:
-        raise UsageError("a head that looks at words needs their vectors: --heads lexicon,vectors,bahdanau")
+    opinions = [name for name in ("bahdanau", "attention") if name in chosen]
+    if len(opinions) == 2:
+        raise UsageError("a model has one second opinion; name one of bahdanau and attention")
+    if "attention" in chosen:
+        inputs = "projections"
+    if opinions and inputs != "clues" and "vectors" not in chosen:
+        raise UsageError(f"a head that looks at words needs their vectors: lexicon,vectors,{opinions[0]}")
+
+    def weight(own: float, name: str, *, there: bool) -> float:
+        return (own or _WEIGHTS[name]) if there else 0.0
+
     return replace(
         settings,
-        vector_weight=weights["vectors"],
-        spectral_weight=weights["spectral"],
-        opinion_weight=weights["bahdanau"],
+        vector_weight=weight(settings.vector_weight, "vectors", there="vectors" in chosen),
+        spectral_weight=weight(settings.spectral_weight, "spectral", there="spectral" in chosen),
+        opinion_weight=weight(settings.opinion_weight, "opinion", there=bool(opinions)),
         opinion_inputs=inputs,
         opinion_teacher=teacher,
+        opinion_heads=attention_heads,
     )
 
 

@@ -43,6 +43,7 @@ from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.lexicon import Emissions, Lexicon, emissions
 from nmtalign.models.opinion import Counts, Opinion
 from nmtalign.models.pairs import PairIndex, index_pairs
+from nmtalign.models.projections import ProjectedNetwork
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.models.spectral import SpectralHead, learn_spectral
 from nmtalign.models.teaching import learn_opinion, weigh_heads
@@ -121,21 +122,21 @@ class Model(NamedTuple):
     def heads(self) -> tuple[str, ...]:
         """Names of the heads, as of :data:`nmtalign.models.estimation.HEADS`."""
         if self.opinion is not None and self.opinion.share == 1:
-            return ("bahdanau",)
+            return (self.settings.opinion_name,)
         own = any(head is not None and head.weight == 1 for head in (self.vectors, self.spectral))
         there = {
             "lexicon": not own,
             "vectors": self.vectors is not None,
             "spectral": self.spectral is not None,
-            "bahdanau": self.opinion is not None,
+            self.settings.opinion_name: self.opinion is not None,
         }
-        return tuple(name for name in HEADS if there[name])
+        return tuple(name for name in HEADS if there.get(name))
 
     def with_heads(self, names: Iterable[str]) -> Model:
         """Return a model that aligns by some of its heads.
 
         Vectors without the lexicon have all the say in the emissions, of the words they know; ``bahdanau``
-        alone is the second opinion alone, on what the others say.
+        or ``attention`` alone is the second opinion alone.
 
         Raises
         ------
@@ -148,7 +149,8 @@ class Model(NamedTuple):
             found = f"this model has the heads {','.join(self.heads)}, not {','.join(missing)}"
             raise UsageError(f"{found}; learn them with `nmtalign train --heads`")
         vectors, spectral, opinion = self.vectors, self.spectral, self.opinion
-        if opinion is not None and chosen == ("bahdanau",):
+        name = self.settings.opinion_name
+        if opinion is not None and chosen == (name,):
             return self._replace(opinion=replace(opinion, share=1.0))
         if vectors is not None and "lexicon" not in chosen:
             vectors = replace(vectors, weight=1.0)
@@ -156,7 +158,7 @@ class Model(NamedTuple):
             spectral = replace(spectral, weight=1.0)
         return self._replace(
             vectors=vectors if "vectors" in chosen else None,
-            opinion=opinion if "bahdanau" in chosen else None,
+            opinion=opinion if name in chosen else None,
             spectral=spectral if "spectral" in chosen else None,
         )
 
@@ -394,6 +396,27 @@ class LearnedAligner(Listed):
         Model.with_heads
         """
         return replace(self, model=self.model.with_heads(names))
+
+    def attention_heads(self, source_words: Words, target_words: Words) -> Floats:
+        """Return p(s|t) of every head of the head ``attention``, shape (heads, T, S).
+
+        Raises
+        ------
+        UsageError
+            If the model has no such head.
+        """
+        text = self._prepared([(source_words, target_words)])
+        if text.second is None or not isinstance(text.second.opinion.network, ProjectedNetwork):
+            raise UsageError(f"this model has the heads {','.join(self.heads)}; attention is not among them")
+        network = text.second.opinion.network
+        found = np.zeros((network.heads, len(target_words), len(source_words)), np.float32)
+        for k, bucket in enumerate(text.buckets):
+            emission = text.words.pairs.take(text.cells[k])
+            seen = text.second.reader.read(bucket, emission, text.words)
+            weights = np.exp(network.head_logs(seen)[0].words) * seen.inside
+            for own, matrix in zip(weights, found, strict=True):
+                text.segments.paste(bucket, own, matrix)
+        return found
 
     def align(self, source: str, target: str) -> AlignedPair:
         """Align two lines of text; the matrix shows the words as they stand in the lines."""

@@ -49,13 +49,25 @@ def _log_softmax(e: Array, null: Array, axis: int) -> Logs:
 def both_directions(
     e: Array, target_null: Array, source_null: Array, inside: NDArray[np.bool_]
 ) -> tuple[Logs, Logs]:
-    """Return log p(s|t) and log p(t|s) from scores (T, S, B) and those of the null word."""
+    """Return log p(s|t) and log p(t|s) from scores (..., T, S, B) and those of the null word."""
     kept = np.where(inside, e, e.dtype.type(-60))
-    return _log_softmax(kept, target_null, 1), _log_softmax(kept, source_null, 0)
+    return _log_softmax(kept, target_null, -2), _log_softmax(kept, source_null, -3)
+
+
+def mean_of_heads(logs: Logs) -> Logs:
+    """Return the logarithm of the mean probability over the first axis, that of heads."""
+    found = []
+    for own in logs:
+        top = own.max(axis=0)
+        found.append(top + np.log(np.exp(own - top).mean(axis=0)))
+    return Logs(*found)
 
 
 class Run(NamedTuple):
-    """Scores of cells and of the null word, (T, S, B), (T, B), (S, B), and what their gradient takes."""
+    """Scores of cells and of the null word and what their gradient takes.
+
+    The axes are (T, S, B), (T, B) and (S, B), or all have one more in front, for heads of one attention each.
+    """
 
     e: Array
     target_null: Array
@@ -204,14 +216,20 @@ def loss_and_gradient(network: Network, lesson: Lesson) -> tuple[float, Sequence
     inside = seen.inside
     there = inside.any(axis=1), inside.any(axis=0)  # (T, B), (S, B)
     words = there[0].sum()
-    loss, slope, nulls = 0.0, np.zeros_like(run.e), []
-    logs = both_directions(run.e, run.target_null, run.source_null, inside)
-    links = lesson.forward, lesson.reverse
+    several = run.e.ndim == inside.ndim + 1
+    by_head = both_directions(run.e, run.target_null, run.source_null, inside)
+    logs = (mean_of_heads(by_head[0]), mean_of_heads(by_head[1])) if several else by_head
+    links, loss = (lesson.forward, lesson.reverse), 0.0
     if lesson.ratios is not None:
         links, likelihood = _expected(logs, lesson.ratios, inside)
-    for own, wanted, real, axis in zip(logs, links, there, (1, 0), strict=True):
+    slope, nulls = np.zeros_like(run.e), []
+    for own, joint, wanted, real, axis in zip(by_head, logs, links, there, (-2, -3), strict=True):
         wanted_null = real - wanted.sum(axis=axis)
-        loss -= float((wanted * own.words).sum() + (wanted_null * own.null).sum())
+        loss -= float((wanted * joint.words).sum() + (wanted_null * joint.null).sum())
+        if several:  # each head is asked for its share in what was found
+            wanted = wanted * np.exp(own.words - joint.words) / len(own.words)
+            wanted_null = wanted_null * np.exp(own.null - joint.null) / len(own.null)
+            real = wanted.sum(axis=axis) + wanted_null
         slope += np.exp(own.words) * np.expand_dims(real, axis) - wanted
         nulls.append((np.exp(own.null) * real - wanted_null) / words)
     if lesson.ratios is not None:

@@ -21,16 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
-from nmtalign.models.additive import WordNetwork, initial_words
 from nmtalign.models.attention_vectors import AttentionVectors, WordRows, lay_out
-from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.estimation import Settings
 from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.learned import Model
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
-from nmtalign.models.opinion import Network, Opinion
+from nmtalign.models.opinion import Opinion
 from nmtalign.models.spectral import SpectralHead
+from nmtalign.models.teaching import first_network
 from nmtalign.text.tokenization import TextSettings
 
 FORMAT = "nmtalign model"
@@ -186,7 +185,7 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
     jumps = [Jumps(arrays[f"{side}_jumps"], arrays[f"{side}_classes"]) for side in ("source", "target")]
     languages = meta["languages"][0], meta["languages"][1]
     head = _read_head(folder, meta["vectors"], lexicon, arrays) if meta["vectors"] else None
-    return Model(
+    model = Model(
         lexicon,
         (jumps[0], jumps[1]),
         settings,
@@ -194,11 +193,13 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
         languages,
         meta["corpus"],
         head,
-        _read_opinion(folder, meta["opinion"]["share"], settings, head, arrays)
-        if meta.get("opinion")
+        spectral=_read_spectral(folder, meta["spectral"]["weight"], lexicon, arrays)
+        if meta.get("spectral")
         else None,
-        _read_spectral(folder, meta["spectral"]["weight"], lexicon, arrays) if meta.get("spectral") else None,
     )
+    if not meta.get("opinion"):
+        return model
+    return model._replace(opinion=_read_opinion(folder, meta["opinion"]["share"], model, arrays))
 
 
 def _read_spectral(folder: Path, weight: float, lexicon: Lexicon, arrays: Arrays) -> SpectralHead:
@@ -209,18 +210,8 @@ def _read_spectral(folder: Path, weight: float, lexicon: Lexicon, arrays: Arrays
     return SpectralHead(values[0], values[1], values[2], values[3], weight)
 
 
-def _read_opinion(
-    folder: Path, share: float, settings: Settings, head: VectorHead | None, arrays: Arrays
-) -> Opinion:
-    network: Network
-    if settings.opinion_inputs == "clues":
-        network = ClueNetwork(initial_clues(0))
-    elif head is not None:
-        vectors = head.vectors
-        first = initial_words(vectors.source.shape[1], 0)
-        network = WordNetwork(first, vectors.source_rows, vectors.target_rows)
-    else:
-        raise DataError("the second opinion needs vectors; the folder is damaged").at(folder)
+def _read_opinion(folder: Path, share: float, model: Model, arrays: Arrays) -> Opinion:
+    network, _ = first_network(model)
     names = network.weights._fields
     values = [arrays[f"opinion_{name}"] for name in names]
     for name, found, expected in zip(names, values, network.weights, strict=True):

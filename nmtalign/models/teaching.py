@@ -24,6 +24,7 @@ from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.corpus import EncodedSide, encode
 from nmtalign.models.estimation import default_workers, in_order
 from nmtalign.models.opinion import LEAST, Course, Lesson, Network, Opinion, distil, lessons, untold
+from nmtalign.models.projections import ProjectedNetwork, initial_projections
 
 if TYPE_CHECKING:
     from nmtalign.models.learned import Model, Prepared
@@ -37,7 +38,7 @@ VECTOR_WEIGHTS = (0.0, 0.15, 0.3, 0.45, 0.6)
 SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
 
 
-def _first(model: Model) -> tuple[Network, Course]:
+def first_network(model: Model) -> tuple[Network, Course]:
     """Return the network of a second opinion as it starts, and how it is to learn."""
     settings = model.settings
     if settings.opinion_inputs == "clues":
@@ -45,8 +46,12 @@ def _first(model: Model) -> tuple[Network, Course]:
     if model.vectors is None:
         raise UsageError("a second opinion that looks at words needs vectors: lexicon,vectors,bahdanau")
     vectors = model.vectors.vectors
-    first = initial_words(vectors.source.shape[1], settings.seed)
-    return WordNetwork(first, vectors.source_rows, vectors.target_rows), Course(0.003, 100_000, 30_000_000)
+    D, rows = vectors.source.shape[1], (vectors.source_rows, vectors.target_rows)
+    course = Course(0.003, 100_000, 30_000_000)
+    if settings.opinion_inputs == "projections":
+        projections = initial_projections(D, settings.opinion_heads, settings.seed)
+        return ProjectedNetwork(projections, *rows), course
+    return WordNetwork(initial_words(D, settings.seed), *rows), course
 
 
 def learn_opinion(
@@ -76,7 +81,7 @@ def learn_opinion(
         None if no pair has words on both sides, and at most LONGEST of them.
     """
     settings = model.settings
-    network, course = _first(model)
+    network, course = first_network(model)
     cells = source.lengths * target.lengths
     usable = np.flatnonzero((cells > 0) & (np.maximum(source.lengths, target.lengths) <= LONGEST))
     chosen = np.random.default_rng(settings.seed).permutation(usable)[: course.pairs]

@@ -76,7 +76,10 @@ def test_heads_that_are_not_there(bitext, model, tmp_path: Path, capsys):
     assert "this model has the heads lexicon, not vectors" in capsys.readouterr().err
     assert run(*align, "--model", folder, "--score", "bahdanau") == 2
     assert run(*align, "--model", model, "--heads", "wings") == 2
-    assert "expected heads among lexicon, vectors, spectral, bahdanau, found wings" in capsys.readouterr().err
+    assert (
+        "expected heads among lexicon, vectors, spectral, bahdanau, attention, found wings"
+        in capsys.readouterr().err
+    )
     assert run("train", *bitext, "-o", tmp_path / "other", "--heads", "vectors") == 2
     assert "lexicon,vectors" in capsys.readouterr().err
 
@@ -119,3 +122,18 @@ def test_gold_links_weigh_the_heads(bitext, tmp_path: Path, capsys):
         run("train", many, many, "-o", tmp_path / "other", "--heads", "lexicon,vectors", "--gold", gold) == 3
     )
     assert "gold link 50-0 lies outside of a pair of 2 and 2 words" in capsys.readouterr().err
+
+
+def test_attention_with_several_heads(bitext, tmp_path: Path, capsys):
+    model, picture = tmp_path / "model", tmp_path / "heads.svg"
+    train = ("train", *bitext, "-o", model, "--preset", "fast", "-q", "--heads")
+    assert run(*train, "lexicon,vectors,attention", "--attention-heads", 3) == 0
+    assert scores(bitext, tmp_path, "--model", model, "--heads", "attention")
+    pair = TOY.source[0], TOY.target[0]
+    assert run("heatmap", *pair, "--model", model, "--view", "attention-heads", "-o", picture) == 0
+    nodes = ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")
+    assert {"head 1", "head 2", "head 3"} <= {node.text for node in nodes}
+    assert run(*train, "lexicon,vectors") == 0
+    assert run("heatmap", *pair, "--model", model, "--view", "attention-heads", "-o", picture) == 2
+    assert run(*train, "lexicon,vectors,attention,bahdanau") == 2
+    assert "one second opinion" in capsys.readouterr().err
