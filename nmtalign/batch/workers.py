@@ -132,7 +132,13 @@ def _finished(chunk: Chunk, future: Future[Answer]) -> AlignedChunk:
 
 
 def pack(chunk: Chunk) -> Packed:
-    """Return a chunk as plain lists of lines: they travel faster than pairs."""
+    """Return a chunk as plain lists of lines: they travel faster than pairs.
+
+    Examples
+    --------
+    >>> pack(Chunk(7, [SentencePair("a b", "x"), SentencePair("c", "y")]))
+    (7, ['a b', 'c'], ['x', 'y'])
+    """
     return chunk.first, [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
 
 

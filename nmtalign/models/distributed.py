@@ -152,6 +152,26 @@ class SpreadBitext:
     processes : Processes
     cells : int
         About as many in a shard. A model depends on it, but never on the number of processes.
+
+    References
+    ----------
+    Dean and Ghemawat 2004 (map and reduce); Dempster, Laird and Rubin 1977: the expected counts of a text are
+    the sum of those of its parts.
+
+    Examples
+    --------
+    >>> from nmtalign.models.corpus import encode, make_buckets
+    >>> class Here:
+    ...     def keep(self, function, *given):
+    ...         return function(*given)
+    ...     def in_order(self, submit, items):
+    ...         return ((item, submit(item)) for item in items)
+    >>> sides = encode([["a", "b"], ["a"]]), encode([["x", "y"], ["x"]])
+    >>> bitext = SpreadBitext(make_buckets(*sides), *sides, processes=Here(), cells=16)
+    >>> len(bitext.shards), len(bitext.index)
+    (2, 5)
+    >>> bitext.sweep(Pass(0.1)).pairs.tolist()
+    [0.0, 1.5, 0.5, 0.5, 0.5]
     """
 
     def __init__(

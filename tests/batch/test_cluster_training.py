@@ -57,11 +57,11 @@ def links(training: Training) -> list[tuple[np.ndarray, ...]]:
 
 @pytest.fixture(scope="module")
 def alone() -> Training:
-    return train(TOY.pairs, workers=1)
+    return train(TOY.pairs, settings=PRESETS["fast"], workers=1)
 
 
 def test_the_model_is_that_of_one_machine(client, alone):
-    found = by_cluster(client, TOY.pairs)
+    found = by_cluster(client, TOY.pairs, settings=PRESETS["fast"])
     assert_same_model(alone.model, found.model)
     assert found.model.corpus == alone.model.corpus
     for a, b in zip(links(alone), links(found), strict=True):
@@ -73,12 +73,12 @@ def test_a_killed_worker_costs_nothing_but_time(client, alone):
     killed: list[int] = []
 
     def killing(line: str) -> None:
-        if line.startswith("jump pass 2"):
+        if line.startswith("jump pass 1"):
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
 
-    undisturbed = by_cluster(client, TOY.pairs)
-    found = by_cluster(client, TOY.pairs, report=killing)
+    undisturbed = by_cluster(client, TOY.pairs, settings=PRESETS["fast"])
+    found = by_cluster(client, TOY.pairs, settings=PRESETS["fast"], report=killing)
     assert killed
     for a, b in zip(undisturbed.model.lexicon.views, found.model.lexicon.views, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
