@@ -15,7 +15,6 @@ Axes: V words of one side (word 0 is padding), P word pairs, D dimensions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,11 +56,6 @@ class SpectralHead:
     target_norms: Floats
     weight: float
 
-    @cached_property
-    def vectors(self) -> tuple[Floats, Floats]:
-        """Vectors of length sqrt(T), or zero, of source and target words."""
-        return _vectors(self.source), _vectors(self.target)
-
     def join(
         self, words: Emissions, source: NDArray[np.integer], target: NDArray[np.integer], pairs: PairIndex
     ) -> Emissions:
@@ -76,14 +70,12 @@ class SpectralHead:
         pairs : PairIndex
             The word pairs of the text.
         """
-        known = [
-            (rows > 0) & np.any(codes[rows], axis=1)
-            for codes, rows in ((self.source, source), (self.target, target))
-        ]
-        place = np.flatnonzero(known[0][pairs.source] & known[1][pairs.target] & (words.pairs > 0))
-        norms = self.source_norms, self.target_norms
-        e, f = source[pairs.source[place]], target[pairs.target[place]]
-        logits = log_ratios(self.vectors, norms, e, f)
+        rows = np.maximum(source, 0), np.maximum(target, 0)
+        vectors = _vectors(self.source[rows[0]]), _vectors(self.target[rows[1]])
+        norms = self.source_norms[rows[0]], self.target_norms[rows[1]]
+        has = [np.asarray(side.any(axis=1)) for side in vectors]
+        place = np.flatnonzero(has[0][pairs.source] & has[1][pairs.target] & (words.pairs > 0))
+        logits = log_ratios(vectors, norms, pairs.source[place], pairs.target[place])
         logits *= np.float32(self.weight)
         logits += np.float32(1 - self.weight) * np.log(np.maximum(words.pairs[place], LEAST))
         joint = words.pairs.copy()

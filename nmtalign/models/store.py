@@ -5,6 +5,8 @@ source.txt, target.txt       one word a line, the most frequent first
 arrays.npz                   word counts, counts of forms, jumps, second opinion
 view-K.targets.npy, .counts.npy  word pairs of view K, sorted by source form, memory-mapped
 (arrays.npz says how many of them each source form has)
+source.vectors.npy, ...      attention vectors in half precision, where it has any
+source.spectral.npy, ...     vectors of the spectral head, one byte an entry, memory-mapped
 sentencepiece-1.model        copies of the files of the tokeniser, where it has any
 """
 
@@ -34,8 +36,6 @@ from nmtalign.text.tokenization import TextSettings
 
 FORMAT = "nmtalign model"
 VERSION = 2  # 1 had no second opinion
-
-SPECTRAL = ("source", "target", "source_norms", "target_norms")
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -87,12 +87,13 @@ def _write(model: Model, folder: Path) -> None:
             half = table.rows.astype(np.float16)
             np.save(folder / f"{side}.vectors.npy", half, allow_pickle=False)
     if model.spectral is not None:
-        for name in SPECTRAL:
-            arrays[f"spectral_{name}"] = getattr(model.spectral, name)
+        for side in ("source", "target"):
+            arrays[f"{side}_spectral_norms"] = getattr(model.spectral, f"{side}_norms")
+            np.save(folder / f"{side}.spectral.npy", getattr(model.spectral, side), allow_pickle=False)
     if model.opinion is not None:
         for name, values in model.opinion.network.weights._asdict().items():
             arrays[f"opinion_{name}"] = values
-    np.savez(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     model = model._replace(text=model.text.kept_in(folder))
     meta = json.dumps(_meta(model), ensure_ascii=False, indent=1) + "\n"
     (folder / "meta.json").write_text(meta, encoding="utf-8", newline="\n")
@@ -203,11 +204,13 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
 
 
 def _read_spectral(folder: Path, weight: float, lexicon: Lexicon, arrays: Arrays) -> SpectralHead:
-    values = [arrays[f"spectral_{name}"] for name in SPECTRAL]
-    words = (lexicon.source_words, lexicon.target_words) * 2
-    for name, found, side in zip(SPECTRAL, values, words, strict=True):
-        _check_length(folder, f"spectral_{name}", found, len(side))
-    return SpectralHead(values[0], values[1], values[2], values[3], weight)
+    codes, norms = [], []
+    for side, words in (("source", lexicon.source_words), ("target", lexicon.target_words)):
+        codes.append(np.load(folder / f"{side}.spectral.npy", mmap_mode="r", allow_pickle=False))
+        norms.append(arrays[f"{side}_spectral_norms"])
+        for name, found in (("spectral", codes[-1]), ("spectral_norms", norms[-1])):
+            _check_length(folder, f"{side}.{name}", found, len(words))
+    return SpectralHead(codes[0], codes[1], norms[0], norms[1], weight)
 
 
 def _read_opinion(folder: Path, share: float, model: Model, arrays: Arrays) -> Opinion:
