@@ -1,10 +1,12 @@
 """What each head of a learned aligner finds, alone and with others: error and CPU seconds, as a table.
 
-    python scripts/evaluate_heads.py WORK [--sets h10k a30k ...] [--inputs words] [--teacher bitext]
+    python scripts/evaluate_heads.py WORK [--sets h10k a30k ...] [--heads lexicon,vectors,attention]
+    python scripts/evaluate_heads.py WORK --sets h100k --inputs words --threshold 0.5
 
-WORK is the folder of ``benchmark_aligners.py corpora``. For each corpus the lexicon is learned, then the
-vectors, then the head bahdanau; all combinations align the gold lines. The figures are alignment error rates
-in percent (Och and Ney, 2003) at the default threshold, and CPU seconds of one thread to learn each head.
+WORK is the folder of ``benchmark_aligners.py corpora``. A model with all of `--heads` is learned from each
+corpus and aligns the gold lines: by each head alone, by all but the second opinion, by all. The figures are
+alignment error rates in percent (Och and Ney, 2003), and CPU seconds of one thread to learn each head; the
+spectral one counts with the lexicon.
 """
 
 from __future__ import annotations
@@ -16,28 +18,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmark_aligners import lines_of, markdown, score
-
 from nmtalign.alignment.formats import format_pharaoh
+from nmtalign.models.decoding import Extraction
 from nmtalign.models.estimation import Settings, with_heads
-from nmtalign.models.learned import LearnedAligner
+from nmtalign.models.learned import LearnedAligner, Model
 from nmtalign.models.training import train
 
-COMBINATIONS = (
-    ("lexicon",),
-    ("vectors",),
-    ("bahdanau",),
-    ("lexicon", "vectors"),
-    ("lexicon", "bahdanau"),
-    ("lexicon", "vectors", "bahdanau"),
-)
-STAGES = {"jump pass": "lexicon", "vectors": "vectors", "second opinion": "bahdanau"}
+OPINIONS = ("bahdanau", "attention")
+STAGES = {"vectors": "vectors", "second opinion": "opinion"}
 
 
 class Clock:
     """CPU seconds of the stages that training reports."""
 
     def __init__(self) -> None:
-        self.seconds = dict.fromkeys(STAGES.values(), 0.0)
+        self.seconds = {"lexicon": 0.0, "vectors": 0.0, "opinion": 0.0}
         self._last = time.process_time()
 
     def __call__(self, line: str) -> None:
@@ -47,28 +42,47 @@ class Clock:
         self._last = now
 
 
-def row(folder: Path, settings: Settings, shares: Sequence[float]) -> list[list[str]]:
-    """Learn from one corpus and return the rows of the table, one for each share of the head bahdanau."""
-    source, target, gold = (lines_of(folder / name) for name in ("src", "tgt", "gold"))
+def combinations(heads: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return each head alone, all but the second opinion, and all."""
+    others = tuple(head for head in heads if head not in OPINIONS)
+    return list(dict.fromkeys([*((head,) for head in heads), others, tuple(heads)]))
+
+
+def learn(folder: Path, settings: Settings) -> tuple[Model, Clock]:
+    """Learn a model from a corpus."""
+    text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
     clock = Clock()
-    model = train(list(zip(source, target, strict=True)), settings=settings, workers=1, report=clock).model
-    n = len(gold)
-    words = [(s.split(), t.split()) for s, t in zip(source[-n:], target[-n:], strict=True)]
-    rows = []
-    for share in shares or (None,):
-        own = model
+    return train(text, settings=settings, workers=1, report=clock).model, clock
+
+
+def errors(folder: Path, model: Model, combined: Sequence[Sequence[str]], threshold: float) -> list[str]:
+    """Return the error of each combination of heads on the gold lines of a corpus."""
+    gold = lines_of(folder / "gold")
+    sides = (lines_of(folder / name)[-len(gold) :] for name in ("src", "tgt"))
+    words = [(s.split(), t.split()) for s, t in zip(*sides, strict=True)]
+    found = []
+    for heads in combined:
+        aligner = LearnedAligner(model.with_heads(heads), Extraction("posterior", threshold), workers=1)
+        batch = aligner.align_batch(words)
+        found.append(f"{score([format_pharaoh(batch.links(k)) for k in range(len(gold))], gold).aer:.2f}")
+    return found
+
+
+def rows(folder: Path, settings: Settings, options: argparse.Namespace) -> list[list[str]]:
+    """Return the rows of one corpus, one for each share of the second opinion."""
+    model, clock = learn(folder, settings)
+    seconds = " + ".join(f"{number:.1f}" for number in clock.seconds.values())
+    combined = combinations(model.heads)
+    found = []
+    for share in options.shares or [None]:
+        name, own = folder.name, model
         if share is not None and model.opinion is not None:
-            own = model._replace(opinion=replace(model.opinion, share=share))
-        errors = []
-        for heads in COMBINATIONS:
-            batch = LearnedAligner(own.with_heads(heads), workers=1).align_batch(words)
-            found = [format_pharaoh(batch.links(k)) for k in range(n)]
-            errors.append(f"{score(found, gold).aer:.2f}")
-        seconds = [f"{clock.seconds[head]:.1f}" for head in ("lexicon", "vectors", "bahdanau")]
-        name = folder.name if share is None else f"{folder.name}, share {share:g}"
-        rows.append([name, *errors, " + ".join(seconds)])
-        print(rows[-1], flush=True)
-    return rows
+            name, own = (
+                f"{name}, share {share:g}",
+                model._replace(opinion=replace(model.opinion, share=share)),
+            )
+        found.append([name, *errors(folder, own, combined, options.threshold), seconds])
+    return found
 
 
 def main() -> None:
@@ -77,15 +91,18 @@ def main() -> None:
     )
     parser.add_argument("work", type=Path)
     parser.add_argument("--sets", nargs="+", default=["a0", "a1k", "a10k", "h10k"])
+    parser.add_argument("--heads", default="lexicon,vectors,spectral,bahdanau")
     parser.add_argument("--inputs", choices=("clues", "words"), default="clues")
     parser.add_argument("--teacher", choices=("posteriors", "bitext"), default="posteriors")
-    parser.add_argument("--shares", nargs="*", type=float, default=[], help="of bahdanau  [the default's]")
+    parser.add_argument("--threshold", type=float, default=0.6)
+    parser.add_argument("--shares", nargs="*", type=float, help="of the second opinion  [the default's]")
     options = parser.parse_args()
-    heads = COMBINATIONS[-1]
+    heads = options.heads.split(",")
     settings = with_heads(Settings(), heads, inputs=options.inputs, teacher=options.teacher)
-    table = [["text", *("+".join(c) for c in COMBINATIONS), "CPU seconds: lexicon + vectors + bahdanau"]]
+    names = ["+".join(heads) for heads in combinations(heads)]
+    table = [["text", *names, "CPU seconds: lexicon + vectors + second opinion"]]
     for name in options.sets:
-        table += row(options.work / name, settings, options.shares)
+        table += rows(options.work / name, settings, options)
     print(markdown(table))
 
 
