@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmark_aligners import lines_of, markdown, score
+
 from nmtalign.alignment.formats import format_pharaoh
 from nmtalign.models.decoding import Extraction
 from nmtalign.models.estimation import Settings, with_heads

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +34,7 @@ Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
 LONGEST = 128  # words of a side of the pairs that an opinion is learned from
 FEW = 100  # pairs with which an opinion gets half of its share
 ENOUGH = 100  # sentence pairs with gold links that tell more about weights than the defaults do
-VECTOR_WEIGHTS = (0.0, 0.15, 0.3, 0.45, 0.6)
+WEIGHTS = (0.0, 0.15, 0.3, 0.45, 0.6)  # of vectors and of the spectral head
 SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
 
 
@@ -171,15 +171,22 @@ def weigh_heads(
     """
     pairs, gold = _usable(pairs, gold)
     tried = []
-    for weight in VECTOR_WEIGHTS if model.vectors else (0.0,):
-        vectors = model.vectors and replace(model.vectors, weight=weight)
-        text = prepare(model._replace(vectors=vectors), pairs)
+    for weight, spectral in product(
+        WEIGHTS if model.vectors else (0.0,), WEIGHTS if model.spectral else (0.0,)
+    ):
+        text = prepare(_weighed(model, weight, spectral), pairs)
         for share in SHARES if model.opinion else (0.0,):
-            tried.append((_cross_entropy(text, share, join, gold), weight, share))
-    _, weight, share = min(tried)
+            tried.append((_cross_entropy(text, share, join, gold), weight, spectral, share))
+    _, weight, spectral, share = min(tried)
+    weighed = _weighed(model, weight, spectral)
+    return weighed._replace(opinion=model.opinion and replace(model.opinion, share=share))
+
+
+def _weighed(model: Model, weight: float, spectral: float) -> Model:
+    """Return a model with other weights of the vectors and of the spectral head, where it has them."""
     return model._replace(
         vectors=model.vectors and replace(model.vectors, weight=weight),
-        opinion=model.opinion and replace(model.opinion, share=share),
+        spectral=model.spectral and replace(model.spectral, weight=spectral),
     )
 
 

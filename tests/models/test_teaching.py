@@ -17,7 +17,9 @@ from tests.models.test_opinion import a_lesson
 from tests.models.toy_language import toy_bitext
 
 TOY = toy_bitext(130)
-SETTINGS = Settings(vector_weight=0.45, opinion_weight=0.3, lexicon_passes=3, jump_passes=2)
+SETTINGS = Settings(
+    vector_weight=0.45, spectral_weight=0.3, opinion_weight=0.3, lexicon_passes=3, jump_passes=2
+)
 
 
 def as_gold(links) -> GoldAlignment:
