@@ -128,6 +128,8 @@ class Opinion:
 
         Proportional to ``p^(1 - share) opinion^share``, the null word being one of the outcomes.
         """
+        if self.share == 1:
+            return self.attend(seen)
         own = self.network.logs(seen)
         return (
             self._product(forward, own[0], 1) * seen.inside,
