@@ -31,3 +31,13 @@ def shipped(name: str) -> Path:
         if (place / name).exists():
             return place / name
     raise UsageError(f"this installation of nmtalign holds no data named {name!r}; name your own files")
+
+
+def place_of(path: str | Path) -> Path:
+    """Return a path as it is, or where there is nothing of that name, the shipped folder that is called so.
+
+    >>> place_of("en_fr_vectors").is_dir(), place_of("nothing/of/the/kind").exists()
+    (True, False)
+    """
+    places = [Path(path), *(place / path for place in _PLACES)]
+    return next((place for place in places if place.exists()), places[0])

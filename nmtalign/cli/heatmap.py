@@ -70,7 +70,7 @@ def heatmap(
             _draw(aligner, record, view=view, links=links, numbers=numbers)
             for record in chosen.chosen(records)
         )
-        save_heatmaps(figures, partial, dpi=dpi)
+        save_heatmaps(figures, partial, dpi=dpi, name=output)
 
 
 def _bitext(source: str | None, target: str | None, chosen: RecordOptions) -> Iterator[SentencePair]:

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,9 +56,9 @@ def _text_options(command: Any) -> Any:
 
 @click.group()
 def vectors() -> None:
-    """Look at, convert and learn word vectors.
+    """Look at, convert, learn and map word vectors.
 
-    Example: nmtalign vectors info word2int_en.pkl
+    Example: nmtalign vectors info en_fr_vectors
     """
 
 
@@ -70,6 +69,8 @@ def vectors() -> None:
 @_text_options
 def info(path: str, text: str | None, tokenizer: str, lowercase: bool, unicode: str, **reading: Any) -> None:
     """Show what is in PATH: a file or folder of word vectors, or a folder with those of two languages.
+
+    A name that no file has may be that of shipped vectors: en_fr_vectors.
 
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
@@ -85,10 +86,12 @@ def info(path: str, text: str | None, tokenizer: str, lowercase: bool, unicode: 
 
 def _opened(path: str, **reading: Any) -> Iterator[tuple[str, Embeddings]]:
     """Give the vectors at a path with a title for each."""
+    from nmtalign.shipped import place_of
     from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
 
-    places = languages_of(path)
-    for place in [Path(path)] if places is None else places.values():
+    whole = place_of(path)
+    places = languages_of(whole)
+    for place in [whole] if places is None else places.values():
         format_ = detect_format(place) if reading["format"] == "auto" else reading["format"]
         yield f"{place}: {format_}", load_embeddings(place, **reading | {"format": format_})
 
@@ -403,14 +406,15 @@ def evaluate(
 
     Example: nmtalign vectors evaluate vectors en-fr.test.txt --langs en,fr
     """
+    from nmtalign.shipped import place_of
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.mapping import read_dictionary
     from nmtalign.vectors.retrieval import evaluate_dictionary
     from nmtalign.vectors.storage import load_pair
 
-    text = TextSettings(lowercase=False, unicode=unicode)
+    text, chosen = TextSettings(lowercase=False, unicode=unicode), two_languages(langs) if langs else None
     with warnings_to_stderr():
-        source, target = load_pair(folder, languages=two_languages(langs) if langs else None, limit=limit)
+        source, target = load_pair(place_of(folder), languages=chosen, limit=limit)
         pairs = [tuple(text.normalized(pair)) for pair in read_dictionary(dictionary)]
         click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=score)))
 
@@ -431,13 +435,15 @@ def neighbours(
 ) -> None:
     """List the nearest words of the other language: word, neighbour, score, between tabs.
 
-    Example: nmtalign vectors neighbours vectors house cat --langs en,fr
+    Example: nmtalign vectors neighbours en_fr_vectors house cat
     """
+    from nmtalign.shipped import place_of
     from nmtalign.vectors.retrieval import neighbours as find
     from nmtalign.vectors.storage import load_pair
 
+    chosen = two_languages(langs) if langs else None
     with warnings_to_stderr():
-        source, target = load_pair(folder, languages=two_languages(langs) if langs else None, limit=limit)
+        source, target = load_pair(place_of(folder), languages=chosen, limit=limit)
         for word, found in find(source, target, words, count=count, score=score).items():
             for one in found:
                 click.echo(f"{word}\t{one.word}\t{one.score:.4f}")

@@ -17,7 +17,7 @@ from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.positional import JumpAligner
 from nmtalign.models.scoring import DotScorer, Scorer, cosine_scale, make_scorer
 from nmtalign.models.store import is_model, load_model
-from nmtalign.shipped import shipped
+from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
@@ -36,8 +36,8 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     ----------
     path : str or Path, optional
         A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
-        ``embeddings_XX.npz``, or sub-folders of the own format). Left out: the shipped English-French
-        model, or the shipped vectors where a setting makes sense for vectors only.
+        ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones. Left out: the
+        shipped English-French model, or the shipped vectors where a setting makes sense for vectors only.
     **settings
         As of :func:`vector_aligner` or :func:`learned_aligner`; for vectors also ``languages`` (source and
         target, where the folder does not tell), ``limit`` and ``unsafe_pickle``.
@@ -56,7 +56,7 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
     shipped_name = MODEL if _OF_BOTH.issuperset(settings) else VECTORS
-    folder = shipped(shipped_name) if path is None else Path(path)
+    folder = shipped(shipped_name) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):

@@ -158,11 +158,14 @@ def matrices_of(pair: AlignedPair, view: str = "combined") -> dict[str, Alignmen
     return {"": matrices[view]}
 
 
-def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
+def save_heatmaps(
+    figures: Iterable[Figure], path: str | Path, *, dpi: int = 150, name: str | Path | None = None
+) -> None:
     """Save pictures: one into a .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
 
     The same figures give the same bytes. `figures` is read one at a time, so memory does not grow with
-    the number of pages. `dpi` is dots per inch, for .png.
+    the number of pages. `dpi` is dots per inch, for .png; `name` is what errors call the file, if its path
+    is a temporary one.
 
     Raises
     ------
@@ -176,9 +179,9 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", "pdf.fonttype": 3}
     with matplotlib.rc_context(fixed), _script_was_named():
         if path.suffix.lower() == ".pdf":
-            _save_pages(figures, path)
+            _save_pages(figures, path, name or path)
         else:
-            _save_one(figures, path, dpi)
+            _save_one(figures, path, dpi, name or path)
 
 
 def check_format(path: str | Path) -> None:
@@ -187,7 +190,7 @@ def check_format(path: str | Path) -> None:
         raise UsageError(f"{path}: expected a file name ending in {', '.join(FORMATS)}")
 
 
-def _save_pages(figures: Iterable[Figure], path: Path) -> None:
+def _save_pages(figures: Iterable[Figure], path: Path, name: str | Path) -> None:
     from matplotlib.backends.backend_pdf import PdfPages
 
     count = 0
@@ -197,13 +200,13 @@ def _save_pages(figures: Iterable[Figure], path: Path) -> None:
             count += 1
     if not count:
         path.unlink(missing_ok=True)
-        raise UsageError(f"{path}: expected at least one picture to save, found none")
+        raise UsageError(f"{name}: expected at least one picture to save, found none")
 
 
-def _save_one(figures: Iterable[Figure], path: Path, dpi: int) -> None:
+def _save_one(figures: Iterable[Figure], path: Path, dpi: int, name: str | Path) -> None:
     listed = list(figures)
     if len(listed) != 1:
-        raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(listed)}; save to .pdf")
+        raise UsageError(f"{name}: a {path.suffix} holds one picture, found {len(listed)}; save to .pdf")
     metadata = {"Date": None, "Creator": "nmtalign"} if path.suffix.lower() == ".svg" else {"Software": None}
     listed[0].savefig(path, dpi=dpi, metadata=metadata)
 
@@ -270,8 +273,10 @@ def _draw_cells(
         centre: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
         axes.text(0.5, 0.5, "no words", size=8, color="0.4", **centre)
         return None
-    image = axes.imshow(weights, cmap=colours, clim=(lowest, highest), aspect="auto", interpolation="nearest")
     T, S = weights.shape
+    edges = np.arange(S + 1) - 0.5, np.arange(T + 1) - 0.5
+    flat: dict[str, Any] = {"rasterized": True, "antialiased": False, "linewidth": 0}
+    image = axes.pcolormesh(*edges, weights, cmap=colours, vmin=lowest, vmax=highest, **flat)
     faint: dict[str, Any] = {
         "colors": "white",
         "linewidths": 0.4,

@@ -61,19 +61,22 @@ class Page:
         S = len(matrix.source_tokens)
         self._labels = short[:S], short[S:]
         self._long = [f"{a} = {b}" for a, b in dict(zip(short, self._full, strict=True)).items() if a != b]
-        widest = [max((self._size(w, self.font_size)[0] for w in side), default=0.0) for side in self._labels]
-        self._top, self._left = (width + PAD for width in widest)
+        self._top, self._left = (self._widest(side, self.font_size) + PAD for side in self._labels)
         heading = self._size(title, 11)[0] if title else 0.0
         names_height = 0.25 if any(names) else 0.0
         self._head = MARGIN + (0.3 if title else 0.0)
         self._row = names_height + self._top + self._height
         self._bar_room = 0.75
-        notes = max((self._size(text, NOTE_SIZE)[0] for text in self._long), default=0.0)
+        notes = self._widest(self._long, NOTE_SIZE)
         panels = self._left + self.columns * self._width + (self.columns - 1) * GAP + self._bar_room
         self._below = self._head + self.rows * self._row + (self.rows - 1) * GAP
         width = 2 * MARGIN + max(panels, heading, notes, 2.6)
         height = self._below + 0.35 + 0.16 * len(self._long) + MARGIN
         self.figure.set_size_inches(width, height)
+
+    def _widest(self, texts: Sequence[str], points: float) -> float:
+        """Return the width in inches of the widest of some texts, measured as lines of one text."""
+        return self._size("\n".join(dict.fromkeys(texts)), points)[0] if texts else 0.0
 
     def _size(self, text: str, points: float) -> tuple[float, float]:
         """Return width and height of a text in inches."""

@@ -39,18 +39,18 @@ def test_target_words_are_rows_and_source_words_stand_on_top_turned_by_90_degree
     assert {label.get_rotation() for label in axes.get_xticklabels()} == {90.0}
     assert axes.xaxis.get_ticks_position() == "top"
     assert axes.yaxis_inverted()  # the first target word is the highest row
-    image = axes.get_images()[0]
+    image = axes.collections[0]
     assert image.get_cmap().name == "inferno"
     np.testing.assert_array_equal(image.get_array(), matrix().weights)
 
 
 def test_the_colour_scale_spans_the_weights_unless_told_otherwise() -> None:
     weights = matrix().weights
-    image = draw_heatmap(matrix()).axes[0].get_images()[0]
+    image = draw_heatmap(matrix()).axes[0].collections[0]
     assert image.get_clim() == (weights.min(), weights.max())
-    assert draw_heatmap(matrix(), limits=(0, 1)).axes[0].get_images()[0].get_clim() == (0, 1)
+    assert draw_heatmap(matrix(), limits=(0, 1)).axes[0].collections[0].get_clim() == (0, 1)
     same = AlignmentMatrix(np.full((6, 5), 0.2), SOURCE, TARGET)
-    assert draw_heatmap(same).axes[0].get_images()[0].get_clim() == (0, 1)
+    assert draw_heatmap(same).axes[0].collections[0].get_clim() == (0, 1)
 
 
 def test_links_are_dots_and_gold_links_are_boxes_on_their_cells() -> None:
@@ -131,7 +131,7 @@ def test_an_empty_sentence_and_a_single_word_have_pictures(tmp_path: Path) -> No
 def test_panels_share_words_and_colours() -> None:
     panels = {name: matrix(seed=seed) for seed, name in enumerate(["forward", "reverse", "combined"])}
     figure = draw_heatmaps(panels, title="three")
-    images = [axes.get_images()[0] for axes in figure.axes[:3]]
+    images = [axes.collections[0] for axes in figure.axes[:3]]
     assert len({image.get_clim() for image in images}) == 1
     for image, panel in zip(images, panels.values(), strict=True):
         np.testing.assert_array_equal(image.get_array(), panel.weights)

@@ -71,7 +71,7 @@ def test_a_heatmap_shows_itself_and_marks_the_links() -> None:
     figure = PAIR.heatmap(title="cats")
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert "chosen link" in [text.get_text() for text in figure.texts]
-    assert [axes.get_images() != [] for axes in PAIR.heatmap(view="all").axes[:3]] == [True] * 3
+    assert [len(axes.collections) > 0 for axes in PAIR.heatmap(view="all").axes[:3]] == [True] * 3
     with pytest.raises(UsageError, match="expected one of the views forward, reverse, combined or all"):
         PAIR.heatmap(view="both")
     assert "chosen link" not in [text.get_text() for text in PAIR.heatmap(links=None).texts]

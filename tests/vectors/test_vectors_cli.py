@@ -56,6 +56,23 @@ def test_learned_vectors_align(
     assert (tmp_path / "links").read_text().split("\n")[:2] == ["0-0 1-1", "0-0 1-1"]
 
 
+def test_the_examples_of_help_run_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Shipped vectors have a name."""
+    monkeypatch.chdir(tmp_path)
+    tried = 0
+    for command in ([], ["neighbours"]):
+        said = CliRunner().invoke(group, ["vectors", *command, "--help"]).output
+        example = " ".join(said.split("Example: nmtalign vectors ", 1)[1].split("\n\n")[0].split()).split(
+            " Options"
+        )[0]
+        assert run(*example.split()).stdout
+        tried += 1
+    assert tried == 2
+    Path("en_fr_vectors").mkdir()  # a folder of one's own comes first
+    with pytest.raises(DataError, match="en_fr_vectors"):
+        run("info", "en_fr_vectors")
+
+
 def test_counts_of_a_learned_model(bitext: tuple[Path, Path], tmp_path: Path) -> None:
     model, options = tmp_path / "m", ("--method", "counts", "--subwords", "--dimension", 8)
     trained = ["train", *map(str, bitext), "-o", str(model), "--langs", "en,fr", "--tokenizer", "simple"]
