@@ -187,7 +187,7 @@ def _aligned(
     """
     from nmtalign.batch.stream import cut
     from nmtalign.batch.workers import align_chunks
-    from nmtalign.models.estimation import default_workers
+    from nmtalign.models.parallel import default_workers
     from nmtalign.models.positional import fitted_on
 
     aligner, bitext = fitted_on(load_aligner(options), bitext)

@@ -10,13 +10,10 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs that mee
 from __future__ import annotations
 
 import math
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +44,7 @@ from nmtalign.models.lexicon import (
     word_counts,
 )
 from nmtalign.models.pairs import SHARED, PairIndex, index_pairs
+from nmtalign.models.parallel import default_workers, in_order
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -55,9 +53,6 @@ Ints = NDArray[np.int32]
 LEAST = 1e-5  # links less likely than this are not counted; a higher cut costs accuracy
 FLUSH = 1 << 21  # counted links that are held before they are summed, or as many as there are word pairs
 JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th bucket
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -219,26 +214,6 @@ def preset(name: str) -> Settings:
     if name not in PRESETS:
         raise UsageError(f"expected one of the presets {', '.join(PRESETS)}, found {name!r}")
     return PRESETS[name]
-
-
-def in_order(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
-    """Map by threads; results come in the order of the items, few of them wait in memory."""
-    if workers <= 1:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        waiting: deque[Any] = deque()
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
-def default_workers() -> int:
-    """Number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Sparse(NamedTuple):
@@ -474,19 +449,21 @@ PlaceBitext = Callable[[Buckets, EncodedSide, EncodedSide], Bitext]
 
 
 class HeldBitext:
-    """A bitext in this process, swept by threads."""
+    """A bitext in this process."""
 
     def __init__(self, buckets: Buckets, source: EncodedSide, target: EncodedSide, *, workers: int) -> None:
         self.buckets, self.workers = buckets, workers
         self.index = index_pairs(buckets, source, target)
+        self._cells = sum(bucket.cells for bucket in buckets)
         self._sizes = len(self.index), len(source.words), len(target.words)
 
     def sweep(self, one: Pass) -> Counts:
-        """Return the expected counts of one pass; they do not depend on the number of threads."""
+        """Return the expected counts of one pass; they do not depend on the number of workers."""
         found = in_order(
             lambda k: one.expect(k, self.buckets[k], self.index.cells[k]),
             range(len(self.buckets)),
             self.workers,
+            cells=self._cells,
         )
         return summed(found, self._sizes, one.jumps or ())
 

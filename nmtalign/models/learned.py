@@ -33,8 +33,6 @@ from nmtalign.models.estimation import (
     Settings,
     attend,
     chosen_heads,
-    default_workers,
-    in_order,
 )
 from nmtalign.models.gradient import VectorSettings, learn_vectors
 from nmtalign.models.heads import VectorHead, make_head
@@ -43,6 +41,7 @@ from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.lexicon import Emissions, Lexicon, emissions
 from nmtalign.models.opinion import Counts, Opinion
 from nmtalign.models.pairs import PairIndex, index_pairs
+from nmtalign.models.parallel import default_workers, in_order
 from nmtalign.models.projections import ProjectedNetwork
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.models.spectral import SpectralHead, learn_spectral
@@ -318,6 +317,7 @@ def align_prepared(text: Prepared, extraction: Extraction, workers: int | None) 
         lambda k: find_links(text, k, extraction),
         range(len(text.buckets)),
         default_workers() if workers is None else workers,
+        cells=sum(bucket.cells for bucket in text.buckets),
     )
     return collect(list(found), text.segments)
 

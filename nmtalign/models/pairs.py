@@ -9,6 +9,7 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -127,10 +128,10 @@ def distinct(keys: Longs) -> tuple[Longs, Ints]:
 
 
 class Cells(Sequence[Ints]):
-    """Numbers of the cells of all buckets in a temporary file; read by any thread, a bucket at a time."""
+    """Numbers of the cells of all buckets in a temporary file; read by any thread or process."""
 
     def __init__(self, shapes: Sequence[tuple[int, int, int]]) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is gone when the last reference is
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it is gone when the last reference is
         self._lock = threading.Lock()
         self._shapes = list(shapes)
         sizes = [4 * t * s * b for t, s, b in self._shapes]
@@ -141,9 +142,13 @@ class Cells(Sequence[Ints]):
 
     def __getitem__(self, k: int) -> Ints:  # type: ignore[override]
         numbers = np.empty(self._shapes[k], dtype=np.int32)
+        space, start = numbers.data.cast("B"), int(self._starts[k])
+        if hasattr(os, "preadv"):  # forked processes share the place where a file is read
+            os.preadv(self._file.fileno(), [space], start)
+            return numbers
         with self._lock:
-            self._file.seek(int(self._starts[k]))
-            self._file.readinto(numbers.data.cast("B"))
+            self._file.seek(start)
+            self._file.readinto(space)
         return numbers
 
     def write(self, k: int, numbers: Ints) -> None:

@@ -29,11 +29,12 @@ from nmtalign.alignment.links import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.models.aligner import Aligner, VectorAligner, Words
 from nmtalign.models.attention_vectors import HIGHEST, PAIRS, ROWS
 from nmtalign.models.corpus import EncodedSide, encode, make_buckets
-from nmtalign.models.estimation import Expected, default_workers, expect_with_jumps, in_order
+from nmtalign.models.estimation import Expected, expect_with_jumps
 from nmtalign.models.hmm import Jumps, estimate_jumps, initial_jumps
 from nmtalign.models.learned import Prepared, align_prepared, inspect_prepared
 from nmtalign.models.lexicon import Emissions
 from nmtalign.models.pairs import PairIndex, index_pairs
+from nmtalign.models.parallel import default_workers, in_order
 from nmtalign.models.scoring import DotScorer, Scorer
 from nmtalign.models.segments import cut_long_pairs
 from nmtalign.text.bitext import SentencePair

@@ -22,8 +22,8 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.models.additive import WordNetwork, initial_words
 from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.corpus import EncodedSide, encode
-from nmtalign.models.estimation import default_workers, in_order
 from nmtalign.models.opinion import LEAST, Course, Lesson, Network, Opinion, distil, lessons, untold
+from nmtalign.models.parallel import default_workers, in_order
 from nmtalign.models.projections import ProjectedNetwork, initial_projections
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from nmtalign.models.estimation import (
     expect_uniform,
     expect_with_jumps,
     expect_without_positions,
-    in_order,
     preset,
 )
 from nmtalign.models.hmm import initial_jumps
@@ -130,32 +127,6 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
         real = bucket.pairs >= 0
         likelihood = forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()
         np.testing.assert_allclose(found.log_likelihood, likelihood)
-
-
-@pytest.mark.parametrize("workers", [1, 2, 5])
-def test_results_come_in_the_order_of_the_items(workers: int):
-    def slow(k: int) -> int:
-        time.sleep(0.002 * (k % 3))
-        return k * k
-
-    assert list(in_order(slow, range(30), workers)) == [k * k for k in range(30)]
-
-
-def test_an_error_in_a_thread_is_seen():
-    with pytest.raises(ZeroDivisionError):
-        list(in_order(lambda k: 1 // (k - 3), range(10), 2))
-
-
-def test_few_results_wait():
-    started, lock = [0], threading.Lock()
-
-    def count(k: int) -> int:
-        with lock:
-            started[0] += 1
-        return k
-
-    for k in in_order(count, range(100), 2):
-        assert started[0] <= k + 7
 
 
 def test_presets():

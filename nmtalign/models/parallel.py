@@ -1,0 +1,121 @@
+"""Work on buckets by several cores, with results in the order of the buckets.
+
+Threads hand the interpreter to each other between short array operations, and gain little by it. Where a
+process may be forked, large work is dealt out to forked processes instead: they see the arrays of this one
+without a copy, and send back what they find. Results are the same to the byte either way.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import current_process, get_context
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from nmtalign.errors import NmtalignError
+
+MUCH = 1 << 21  # cells from which on processes are worth their start
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def default_workers() -> int:
+    """Number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(
+    function: Callable[[Item], Result], items: Sequence[Item], workers: int, *, cells: int = 0
+) -> Iterator[Result]:
+    """Map by several cores; results come in the order of the items, few of them wait in memory.
+
+    Parameters
+    ----------
+    function : callable
+        Changes nothing that this process needs to see: it may run in another one.
+    items : sequence
+    workers : int
+        Processes or threads.
+    cells : int
+        Amount of work.
+    """
+    workers = min(workers, len(items))
+    if workers <= 1:
+        return map(function, items)
+    return (_forked if cells >= MUCH and may_fork() else _threaded)(function, items, workers)
+
+
+def may_fork() -> bool:
+    """Tell whether a fork is safe here: on Linux, without other threads, where children are allowed."""
+    if sys.platform != "linux" or current_process().daemon:
+        return False
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False
+
+
+def _threaded(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Any] = deque()
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _forked(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
+    """Deal the items out to processes; each waits with its next result until the one before is taken."""
+    fork = get_context("fork")
+    receivers: list[Connection] = []
+    processes = []
+    try:
+        for first in range(workers):
+            receiver, sender = fork.Pipe(duplex=False)
+            process = fork.Process(target=_work, args=(function, items[first::workers], sender), daemon=True)
+            process.start()
+            sender.close()  # the end of a process is then the end of its results
+            receivers.append(receiver)
+            processes.append(process)
+        for number in range(len(items)):
+            yield _received(receivers[number % workers])
+    finally:
+        for receiver in receivers:
+            receiver.close()
+        for process in processes:
+            process.terminate()
+            process.join()
+
+
+def _received(receiver: Connection) -> Any:
+    try:
+        error, result = receiver.recv()
+    except EOFError:
+        raise NmtalignError("a process ended in the middle of its work; was the memory used up?") from None
+    if error is not None:
+        raise error
+    return result
+
+
+def _work(function: Callable[[Item], Result], items: Sequence[Item], sender: Connection) -> None:
+    """Send a pair (error, result) for each item; stop at the first error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and ends this process
+    for item in items:
+        try:
+            answer: tuple[BaseException | None, Any] = None, function(item)
+        except Exception as error:
+            answer = error, None
+        try:
+            sender.send(answer)
+        except BrokenPipeError:
+            return
+        if answer[0] is not None:
+            return
