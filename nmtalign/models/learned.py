@@ -42,6 +42,13 @@ from nmtalign.models.lexicon import Emissions, Lexicon, emissions
 from nmtalign.models.opinion import Counts, Opinion
 from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.parallel import default_workers, in_order
+from nmtalign.models.parallelness import (
+    Learned,
+    evidence_of_pairs,
+    evidence_of_words,
+    others_evidence,
+    parallel_probability,
+)
 from nmtalign.models.projections import ProjectedNetwork
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.models.spectral import SpectralHead, learn_spectral
@@ -203,14 +210,14 @@ class Second(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Links of some pairs: pair, source and target position, probability, each (L,); one number a pair."""
+    """Links of some pairs: pair, source and target position, probability, each (L,); evidence of pairs."""
 
     pair: Longs
     source: Longs
     target: Longs
     probability: Floats
     pairs: Longs
-    scores: NDArray[np.float64]
+    evidence: NDArray[np.float64]
 
 
 class Prepared(NamedTuple):
@@ -229,6 +236,10 @@ class Prepared(NamedTuple):
         Probability of the null word.
     second : Second, optional
         Has a say in the probabilities.
+    evidence : float32 array of shape (P,), optional
+        What each word pair is worth for a sentence pair; by its emission, if left out.
+    learned : Learned
+        From how much, as far as it is known.
     """
 
     segments: Segments
@@ -238,6 +249,8 @@ class Prepared(NamedTuple):
     jumps: tuple[Jumps, Jumps]
     null: float
     second: Second | None = None
+    evidence: Floats | None = None
+    learned: Learned = Learned()
 
     def attend(self, k: int) -> tuple[Floats, Floats, NDArray[np.float64]]:
         """Return p(s|t) and p(t|s) of bucket k, each (T, S, B), and the log-likelihood of its pairs (B,)."""
@@ -251,10 +264,10 @@ class Prepared(NamedTuple):
         return *weights, likelihood
 
 
-def find_links(text: Prepared, k: int, extraction: Extraction) -> Found:
-    """Attend in bucket k and choose links; the score of a pair is its log-likelihood over chance a word."""
+def find_links(text: Prepared, k: int, extraction: Extraction, evidence: Floats) -> Found:
+    """Attend in bucket k and choose links; `evidence` is that of word pairs."""
     bucket = text.buckets[k]
-    forward, reverse, likelihood = text.attend(k)
+    forward, reverse, _ = text.attend(k)
     joint = joint_probability(forward, reverse)  # (T, S, B)
     if extraction.method in (None, "posterior") and extraction.symmetrize is None:
         chosen = joint > np.float32(THRESHOLD if extraction.threshold is None else extraction.threshold)
@@ -262,8 +275,9 @@ def find_links(text: Prepared, k: int, extraction: Extraction) -> Found:
         chosen = _by_name(bucket, forward, reverse, joint, extraction)
     t, s, b = np.nonzero(chosen)
     real = np.flatnonzero(bucket.pairs >= 0)
-    score = likelihood[real] / (bucket.source_lengths + bucket.target_lengths)[real]
-    return Found(bucket.pairs[b], s, t, joint[t, s, b], bucket.pairs[real], score)
+    worth = evidence.take(text.cells[k])
+    found = evidence_of_pairs(forward, reverse, worth, text.segments.core(bucket))
+    return Found(bucket.pairs[b], s, t, joint[t, s, b], bucket.pairs[real], found[real])
 
 
 def _by_name(
@@ -293,7 +307,7 @@ def _extracted(forward: Floats, reverse: Floats, joint: Floats, extraction: Extr
     return chosen if extraction.threshold is None else chosen & (joint >= extraction.threshold)
 
 
-def collect(found: Sequence[Found], segments: Segments) -> AlignedBatch:
+def collect(found: Sequence[Found], segments: Segments, learned: Learned) -> AlignedBatch:
     """Put the links of all buckets into the order of the pairs."""
     columns = [np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*found, strict=True)]
     if not columns:
@@ -307,19 +321,25 @@ def collect(found: Sequence[Found], segments: Segments) -> AlignedBatch:
         source=source[order].astype(np.int32),
         target=target[order].astype(np.int32),
         probability=probability[kept][order].astype(np.float32),
-        scores=segments.mean(columns[4].astype(np.int64), columns[5].astype(np.float64)),
+        scores=parallel_probability(
+            segments.total(columns[4].astype(np.int64), columns[5].astype(np.float64)),
+            segments.source_lengths,
+            segments.target_lengths,
+            learned,
+        ),
     )
 
 
 def align_prepared(text: Prepared, extraction: Extraction, workers: int | None) -> AlignedBatch:
     """Align a text; the links do not depend on the number of threads."""
+    evidence = evidence_of_words(text.words.pairs) if text.evidence is None else text.evidence
     found = in_order(
-        lambda k: find_links(text, k, extraction),
+        lambda k: find_links(text, k, extraction, evidence),
         range(len(text.buckets)),
         default_workers() if workers is None else workers,
         cells=sum(bucket.cells for bucket in text.buckets),
     )
-    return collect(list(found), text.segments)
+    return collect(list(found), text.segments, text.learned)
 
 
 def inspect_prepared(
@@ -446,9 +466,25 @@ class LearnedAligner(Listed):
         index = index_pairs(buckets, source, target)
         lexicon = self.model.lexicon
         jumps = lexicon.renumbered(self.model.jumps, source, target)
-        emissions = self.model.joined(lexicon.emissions(source, target, index), source, target, index)
-        second = self.model.second(source, target)
-        return Prepared(segments, buckets, index.cells, emissions, jumps, self.model.settings.null, second)
+        known = lexicon.looked_up(source, target, index)
+        words = self.model.joined(emissions(*known), source, target, index)
+        return Prepared(
+            segments,
+            buckets,
+            index.cells,
+            words,
+            jumps,
+            self.model.settings.null,
+            self.model.second(source, target),
+            others_evidence(*known),
+            _learned(lexicon),
+        )
+
+
+def _learned(lexicon: Lexicon) -> Learned:
+    """Return from how many words a lexicon was learned."""
+    source, target = int(lexicon.source_counts.sum()), int(lexicon.target_counts.sum())
+    return Learned(source, target / source) if source and target else Learned()
 
 
 class Training(NamedTuple):
@@ -547,9 +583,8 @@ def learn(
     def align(extraction: Extraction) -> AlignedBatch:
         if place is not None or not estimator.index.complete:
             return _align_in_batches(LearnedAligner(model, extraction, workers), whole)
-        words = emissions(estimate.views, estimate.counts, estimator.smoothing)
-        words = model.joined(words, source, target, estimator.index)
-        second = model.second(source, target)
+        known = estimate.views, estimate.counts, estimator.smoothing
+        words = model.joined(emissions(*known), source, target, estimator.index)
         text = Prepared(
             segments,
             estimator.buckets,
@@ -557,7 +592,9 @@ def learn(
             words,
             estimate.jumps,
             settings.null,
-            second,
+            model.second(source, target),
+            others_evidence(*known),
+            _learned(lexicon),
         )
         return align_prepared(text, extraction, workers)
 

@@ -396,14 +396,20 @@ class Lexicon:
         ]
         return Translations(source, target, counts, counts / totals[0], counts / totals[1])
 
-    def emissions(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> Emissions:
-        """Return the emissions of the words and word pairs of a text."""
+    def looked_up(
+        self, source: EncodedSide, target: EncodedSide, pairs: PairIndex
+    ) -> tuple[list[View], list[ViewCounts], Smoothing]:
+        """Return the views of a text, their learned counts, and what :func:`emissions` needs besides."""
         views, counts = [], []
         for learned, forms in zip(self.views, self.forms, strict=True):
             view = make_view(source, target, pairs, learned.letters, spelling=self.spelling, apart=False)
             views.append(view)
             counts.append(_looked_up(view, learned, *forms, self.smoothing))
-        return emissions(views, counts, self.smoothing)
+        return views, counts, self.smoothing
+
+    def emissions(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> Emissions:
+        """Return the emissions of the words and word pairs of a text."""
+        return emissions(*self.looked_up(source, target, pairs))
 
 
 def _looked_up(

@@ -38,6 +38,8 @@ class Segments:
         First word of each piece in its sentence.
     core_start, core_stop : int64 arrays
         Target words (in the sentence) whose links are taken from the piece.
+    source_lengths, target_lengths : int64 arrays of shape (N,)
+        Words of each sentence pair.
     """
 
     pairs: int
@@ -46,6 +48,8 @@ class Segments:
     target_start: Longs
     core_start: Longs
     core_stop: Longs
+    source_lengths: Longs
+    target_lengths: Longs
 
     def restore(
         self, piece: Longs, source: Longs, target: Longs
@@ -55,11 +59,15 @@ class Segments:
         kept = (target >= self.core_start[piece]) & (target < self.core_stop[piece])
         return kept, self.pair[piece][kept], source[kept], target[kept]
 
-    def mean(self, piece: Longs, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the mean of the values of the pieces of each pair, 0 where it has none."""
-        pair = self.pair[piece]
-        count = np.bincount(pair, minlength=self.pairs)
-        return np.asarray(np.bincount(pair, values, self.pairs) / np.maximum(count, 1))
+    def total(self, piece: Longs, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of the values of the pieces of each pair."""
+        return np.asarray(np.bincount(self.pair[piece], values, self.pairs), dtype=np.float64)
+
+    def core(self, bucket: Bucket) -> NDArray[np.bool_]:
+        """Say which target words (T, B) of a bucket belong to the core of their piece."""
+        piece, t = bucket.pairs, np.arange(bucket.target.shape[0])[:, None]
+        start = self.core_start[piece] - self.target_start[piece]
+        return (piece >= 0) & (t >= start) & (t < self.core_stop[piece] - self.target_start[piece])
 
     def paste(self, bucket: Bucket, weights: NDArray[np.float32], matrix: NDArray[np.float32]) -> None:
         """Write the cores of a bucket's pieces (T, S, B), all of one pair, into its matrix (T, S)."""
@@ -89,7 +97,7 @@ def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSid
     S, T = source.lengths, target.lengths
     zero = np.zeros(len(S), dtype=np.int64)
     if not ((S > LONGEST) | (T > LONGEST)).any():
-        return source, target, Segments(len(S), np.arange(len(S)), zero, zero, zero, T)
+        return source, target, Segments(len(S), np.arange(len(S)), zero, zero, zero, T, S, T)
     rows = [
         (n, *piece)
         for n, (s, t) in enumerate(zip(S.tolist(), T.tolist(), strict=True))
@@ -99,7 +107,7 @@ def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSid
     return (
         _cut(source, pair, left, right),
         _cut(target, pair, first, last),
-        Segments(len(S), pair, left, first, start, stop),
+        Segments(len(S), pair, left, first, start, stop, S, T),
     )
 
 

@@ -209,7 +209,7 @@ def test_better_pairs_score_higher():
         .align_batch([(s, t) for (s, _), (_, t) in zip(NEW.words, NEW.words[1:], strict=False)])
         .scores
     )
-    assert np.median(right) > np.median(wrong) + 0.5
+    assert np.quantile(right, 0.1) > np.quantile(wrong, 0.9)
 
 
 @given(st.floats(0, 1, width=32), st.floats(0, 1, width=32))
