@@ -1,9 +1,24 @@
-"""What users of other aligners trip over in files and formats, one test for each; the issues are named.
+"""What users of other aligners trip over, one test for each; the issues are named.
 
-Pains of the aligners themselves are tested with them.
+Some are tested beside the code that keeps them away:
+
+a full disk (eflomal#15)                    tests/cli/test_faults.py, tests/batch/test_shards.py
+train once, align new text (fast_align#33)  tests/cli/test_train.py
+a Python API (awesome-align PR 63)          tests/test_door.py
+matching is slow (simalign#18)              tests/alignment/test_extraction.py
+batches (simalign#43)                       tests/models/test_learned.py, test_vector_aligner.py
+why is this word not aligned (simalign#33)  tests/report/test_heatmap.py, test_html.py
+SVG, PDF, no CDN (bertviz#13, #33, #63)     tests/report/test_heatmap.py, test_html.py
+CJK labels are boxes (matplotlib#15820)     tests/report/test_heatmap.py
+old gensim files, limit (gensim#2266, ...)  tests/vectors/test_loader_samples.py, test_pickles.py
+no header, no shared space (MUSE#28, ...)   tests/vectors/test_storage.py, test_vectors_cli.py
+the same bytes for any number of workers    tests/batch/test_workers.py, tests/cli/test_train.py
 """
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -17,6 +32,7 @@ from nmtalign.alignment.formats import (
     parse_pharaoh,
 )
 from nmtalign.alignment.links import AlignedBatch, Alignment, GoldAlignment
+from nmtalign.cli import main
 from nmtalign.errors import DataError
 from nmtalign.files import open_text
 from nmtalign.text.bitext import read_bitext
@@ -29,6 +45,81 @@ NO_LINKS = AlignedBatch(np.zeros(4, int), *[np.zeros(0, int)] * 2, np.zeros(0), 
 def write(path, text):
     path.write_bytes(text.encode())
     return path
+
+
+def align(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        main(["align", *map(str, arguments), "--workers", "1"])
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture
+def made(tmp_path):
+    """What ``align`` makes of two texts with the shipped model: lines of links, scores and pair scores."""
+
+    def run(source, target):
+        files = write(tmp_path / "en", source), write(tmp_path / "fr", target)
+        outputs = {"-o": "links", "--scores": "scores", "--pair-scores": "pair-scores"}
+        options = [part for option, name in outputs.items() for part in (option, tmp_path / name)]
+        assert align(*files, *options) == 0
+        return [(tmp_path / name).read_text().split("\n")[:-1] for name in outputs.values()]
+
+    return run
+
+
+def test_empty_lines_leave_the_others_as_they_are(made):
+    """clab/fast_align#62, #47: NaN, or all output empty, exit code 0."""
+    alone = made("the black cat\n", "le chat noir\n")
+    among = made("\nthe black cat\n  \nthe cat\n", "\nle chat noir\nle chat\n\n")
+    assert [column[1] for column in among] == [column[0] for column in alone]
+    empty = [[column[n] for n in (0, 2, 3)] for column in among]
+    assert empty == [[""] * 3, [""] * 3, ["0.000000"] * 3]
+    assert "0-0" in alone[0][0]
+
+
+def test_a_long_line_is_aligned_to_its_end(made):
+    """robertostling/eflomal#12: 1,100 words give an empty line; SimAlign fails past 512 (#46)."""
+    years = range(1700, 2000)
+    forms = "in {} a cat ", "en {} un chat "
+    source, target = ("".join(form.format(year) for year in years) for form in forms)
+    links = parse_pharaoh(made(f"{source}\n", f"{target}\n")[0][0])
+    assert sum((4 * n + 1, 4 * n + 1) in links for n in range(len(years))) > 0.95 * len(years)
+
+
+def test_links_come_before_the_text_ends(tmp_path):
+    """clab/fast_align#9, #41: 10 to 23 GB for 10 to 20 million pairs."""
+    program = [sys.executable, "-m", "nmtalign", "align", "--pairs", "-", "--workers", "1"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(program, text=True, **pipes) as run:
+        run.stdin.write("the cat ||| le chat\n" * 10_500)  # more than a chunk, and more is to come
+        run.stdin.flush()
+        first = run.stdout.readline()
+        run.stdin.close()
+        rest = run.stdout.read()
+    assert first == "0-0 1-1\n"
+    assert rest.count("\n") == 10_499
+
+
+def test_links_scores_and_pair_scores_have_a_place_for_each_other(made):
+    """clab/fast_align#43; robertostling/efmaral#6; cisnlp/simalign#9: how sure is it?"""
+    links, scores, pairs = made("the black cat\n\na house\n", "le chat noir\n\nune maison\n")
+    assert [len(line.split()) for line in links] == [len(line.split()) for line in scores]
+    assert all(0 < float(score) <= 1 for line in scores for score in line.split())
+    assert len(pairs) == 3
+    assert all(0 <= float(score) < 1 for score in pairs)
+
+
+def test_unknown_words_are_no_error(made):
+    """piskvorky/gensim#2266, #310: KeyError for a word that is not in the vocabulary."""
+    links = made("the zzyzx 2031 cat\n漢字 ∀\n", "le zzyzx 2031 chat\n漢字 ∀\n")[0]
+    assert {(1, 1), (2, 2)} <= parse_pharaoh(links[0])
+    assert len(links) == 2
+
+
+def test_two_runs_give_the_same_bytes(made):
+    """eflomal: 334 of 447 lines differ from one run to the next, and there is no seed."""
+    text = "the black cat sleeps\na house\n" * 50, "le chat noir dort\nune maison\n" * 50
+    assert made(*text) == made(*text)
 
 
 def test_an_empty_line_stays_an_empty_line(tmp_path):
