@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Heads of the head attention, scaled dot-product with learned projections.  [4]",
 )
+@click.option("--vectors", metavar="DIR", help="Word vectors for a head that looks at words.  [its own]")
 @click.option(
     "--gold", metavar="FILE", help="Hand-made links of the last pairs, or a line a pair: weigh heads."
 )
@@ -96,6 +97,7 @@ def train(
     from nmtalign.models.estimation import preset, with_heads
     from nmtalign.models.store import save_model
     from nmtalign.text.tokenization import TextSettings
+    from nmtalign.vectors.storage import load_pair
 
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
     settings = preset(options["preset"])
@@ -106,7 +108,11 @@ def train(
             inputs=options["bahdanau_inputs"],
             teacher=options["bahdanau_teacher"],
             attention_heads=options["attention_heads"],
+            given=options["vectors"] is not None,
         )
+    if options["vectors"] is not None and (not settings.opinion_weight or settings.opinion_inputs == "clues"):
+        raise UsageError("--vectors is for a head that looks at words: attention, or --bahdanau-inputs words")
+    given = load_pair(options["vectors"]) if options["vectors"] is not None else None
     gold = list(read_gold(options["gold"])) if options["gold"] is not None else []
     _check_folder(output)
     outputs = _outputs(options)
@@ -132,6 +138,7 @@ def train(
                 report=report,
                 warn=warn,
                 gold=gold,
+                given=given,
                 place=None if client is None else _on_cluster(client),
             )
         save_model(found.model, output)

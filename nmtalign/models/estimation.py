@@ -164,6 +164,7 @@ def with_heads(
     inputs: str = "clues",
     teacher: str = "posteriors",
     attention_heads: int = 4,
+    given: bool = False,
 ) -> Settings:
     """Return settings that learn the named heads, the lexicon among them.
 
@@ -178,6 +179,8 @@ def with_heads(
         Of the head ``bahdanau`` or ``attention``.
     attention_heads : int
         Of the head ``attention``.
+    given : bool
+        Whether a head that looks at words has vectors other than those of the head ``vectors``.
 
     Examples
     --------
@@ -192,7 +195,7 @@ def with_heads(
         raise UsageError("a model has one second opinion; name one of bahdanau and attention")
     if "attention" in chosen:
         inputs = "projections"
-    if opinions and inputs != "clues" and "vectors" not in chosen:
+    if opinions and inputs != "clues" and "vectors" not in chosen and not given:
         raise UsageError(f"a head that looks at words needs their vectors: lexicon,vectors,{opinions[0]}")
 
     def weight(own: float, name: str, *, there: bool) -> float:

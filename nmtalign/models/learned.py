@@ -54,6 +54,7 @@ from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.models.spectral import SpectralHead, learn_spectral
 from nmtalign.models.teaching import learn_opinion, weigh_heads
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.views import Listed
 
 Floats = NDArray[np.float32]
@@ -521,6 +522,7 @@ def learn(
     report: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
     gold: Mapping[int, GoldAlignment] | None = None,
+    given: tuple[Embeddings, Embeddings] | None = None,
 ) -> Training:
     """Learn a model from an encoded bitext.
 
@@ -540,6 +542,8 @@ def learn(
         As of :class:`nmtalign.models.estimation.Estimator`.
     gold : mapping of int to GoldAlignment, optional
         Hand-made links of some pairs, by number from 0; they decide how much each head counts.
+    given : (Embeddings, Embeddings), optional
+        Vectors for a second opinion that looks at words; left out, those of the vector head.
     """
     if known is not None:
         source, target = known.extend(source, target)
@@ -567,7 +571,7 @@ def learn(
         model = model._replace(spectral=spectral)
     if settings.opinion_weight:
         opinion = learn_opinion(
-            model, LearnedAligner(model)._prepared, *whole, workers=workers, report=report
+            model, LearnedAligner(model)._prepared, *whole, given=given, workers=workers, report=report
         )
         model = model._replace(opinion=opinion)
     if gold:

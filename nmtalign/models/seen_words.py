@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.models.attention_vectors import WordRows
+from nmtalign.models.attention_vectors import WordRows, lay_out
 from nmtalign.models.corpus import Bucket, EncodedSide
 from nmtalign.models.lexicon import Emissions
 from nmtalign.models.opinion import Array, Floats
+from nmtalign.vectors.embeddings import Embeddings
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -149,6 +150,15 @@ def null_gradient(of_words: Array, d: Array) -> Array:
     """Return the gradient by `null` of :func:`table` from that by the null scores."""
     by_vector = np.tensordot(_own(of_words), d, ((1, 2), (-2, -1)))
     return np.concatenate([by_vector, d.sum(axis=(-2, -1))[None]])
+
+
+def given_rows(words: list[str], given: Embeddings) -> WordRows:
+    """Return given vectors as rows of words, the first of which is the padding, in half precision."""
+    found = lay_out(words, (), given.dimension)
+    rows = given.vectors(words).astype(np.float16).astype(np.float32)
+    rows[0] = 0
+    found.rows[found.parts[:, 0]] = rows
+    return found
 
 
 def vectors_of(side: EncodedSide, rows: WordRows) -> Floats:

@@ -93,6 +93,8 @@ def _write(model: Model, folder: Path) -> None:
     if model.opinion is not None:
         for name, values in model.opinion.network.weights._asdict().items():
             arrays[f"opinion_{name}"] = values
+        for side, rows in _given_rows(model).items():
+            np.save(folder / f"{side}.given.npy", rows.rows.astype(np.float16), allow_pickle=False)
     np.savez_compressed(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     model = model._replace(text=model.text.kept_in(folder))
     meta = json.dumps(_meta(model), ensure_ascii=False, indent=1) + "\n"
@@ -113,7 +115,9 @@ def _meta(model: Model) -> dict[str, Any]:
         if model.vectors is None
         else {"weight": model.vectors.weight, "cuts": list(model.vectors.vectors.source_rows.cuts)},
         "spectral": None if model.spectral is None else {"weight": model.spectral.weight},
-        "opinion": None if model.opinion is None else {"share": model.opinion.share},
+        "opinion": None
+        if model.opinion is None
+        else {"share": model.opinion.share, "given": bool(_given_rows(model))},
         "source_words": len(lexicon.source_words) - 1,
         "target_words": len(lexicon.target_words) - 1,
         "smoothing": lexicon.smoothing._asdict(),
@@ -200,7 +204,7 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
     )
     if not meta.get("opinion"):
         return model
-    return model._replace(opinion=_read_opinion(folder, meta["opinion"]["share"], model, arrays))
+    return model._replace(opinion=_read_opinion(folder, meta["opinion"], model, arrays))
 
 
 def _read_spectral(folder: Path, weight: float, lexicon: Lexicon, arrays: Arrays) -> SpectralHead:
@@ -213,15 +217,37 @@ def _read_spectral(folder: Path, weight: float, lexicon: Lexicon, arrays: Arrays
     return SpectralHead(codes[0], codes[1], norms[0], norms[1], weight)
 
 
-def _read_opinion(folder: Path, share: float, model: Model, arrays: Arrays) -> Opinion:
-    network, _ = first_network(model)
+def _given_rows(model: Model) -> dict[str, WordRows]:
+    """Return the vectors that the second opinion does not share with the vector head, by side."""
+    if model.opinion is None or model.settings.opinion_inputs == "clues":
+        return {}
+    rows = {side: getattr(model.opinion.network, f"{side}_rows") for side in ("source", "target")}
+    own = model.vectors and model.vectors.vectors.source_rows
+    return {} if rows["source"] is own else rows
+
+
+def _read_opinion(folder: Path, meta: dict[str, Any], model: Model, arrays: Arrays) -> Opinion:
+    rows = None
+    if meta.get("given"):
+        rows = (
+            _read_given(folder, "source", model.lexicon.source_words),
+            _read_given(folder, "target", model.lexicon.target_words),
+        )
+    network, _ = first_network(model, rows)
     names = network.weights._fields
     values = [arrays[f"opinion_{name}"] for name in names]
     for name, found, expected in zip(names, values, network.weights, strict=True):
         if found.shape != expected.shape:
             what = f"expected opinion_{name} of shape {expected.shape}, found {found.shape}"
             raise DataError(f"{what}; the folder is damaged").at(folder)
-    return Opinion(network.replace(values), share)
+    return Opinion(network.replace(values), meta["share"])
+
+
+def _read_given(folder: Path, side: str, words: list[str]) -> WordRows:
+    rows = np.load(folder / f"{side}.given.npy", allow_pickle=False).astype(np.float32)
+    table = lay_out(words, (), rows.shape[1])
+    _check_length(folder, f"{side}.given", rows, len(table.rows))
+    return replace(table, rows=rows)
 
 
 def _read_head(folder: Path, meta: dict[str, Any], lexicon: Lexicon, arrays: Arrays) -> VectorHead:

@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.additive import WordNetwork, initial_words
+from nmtalign.models.attention_vectors import WordRows
 from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.corpus import EncodedSide, encode
 from nmtalign.models.opinion import LEAST, Course, Lesson, Network, Opinion, distil, lessons, untold
 from nmtalign.models.parallel import default_workers, in_order
 from nmtalign.models.projections import ProjectedNetwork, initial_projections
+from nmtalign.models.seen_words import given_rows
+from nmtalign.vectors.embeddings import Embeddings
 
 if TYPE_CHECKING:
     from nmtalign.models.learned import Model, Prepared
@@ -38,16 +41,27 @@ WEIGHTS = (0.0, 0.15, 0.3, 0.45, 0.6)  # of vectors and of the spectral head
 SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
 
 
-def first_network(model: Model) -> tuple[Network, Course]:
-    """Return the network of a second opinion as it starts, and how it is to learn."""
+Rows = tuple[WordRows, WordRows]
+
+
+def first_network(model: Model, rows: Rows | None = None) -> tuple[Network, Course]:
+    """Return the network of a second opinion as it starts, and how it is to learn.
+
+    Parameters
+    ----------
+    model : Model
+        Its settings say what the opinion looks at.
+    rows : (WordRows, WordRows), optional
+        Vectors of source and target words; left out, those of the vector head.
+    """
     settings = model.settings
     if settings.opinion_inputs == "clues":
         return ClueNetwork(initial_clues(settings.seed)), Course()
-    if model.vectors is None:
+    if rows is None and model.vectors is not None:
+        rows = model.vectors.vectors.source_rows, model.vectors.vectors.target_rows
+    if rows is None:
         raise UsageError("a second opinion that looks at words needs vectors: lexicon,vectors,bahdanau")
-    vectors = model.vectors.vectors
-    D, rows = vectors.source.shape[1], (vectors.source_rows, vectors.target_rows)
-    course = Course(0.003, 100_000, 30_000_000)
+    D, course = rows[0].rows.shape[1], Course(0.003, 100_000, 30_000_000)
     if settings.opinion_inputs == "projections":
         projections = initial_projections(D, settings.opinion_heads, settings.seed)
         return ProjectedNetwork(projections, *rows), course
@@ -60,6 +74,7 @@ def learn_opinion(
     source: EncodedSide,
     target: EncodedSide,
     *,
+    given: tuple[Embeddings, Embeddings] | None = None,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
 ) -> Opinion | None:
@@ -72,6 +87,8 @@ def learn_opinion(
     prepare : callable
         Makes a text of pairs of words ready for attention.
     source, target : EncodedSide
+    given : (Embeddings, Embeddings), optional
+        Vectors for an opinion that looks at words; left out, those of the vector head.
     workers, report
         As of :func:`nmtalign.models.learned.learn`.
 
@@ -81,7 +98,8 @@ def learn_opinion(
         None if no pair has words on both sides, and at most LONGEST of them.
     """
     settings = model.settings
-    network, course = first_network(model)
+    rows = given and (given_rows(source.words, given[0]), given_rows(target.words, given[1]))
+    network, course = first_network(model, rows)
     cells = source.lengths * target.lengths
     usable = np.flatnonzero((cells > 0) & (np.maximum(source.lengths, target.lengths) <= LONGEST))
     chosen = np.random.default_rng(settings.seed).permutation(usable)[: course.pairs]

@@ -17,6 +17,7 @@ from nmtalign.models.learned import Training, learn
 from nmtalign.models.teaching import ENOUGH, gold_of_pairs
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.vectors.embeddings import Embeddings
 
 EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
 FEWEST = 50  # pairs from which on statistics of lengths mean something
@@ -34,6 +35,7 @@ def train(
     warn: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
     gold: Sequence[GoldAlignment] = (),
+    given: tuple[Embeddings, Embeddings] | None = None,
 ) -> Training:
     """Learn an alignment model from sentence pairs.
 
@@ -56,6 +58,8 @@ def train(
     gold : sequence of GoldAlignment
         Hand-made links: one for each pair, empty ones where there are none, or those of the last pairs. From
         `ENOUGH` of them on they decide how much each head counts.
+    given : (Embeddings, Embeddings), optional
+        As of :func:`nmtalign.models.learned.learn`.
     place : callable, optional
         As of :class:`nmtalign.models.estimation.Estimator`: where passes over the bitext are made.
 
@@ -109,6 +113,7 @@ def train(
         report=report,
         place=place,
         gold=known_links,
+        given=given,
     )
 
 

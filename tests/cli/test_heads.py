@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from nmtalign.cli import main
@@ -137,3 +138,27 @@ def test_attention_with_several_heads(bitext, tmp_path: Path, capsys):
     assert run("heatmap", *pair, "--model", model, "--view", "attention-heads", "-o", picture) == 2
     assert run(*train, "lexicon,vectors,attention,bahdanau") == 2
     assert "one second opinion" in capsys.readouterr().err
+
+
+def test_a_head_over_given_vectors(bitext, tmp_path: Path, capsys):
+    from nmtalign.text.vocabulary import Vocabulary
+    from nmtalign.vectors.embeddings import Embeddings
+    from nmtalign.vectors.storage import save_pair
+
+    random = np.random.default_rng(0)
+    sides = []
+    for lines in (TOY.source, TOY.target):
+        words = sorted({word for line in lines for word in line.split()})[:-3]
+        sides.append(
+            Embeddings(Vocabulary.from_words(words), random.normal(size=(len(words), 9)).astype("f4"))
+        )
+    save_pair(*sides, tmp_path / "vectors", languages=("aa", "bb"), format="word2int")
+    train = ("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q")
+    given = ("--vectors", tmp_path / "vectors")
+    for heads in (("lexicon,attention",), ("lexicon,bahdanau", "--bahdanau-inputs", "words")):
+        assert run(*train, *given, "--links", tmp_path / "own", "--heads", *heads) == 0
+        assert scores(bitext, tmp_path, "--model", tmp_path / "model")
+        assert (tmp_path / "own").read_bytes() == (tmp_path / "links").read_bytes()
+        assert load(tmp_path / "model").model.opinion.network.source_rows.rows.shape[1] == 9
+    assert run(*train, *given, "--heads", "lexicon,vectors") == 2
+    assert "--vectors is for a head that looks at words" in capsys.readouterr().err
