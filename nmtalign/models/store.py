@@ -93,8 +93,8 @@ def _write(model: Model, folder: Path) -> None:
     if model.opinion is not None:
         for name, values in model.opinion.network.weights._asdict().items():
             arrays[f"opinion_{name}"] = values
-        for side, rows in _given_rows(model).items():
-            np.save(folder / f"{side}.given.npy", rows.rows.astype(np.float16), allow_pickle=False)
+        for side, given in _given_rows(model).items():
+            np.save(folder / f"{side}.given.npy", given.rows.astype(np.float16), allow_pickle=False)
     np.savez_compressed(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     model = model._replace(text=model.text.kept_in(folder))
     meta = json.dumps(_meta(model), ensure_ascii=False, indent=1) + "\n"
