@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
 WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
-METHODS = {"gradient": (66, 1), "counts": (128, 1), "cooccurrence": (300, 2)}  # dimension and least count
+METHODS = {"gradient": (50, 1), "counts": (128, 1), "cooccurrence": (300, 2)}  # dimension and least count
 KINDS = ("word2vec", "fasttext")
 SCORES = ("csls", "cosine")
 
@@ -159,7 +159,7 @@ def convert(path: str, output: str, to: str, **reading: Any) -> None:
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
 @click.option("--method", type=click.Choice(list(METHODS)), default="gradient", show_default=True)
 @click.option(
-    "--dimension", type=click.IntRange(min=1), help="Columns.  [66; counts: 128; cooccurrence: 300]"
+    "--dimension", type=click.IntRange(min=1), help="Columns.  [50; counts: 128; cooccurrence: 300]"
 )
 @click.option(
     "--min-count",

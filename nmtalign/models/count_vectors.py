@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.corpus import encode_pairs
-from nmtalign.models.estimation import PRESETS
+from nmtalign.models.estimation import Settings
 from nmtalign.models.learned import learn
 from nmtalign.models.lexicon import LearnedView, Lexicon, shorten
 from nmtalign.text.tokenization import TextSettings
@@ -106,7 +106,7 @@ def learn_counted(
     dimension, minimum, subwords, seed
         As of :func:`count_embeddings`.
     """
-    lexicon = learn(*encode_pairs(pairs), PRESETS["default"], text=TextSettings()).model.lexicon
+    lexicon = learn(*encode_pairs(pairs), Settings(), text=TextSettings()).model.lexicon
     return count_embeddings(lexicon, dimension=dimension, minimum=minimum, subwords=subwords, seed=seed)
 
 

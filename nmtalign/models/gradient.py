@@ -46,11 +46,12 @@ Longs = NDArray[np.int64]
 
 LONGEST = 256  # words: longer sentences teach the jumps to wander and cost much; training leaves them out
 CELLS = 1 << 18  # transition cells of one stack of sentence pairs
-STACKS = 8  # stacks of a batch: pairs of like length lie together
+LEAST = 1e-5  # links less likely than this are left out of the gradient
+STACKS = 4  # stacks of a batch: pairs of like length lie together
 DIAGONAL = 6.0  # sharpness of the positions before jumps are known
 BETAS = (np.float32(0.9), np.float32(0.98))  # of Adam
 LAST_RATE = 0.05  # learning rate of the last step, as a share of the first
-COUNT_STEPS, JUMP_STEPS = 4, 20  # steps between two counts and two estimates of jumps
+COUNT_STEPS, JUMP_STEPS = 10, 20  # steps between two counts and two estimates of jumps
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class VectorSettings:
     prefixes : tuple of int
         Lengths of the prefixes that have rows.
     steps : int, optional
-        Gradient steps. Left out: 200 for 2,500 sentence pairs or fewer, growing with their number to the .4.
+        Gradient steps. Left out: 200 for 2,500 sentence pairs or fewer, growing with the cube root of their number.
     batch : int, optional
         Sentence pairs of a step. Left out: a sixteenth of all, between 64 and 512.
     rate : float
@@ -76,7 +77,7 @@ class VectorSettings:
     seed : int
     """
 
-    dimension: int = 64
+    dimension: int = 48
     prefixes: tuple[int, ...] = (3, 4, 5, 6)
     steps: int | None = None
     batch: int | None = None
@@ -98,10 +99,10 @@ class VectorSettings:
         """Return (sentence pairs of a batch, steps) for a bitext of `pairs` sentence pairs.
 
         >>> VectorSettings().schedule(100_000)
-        (512, 875)
+        (512, 684)
         """
         batch = self.batch or min(512, max(64, pairs // 16))
-        return batch, self.steps or round(200 * max(1.0, pairs / 2500) ** 0.4)
+        return batch, self.steps or round(200 * max(1.0, pairs / 2500) ** (1 / 3))
 
 
 def initial_rows(words: list[str], settings: VectorSettings, random: np.random.Generator) -> WordRows:
@@ -129,21 +130,20 @@ class _Adam:
         self.steps[touched] += 1
         n = self.steps[touched][:, None]
         b1, b2 = BETAS
-        mean = self.mean[touched]
+        mean, square = self.mean[touched], self.square[touched]
         mean *= b1
-        mean += (1 - b1) * g
-        self.mean[touched] = mean
-        square = self.square[touched]
         square *= b2
-        g *= g
-        g *= 1 - b2
-        square += g
-        self.square[touched] = square
-        square /= 1 - b2**n
-        np.sqrt(square, out=square)
-        square += np.float32(1e-6)
-        mean /= square
-        mean *= np.float32(rate) / (1 - b1**n)
+        step = (1 - b1) * g
+        mean += step
+        np.multiply(g, g, out=step)
+        step *= 1 - b2
+        square += step
+        self.mean[touched], self.square[touched] = mean, square
+        np.sqrt(square, out=step)
+        unbiased = np.sqrt(1 - b2**n)
+        step += np.float32(1e-6) * unbiased
+        mean /= step
+        mean *= np.float32(rate) * unbiased / (1 - b1**n)
         self.table.rows[touched] += mean
 
     def _row_gradient(self, words: Longs, gradient: Floats) -> tuple[Longs, Floats]:
@@ -350,8 +350,10 @@ class _Links:
 
     def add(self, links: _Expected, cells: Longs, source: Longs, target: Longs) -> None:
         """Add the links of a stack, its words given by place in the batch."""
-        self.cells.append(cells.ravel())
-        self.weights.append((links.forward + links.reverse).ravel())
+        weights = links.forward + links.reverse
+        kept = weights > LEAST
+        self.cells.append(cells[kept])
+        self.weights.append(weights[kept])
         self.per_source += np.bincount(
             source.ravel(), links.forward.sum(axis=0).ravel(), len(self.per_source)
         )
@@ -366,14 +368,13 @@ def _score_gradient(scores: _Scores, links: _Links, batch: _Batch) -> Floats:
     The likelihood of the links is sum c(e, f) (s(e, f) - log Z_e) + sum c'(e, f) (s(e, f) - log Z_f), so its
     gradient is ``c + c' - exp(s) (c(e) p(f) / Z_e + c'(f) p(e) / Z_f)``.
     """
-    forward = (links.per_source * scores.per_source).astype(np.float32)  # (E,)
-    reverse = (links.per_target * scores.per_target).astype(np.float32)  # (F,)
-    for at in range(0, len(forward), 64):  # rows that stay in the cache
+    of_source = np.stack([links.per_source * scores.per_source, batch.source_share], axis=1)  # (E, 2)
+    of_target = -np.stack([batch.target_share, links.per_target * scores.per_target])  # (2, F)
+    left, right = of_source.astype(np.float32), of_target.astype(np.float32)
+    for at in range(0, len(left), 64):  # rows that stay in the cache
         rows = slice(at, at + 64)
-        expected = np.outer(forward[rows], batch.target_share)
-        expected += np.outer(batch.source_share[rows], reverse)
-        np.multiply(expected, scores.exp[rows], out=scores.gradient[rows])
-    np.negative(scores.gradient, out=scores.gradient)
+        np.matmul(left[rows], right, out=scores.gradient[rows])
+        scores.gradient[rows] *= scores.exp[rows]
     flat = scores.gradient.ravel()
     for cells, weights in zip(links.cells, links.weights, strict=True):
         np.add.at(flat, cells, weights)
@@ -485,7 +486,7 @@ def learn_vectors(
 def learn_embeddings(
     pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
     *,
-    dimension: int = 66,
+    dimension: int = 50,
     minimum: int = 1,
     seed: int = 0,
     report: Callable[[str], None] | None = None,

@@ -209,9 +209,13 @@ def transitions(
     inverse = 1 / np.maximum(norm, TINY)
     inverse[i > lengths] = 0
     entry = np.clip(np.arange(1, S + 1)[None, :] - i + reach, 0, width - 1)  # (S + 1, S)
-    index = (classes * width)[:, None, :] + entry[:, :, None]  # (S + 1, S, B)
-    transition = tables.ravel().take(index)
-    transition *= ((1 - p0) * inverse)[:, None, :]
+    if len(tables) == 2:  # one table for all words
+        entry[1:] += width
+        transition = tables.ravel().take(entry)[:, :, None] * ((1 - p0) * inverse)[:, None, :]
+    else:
+        index = (classes * width)[:, None, :] + entry[:, :, None]  # (S + 1, S, B)
+        transition = tables.ravel().take(index)
+        transition *= ((1 - p0) * inverse)[:, None, :]
     beyond = np.arange(1, S + 1)[:, None] > lengths  # (S, B)
     if beyond.any():
         transition[:, beyond] = 0
