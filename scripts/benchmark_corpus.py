@@ -8,8 +8,8 @@ U+2028 and others that only look like line ends; with --invalid also bytes that 
 learned from the first pairs, and then all are aligned: by one process, by two, in shards by a run that is
 killed three times and resumed, on a cluster of this machine if ``distributed`` is there, and from a
 translation memory (TMX). Prints pairs a second, CPU seconds, the peak memory of all processes together, and
-whether links and pair scores are the same bytes. Ends with 1 if they are not, or if ``align`` with one process
-took more than 600 MB. WORK can be removed afterwards.
+whether links and pair scores are the same bytes. Ends with 1 if they are not, or if ``align`` with one
+process took more than 600 MB. WORK can be removed afterwards.
 """
 
 from __future__ import annotations

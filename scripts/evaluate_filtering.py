@@ -32,11 +32,11 @@ DOCUMENT = 50  # lines
 SAMPLES = (
     Sample("h100k", 0, 10_000, 3_000),
     Sample("h100k", 20_000, 1_000, 2_000),
-    Sample("h100k", 0, 90_000, 5_000),
     Sample("a100k", 40_000, 10_000, 3_000),
     Sample("bicici_deen_100+10k", 3_000, 6_000, 1_000),
     Sample("europarl_enes_200+5k", 0, 4_400, 1_000),
     Sample("europarl_enes_200+5k", 0, 500, 500),
+    Sample("h100k", 0, 90_000, 5_000),
 )
 
 

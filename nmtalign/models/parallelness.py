@@ -64,7 +64,7 @@ class Coefficients(NamedTuple):
     learned: float
 
 
-FITTED = Coefficients(2.59, 3.21, -2.71, -0.7, 1.1, -3.06)
+FITTED = Coefficients(2.588, 3.152, -2.69, -0.6784, 1.105, -2.956)
 
 
 def evidence_of_words(ratios: Floats) -> Floats:
