@@ -61,7 +61,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 )
 @click.option("--error-report", metavar="FILE", help="Bad records that --on-error skip-marked passed over.")
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to LINKS.")
-@click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
+@click.option("--pair-scores", metavar="FILE", help="Probability that a pair is parallel, one a line.")
 @click.option("--table", metavar="FILE", help="One row a link: .csv, .tsv, .jsonl, .parquet.")
 @click.option("--guided", metavar="FILE", help="Source, target and links between tabs: guided training.")
 @remap_option

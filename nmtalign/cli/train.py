@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 )
 @click.option("--links", metavar="FILE", help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
-@click.option("--pair-scores", metavar="FILE", help="One number a pair: how parallel it looks.")
+@click.option("--pair-scores", metavar="FILE", help="Probability that a pair is parallel, one a line.")
 @click.option("--langs", metavar="XX,YY", help="Source and target language, for the tokeniser.")
 @click.option("--tokenizer", type=Tokenizer(), default="space", help="How lines become words.  [space]")
 @click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case.  [yes]")

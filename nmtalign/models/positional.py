@@ -190,8 +190,9 @@ class JumpAligner(VectorAligner):
         Returns
         -------
         AlignedBatch
-            Probability of a link: :func:`~nmtalign.models.learned.joint_probability`. Score of a pair: its
-            log-likelihood over chance, a word.
+            Probability of a link: :func:`~nmtalign.models.learned.joint_probability`. Score of a pair:
+            :func:`~nmtalign.models.parallelness.parallel_probability`, fitted to learned models, so that here it
+            ranks and is no probability.
         """
         parts = (self._prepared(part) for part in _parts(pairs))
         return joined_batches([align_prepared(part, self.extraction, self.workers) for part in parts])
