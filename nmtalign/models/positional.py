@@ -191,8 +191,8 @@ class JumpAligner(VectorAligner):
         -------
         AlignedBatch
             Probability of a link: :func:`~nmtalign.models.learned.joint_probability`. Score of a pair:
-            :func:`~nmtalign.models.parallelness.parallel_probability`, fitted to learned models, so that here it
-            ranks and is no probability.
+            :func:`~nmtalign.models.parallelness.parallel_probability`; that is fitted to learned models, so
+            here it ranks and is no probability.
         """
         parts = (self._prepared(part) for part in _parts(pairs))
         return joined_batches([align_prepared(part, self.extraction, self.workers) for part in parts])

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link, UsageError
 from nmtalign.alignment.links import AlignedBatch
@@ -79,6 +82,38 @@ def test_another_program_reads_back_every_word(tmp_path: Path, ending: str) -> N
     found, rows = read_back(path), list(link_rows(PAIRS))
     assert [row[:5] for row in found] == [row[:5] for row in rows]
     np.testing.assert_allclose([row[5] for row in found], [row[5] for row in rows], atol=5e-7)
+
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=5)
+ROWS = st.builds(
+    LinkRow,
+    st.integers(1, 10**9),
+    st.integers(0, 10**4),
+    WORDS,
+    st.integers(0, 10**4),
+    WORDS,
+    st.integers(0, 10**6).map(lambda steps: steps / 10**6),
+)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@given(st.lists(ROWS, min_size=1, max_size=5))
+def test_any_rows_come_back(ending: str, rows: list[LinkRow]) -> None:
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"links{ending}"
+        write_table(rows, path)
+        found = read_by_csv(path) if ending == ".csv" else read_back(path)
+    assert [row[:5] for row in found] == [row[:5] for row in rows]
+    np.testing.assert_allclose([row[5] for row in found], [row[5] for row in rows], atol=5e-7)
+
+
+def read_by_csv(path: Path) -> list[tuple]:
+    """Read without guessing: pandas takes a word of digits for a number."""
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    return [(int(n), int(s), source, int(t), target, float(p)) for n, s, source, t, target, p in rows]
 
 
 def test_tsv_has_one_line_for_each_link_and_says_what_would_break_it(tmp_path: Path) -> None:
