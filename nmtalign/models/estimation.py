@@ -86,6 +86,8 @@ class Settings:
         Share of vectors of the lexicon's own links in the logits; 0 makes none.
     opinion_weight : float
         Share of a second opinion in the logarithms of the posteriors; 0 learns none.
+    opinion_from : int
+        Sentence pairs from which on there is one; it takes a good teacher to gain by it.
     opinion_inputs : {"clues", "words", "projections"}
         What it is: :mod:`nmtalign.models.clues` or, over attention vectors, :mod:`nmtalign.models.additive`
         or :mod:`nmtalign.models.projections`.
@@ -111,6 +113,7 @@ class Settings:
     vector_weight: float = 0.0
     spectral_weight: float = 0.0
     opinion_weight: float = 0.0
+    opinion_from: int = 0
     opinion_inputs: str = "clues"
     opinion_teacher: str = "posteriors"
     opinion_heads: int = 4
@@ -206,6 +209,7 @@ def with_heads(
         vector_weight=weight(settings.vector_weight, "vectors", there="vectors" in chosen),
         spectral_weight=weight(settings.spectral_weight, "spectral", there="spectral" in chosen),
         opinion_weight=weight(settings.opinion_weight, "opinion", there=bool(opinions)),
+        opinion_from=0,
         opinion_inputs=inputs,
         opinion_teacher=teacher,
         opinion_heads=attention_heads,

@@ -569,7 +569,7 @@ def learn(
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
         model = model._replace(spectral=spectral)
-    if settings.opinion_weight:
+    if settings.opinion_weight and len(whole[0].lengths) >= settings.opinion_from:
         opinion = learn_opinion(
             model, LearnedAligner(model)._prepared, *whole, given=given, workers=workers, report=report
         )

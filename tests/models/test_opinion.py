@@ -257,3 +257,9 @@ def test_a_cell_gets_the_same_bits_wherever_it_lies():
     for t, s, b in [(0, 0, 1), (3, 4, 17), (6, 8, 32)]:
         alone = scores(weights, cells[:, t : t + 1, s : s + 1, b : b + 1])
         assert alone[0, 0, 0] == everywhere[t, s, b]
+
+
+@pytest.mark.parametrize(("least", "there"), [(60, True), (61, False)])
+def test_a_small_bitext_gets_none_where_the_settings_say_so(least: int, there: bool):
+    found = train(TOY.pairs, settings=replace(SETTINGS, opinion_from=least), workers=1).model
+    assert (found.opinion is not None) is there
