@@ -65,7 +65,7 @@ class VectorSettings:
     prefixes : tuple of int
         Lengths of the prefixes that have rows.
     steps : int, optional
-        Gradient steps. Left out: 200 for 2,500 sentence pairs or fewer, growing with the cube root of their number.
+        Gradient steps. Left out: 200 for 2,500 sentence pairs or fewer, growing with their cube root.
     batch : int, optional
         Sentence pairs of a step. Left out: a sixteenth of all, between 64 and 512.
     rate : float
