@@ -132,7 +132,7 @@ class Settings:
 PRESETS = {
     "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2),
     "default": Settings(spectral_weight=0.4),
-    "best": Settings(vector_weight=0.45, spectral_weight=0.3),
+    "best": Settings(vector_weight=0.45, spectral_weight=0.3, opinion_weight=0.2, opinion_from=50_000),
 }
 
 
