@@ -2,17 +2,22 @@
 
     python scripts/benchmark_vectors.py read [--words 20000]
     python scripts/benchmark_vectors.py map SOURCE TARGET SEEDS TEST [--strip-accents] [--limit N]
+    python scripts/benchmark_vectors.py learned SOURCE TARGET SEEDS TEST [--strip-accents]
     python scripts/benchmark_vectors.py scale [--words 50000]
 
 ``read`` writes vectors of 300 random numbers in every format and reads them with nmtalign and with gensim.
 ``map`` maps two files of word vectors with a seed dictionary and prints precision on a test dictionary.
+``learned`` learns vectors from a tokenised bitext in every way, and beside them trains both sides apart with
+gensim and maps them by the seed dictionary, with gensim's TranslationMatrix and with nmtalign; it prints
+precision on a test dictionary and CPU seconds.
 ``scale`` maps two spaces of 300 dimensions and many words, one the other turned, with noise.
-Times are wall-clock seconds; set OPENBLAS_NUM_THREADS to choose the threads.
+The other times are wall-clock seconds; set OPENBLAS_NUM_THREADS to choose the threads.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import tempfile
 import time
 import warnings
@@ -22,10 +27,15 @@ from typing import Any
 
 import numpy as np
 
+from nmtalign.files import read_lines
+from nmtalign.models.count_vectors import learn_counted
+from nmtalign.models.gradient import learn_embeddings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.mapping import identical_strings, map_spaces, read_dictionary
+from nmtalign.vectors.induction import learn_cooccurrence
+from nmtalign.vectors.mapping import MappedSpaces, identical_strings, map_spaces, read_dictionary
+from nmtalign.vectors.monolingual import train_monolingual
 from nmtalign.vectors.retrieval import evaluate_dictionary
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
 
@@ -33,7 +43,7 @@ PLACES = {"folder": "own", "word2vec": "x.vec", "word2vec-binary": "x.bin", "wor
 
 
 def main() -> None:
-    """Run one of the three measurements."""
+    """Run one of the measurements."""
     warnings.simplefilter("ignore")
     style = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
@@ -47,6 +57,11 @@ def main() -> None:
     mapped.add_argument("--strip-accents", action="store_true", help="of the dictionaries")
     mapped.add_argument("--limit", type=int)
     mapped.set_defaults(run=measure_mapping)
+    learned = commands.add_parser("learned")
+    for name in ("source", "target", "seeds", "test"):
+        learned.add_argument(name)
+    learned.add_argument("--strip-accents", action="store_true", help="of the dictionaries")
+    learned.set_defaults(run=measure_learning)
     scale = commands.add_parser("scale")
     scale.add_argument("--words", type=int, default=50_000)
     scale.set_defaults(run=measure_scale)
@@ -82,13 +97,68 @@ def measure_reading(arguments: argparse.Namespace) -> None:
         timed("gensim .kv", lambda: KeyedVectors.load(str(folder / "x.kv")))
 
 
-def measure_mapping(arguments: argparse.Namespace) -> None:
-    """Print precision of several maps and of gensim's."""
+def dictionaries(arguments: argparse.Namespace) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Read the seed and the test dictionary."""
     form = TextSettings(lowercase=False, unicode="strip-accents" if arguments.strip_accents else "none")
     seeds, test = (
         [(a, b) for a, b in (form.normalized(pair) for pair in read_dictionary(path))]
         for path in (arguments.seeds, arguments.test)
     )
+    return seeds, test
+
+
+def measure_learning(arguments: argparse.Namespace) -> None:
+    """Print precision of vectors learned from a bitext, together and apart."""
+    seeds, test = dictionaries(arguments)
+    sides = [
+        [line.lower().split() for line in read_lines(path)] for path in (arguments.source, arguments.target)
+    ]
+    pairs = list(zip(*sides, strict=True))
+    ways: dict[str, Callable[[], tuple[Embeddings, Embeddings]]] = {
+        "co-occurrence, 300 dimensions": lambda: learn_cooccurrence(pairs),
+        "counts, 128 dimensions": lambda: learn_counted(pairs),
+        "counts, 300 dimensions": lambda: learn_counted(pairs, dimension=300),
+        "gradient, 50 dimensions": lambda: learn_embeddings(pairs),
+    }
+    for label, learn in ways.items():
+        report(label, learn, test)
+    apart = report_seconds(
+        "gensim word2vec of each side", lambda: [train_monolingual(lambda s=s: iter(s)) for s in sides]
+    )
+    gensims_score(*apart, seeds, test)
+    report("the same, mapped by nmtalign", lambda: as_pair(map_spaces(*apart, seeds)), test)
+
+
+def as_pair(mapped: MappedSpaces) -> tuple[Embeddings, Embeddings]:
+    return mapped.source, mapped.target
+
+
+def report_seconds(label: str, work: Callable[[], Any]) -> Any:
+    """Do the work, print the CPU seconds it took."""
+    start = cpu_seconds()
+    result = work()
+    print(f"{label:<42}{cpu_seconds() - start:9.1f} CPU s", flush=True)
+    return result
+
+
+def cpu_seconds() -> float:
+    """Return what this process and those it has waited for have used."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def report(
+    label: str, learn: Callable[[], tuple[Embeddings, Embeddings]], test: list[tuple[str, str]]
+) -> None:
+    """Learn vectors and print their precision."""
+    source, target = report_seconds(label, learn)
+    for score in ("csls", "cosine"):
+        print("   ", evaluate_dictionary(source, target, test, score=score), flush=True)
+
+
+def measure_mapping(arguments: argparse.Namespace) -> None:
+    """Print precision of several maps and of gensim's."""
+    seeds, test = dictionaries(arguments)
     source, target = (load_embeddings(p, limit=arguments.limit) for p in (arguments.source, arguments.target))
     strings = identical_strings(source.vocabulary, target.vocabulary)
     gensims_score(source, target, seeds, test)
