@@ -5,7 +5,7 @@
 WORK is the folder of ``benchmark_aligners.py`` after ``make``. A tenth of the target lines of each text
 change places. A model is learned from the dirty text and gives its pair scores (own), and those of a dirty
 part that it has not seen (new), by ``nmtalign train`` and ``nmtalign align``. The coefficients of the score
-were fitted to other texts (``fit_parallelness.py``), though two of these are of the same collections.
+were fitted to other lines (``fit_parallelness.py``), of the collections a and bicici_deen.
 
 AUC: the probability that a parallel pair has a higher score than one that is not (Hanley and McNeil 1982),
 also for the shorter and the longer half, and for whole documents (50 lines to a line), beside the relation of
@@ -32,7 +32,7 @@ DOCUMENT = 50  # lines
 SAMPLES = (
     Sample("h100k", 0, 10_000, 3_000),
     Sample("h100k", 20_000, 1_000, 2_000),
-    Sample("a100k", 40_000, 10_000, 3_000),
+    Sample("a100k", 70_000, 10_000, 3_000),
     Sample("bicici_deen_100+10k", 3_000, 6_000, 1_000),
     Sample("europarl_enes_200+5k", 0, 4_400, 1_000),
     Sample("europarl_enes_200+5k", 0, 500, 500),
