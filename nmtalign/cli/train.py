@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 @click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form.  [nfc]")
 @click.option("--prior", metavar="FILE", help="Bilingual word list: word, translation, weight if not 1.")
 @click.option("--init", metavar="DIR", help="Go on from this model, or start from aligned word vectors.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes or threads; the model is the same.  [cores]")
+@click.option("--workers", type=click.IntRange(min=1), help="Threads or processes; same model.  [cores]")
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @log_option
