@@ -34,7 +34,7 @@ Longs = NDArray[np.int64]
 
 LONGEST = 500  # words; longer pairs are aligned in pieces
 STRANGEST = 6.0  # of a relation of lengths
-LEAST, MOST = 3_000, 1_000_000  # words of a text to learn from, between which its size matters
+LEAST, MOST = 3_000, 350_000  # words of a text to learn from: the range that the coefficients are fitted to
 SUREST = 1e-6  # least distance from 0 and from 1
 
 
