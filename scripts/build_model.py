@@ -23,6 +23,7 @@ from nmtalign.text.tokenization import TextSettings
 
 BITEXTS = ("laws", "tatoeba", "tico19")
 PRUNE = 0.1
+SPECTRAL = 0.2  # half of the preset's: most text that will be aligned is of another kind than laws
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -36,7 +37,7 @@ def main() -> None:
     arguments = parser.parse_args()
     model = train(
         _pairs(arguments.bitexts),
-        settings=replace(preset("default"), prune=PRUNE),
+        settings=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
         text=TextSettings("simple"),
         languages=("en", "fr"),
         report=print,

@@ -470,7 +470,7 @@ class HeldBitext:
             lambda k: one.expect(k, self.buckets[k], self.index.cells[k]),
             range(len(self.buckets)),
             self.workers,
-            cells=self._cells,
+            cells=self._cells if one.jumps else 0,  # else sending what is found costs more than finding it
         )
         return summed(found, self._sizes, one.jumps or ())
 

@@ -63,7 +63,7 @@ Longs = NDArray[np.int64]
 BATCH = 10_000  # sentence pairs that are aligned at a time
 FEW = 100  # pairs with which vectors get half of their weight: they need more text than counts do
 DOUBT = np.float32(1e-6)  # least doubt: closer to 1, single precision knows no difference
-THRESHOLD = 0.6  # of the joint probability; chosen on the development sets
+THRESHOLD = 0.55  # of the joint probability; chosen on the development sets
 
 
 def joint_probability(forward: Floats, reverse: Floats) -> Floats:
