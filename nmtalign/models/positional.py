@@ -7,7 +7,7 @@ The likelihood ratio of two words comes from their score,
 so that words that are near to everything gain nothing, and 1 is the ratio of the null word. The jumps are
 those of the learned aligner (:mod:`nmtalign.models.hmm`). They and the temperature of the scores are
 estimated by expectation-maximisation from a text. The probability of null is not: more of it makes the text
-likelier where the vectors are poor, and the error larger on every text that was tried.
+likelier where the vectors are poor, and the error larger on nearly every text that was tried.
 
 Axes: T target words, S source words, V vocabulary (word 0 is padding), K size of a prepared vector, P word
 pairs that meet.

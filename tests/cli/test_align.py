@@ -299,22 +299,16 @@ def test_chunks_do_not_change_the_result(vectors, tmp_path, monkeypatch):
     assert outputs[0] == outputs[1] == outputs[2]
 
 
-def test_help_is_fast_and_has_an_example():
+def test_help_has_an_example_and_loads_nothing_slow():
     program = (
-        "import json, resource, sys; from nmtalign.cli import main\n"
+        "import json, sys; from nmtalign.cli import main\n"
         "try: main(['align', '--help'])\n"
         "except SystemExit: pass\n"
-        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
-        "print(json.dumps([used.ru_utime + used.ru_stime, sorted(sys.modules)]))"
+        "print(json.dumps(sorted(sys.modules)))"
     )
-    runs = [
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-        for _ in range(3)
-    ]
-    assert "Example: nmtalign align" in runs[0]
-    results = [json.loads(out.splitlines()[-1]) for out in runs]
-    assert not {"numpy", "pandas", "matplotlib", "gensim", "scipy"} & set(results[0][1])
-    assert min(seconds for seconds, _ in results) < 0.1
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "Example: nmtalign align" in out
+    assert not {"numpy", "pandas", "matplotlib", "gensim", "scipy"} & set(json.loads(out.splitlines()[-1]))
 
 
 def test_guided_training_gets_words_and_links_in_three_columns(bitext, vectors, tmp_path, capsys):
