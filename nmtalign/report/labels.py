@@ -13,7 +13,7 @@ def visible(text: str) -> str:
     Examples
     --------
     >>> visible("a\\x00b\\u202e")
-    'a␀b⟨U+202E⟩'
+    'a⟨U+0000⟩b⟨U+202E⟩'
     """
     if text.isprintable():
         return text
@@ -21,10 +21,7 @@ def visible(text: str) -> str:
 
 
 def _picture(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)  # Unicode has pictures of the ASCII controls
-    return " " if unicodedata.category(character) == "Zs" else f"⟨U+{code:04X}⟩"
+    return " " if unicodedata.category(character) == "Zs" else f"⟨U+{ord(character):04X}⟩"
 
 
 def shorten(word: str, longest: int) -> str:
