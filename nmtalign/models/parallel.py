@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +21,7 @@ from typing import Any, TypeVar
 
 from nmtalign.errors import NmtalignError
 
+LOOKS = 10  # a thread that has ended is listed by the system for a moment
 MUCH = 1 << 21  # cells from which on processes are worth their start
 
 Item = TypeVar("Item")
@@ -53,12 +56,16 @@ def in_order(
 
 def may_fork() -> bool:
     """Tell whether a fork is safe here: on Linux, without other threads, where children are allowed."""
-    if sys.platform != "linux" or current_process().daemon:
+    if sys.platform != "linux" or current_process().daemon or threading.active_count() > 1:
         return False
-    try:
-        return len(os.listdir("/proc/self/task")) == 1
-    except OSError:
-        return False
+    for _ in range(LOOKS):
+        try:
+            if len(os.listdir("/proc/self/task")) == 1:
+                return True
+        except OSError:
+            return False
+        time.sleep(0.002)
+    return False
 
 
 def _threaded(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
