@@ -109,12 +109,9 @@ def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, Al
     if not isinstance(aligner, LearnedAligner):
         raise UsageError(f"--view {view} is for learned models; word vectors have one head")
     if view == "attention-heads":
-        words = [
-            aligner.text.words(line, language=language)
-            for line, language in zip(record.pair, aligner.languages, strict=True)
-        ]
+        words = aligner.text.words_of_pair(record.pair, aligner.languages)
         shown = aligner.with_heads(["attention"]).align(*record.pair).matrix
-        by_number = aligner.attention_heads(words[0], words[1])
+        by_number = aligner.attention_heads(*words)
         return {f"head {h}": replace(shown, weights=w) for h, w in enumerate(by_number, 1)}
     alone = aligner.heads if len(aligner.heads) > 1 else ()
     by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}

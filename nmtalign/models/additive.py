@@ -27,15 +27,12 @@ from nmtalign.models.opinion import Array, Counts, Logs, Run, both_directions
 from nmtalign.models.seen_words import (
     CONTEXT,
     SeenWords,
-    Tables,
     WordReader,
     far,
     looked_up,
     null_gradient,
     null_scores,
-    table,
-    vectors_of,
-    with_context,
+    reader_of,
 )
 
 HIDDEN = 128
@@ -101,10 +98,7 @@ class WordNetwork:
 
     def reader(self, source: EncodedSide, target: EncodedSide, counts: Counts) -> WordReader:
         """Return what looks up the words of a text."""
-        w = self.weights
-        vectors = vectors_of(source, self.source_rows), vectors_of(target, self.target_rows)
-        tables = table(vectors[0], w.source, w.source_null), table(vectors[1], w.target, w.target_null)
-        return WordReader(Tables(*vectors, *tables))
+        return reader_of(source, target, (self.source_rows, self.target_rows), self.weights)
 
     def replace(self, weights: Sequence[Array]) -> WordNetwork:
         """Return the network with other weights."""
@@ -128,12 +122,8 @@ class WordNetwork:
 
     def run(self, seen: SeenWords) -> Run:
         """Return scores and what their gradient takes."""
-        w, tables = self.weights, seen.tables
+        w, words = self.weights, seen.vectors
         across, down = seen.shares
-        words = (
-            with_context(tables.target_vectors, seen.target),
-            with_context(tables.source_vectors, seen.source),
-        )
         layers = np.tensordot(w.target, words[0], (0, 0)), np.tensordot(w.source, words[1], (0, 0))
         target, source = _powers(w, *layers, across, down)
         hidden = target[:, :, None] * source[:, None]  # (H, T, S, B)

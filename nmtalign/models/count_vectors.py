@@ -69,7 +69,7 @@ def count_embeddings(
     >>> (scores > 0.9).tolist()
     [[True, False], [False, True]]
     """
-    whole = [view for view in lexicon.views if view.letters == 0]
+    whole = [] if lexicon.whole is None else [lexicon.whole]
     views = lexicon.views if subwords else whole
     if not whole or dimension < len(views) or minimum < 1:
         found = f"{len(whole)} of them, {dimension} dimensions for {len(views)} views, minimum {minimum}"

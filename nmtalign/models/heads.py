@@ -43,9 +43,7 @@ class VectorHead:
     ) -> Emissions:
         """Return emissions with ``log r = (1 - weight) log r_lexicon + weight log r_vectors``."""
         logits = self._of_words(source_words, target_words).log_ratio(pairs.source, pairs.target)
-        logits *= np.float32(self.weight)
-        logits += np.float32(1 - self.weight) * np.log(np.maximum(words.pairs, LEAST))
-        joint = np.exp(logits, out=logits)
+        joint = blended(words.pairs, logits, self.weight)
         joint[words.pairs == 0] = 0
         return words._replace(pairs=joint)
 
@@ -70,6 +68,13 @@ class VectorHead:
             for rows in (self.vectors.source_rows, self.vectors.target_rows)
         )
         return source, target
+
+
+def blended(ratios: Floats, logits: Floats, weight: float) -> Floats:
+    """Return ``exp((1 - weight) log ratio + weight logit)``; `logits` is overwritten."""
+    logits *= np.float32(weight)
+    logits += np.float32(1 - weight) * np.log(np.maximum(ratios, LEAST))
+    return np.exp(logits, out=logits)
 
 
 def word_norms(

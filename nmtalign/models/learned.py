@@ -38,7 +38,7 @@ from nmtalign.models.gradient import VectorSettings, learn_vectors
 from nmtalign.models.heads import VectorHead, make_head
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.knowledge import Knowledge
-from nmtalign.models.lexicon import Emissions, Lexicon, emissions
+from nmtalign.models.lexicon import Emissions, Lexicon, Smoothing, View, ViewCounts, emissions
 from nmtalign.models.opinion import Counts, Opinion
 from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.parallel import default_workers, in_order
@@ -176,7 +176,7 @@ class Model(NamedTuple):
         if self.vectors is not None:
             words = self.vectors.join(words, source.words, target.words, pairs)
         if self.spectral is not None:
-            words = self.spectral.join(words, *self.known(source, target), pairs)
+            words = self.spectral.join(words, *self.lexicon.known(source, target), pairs)
         return words
 
     def second(self, source: EncodedSide, target: EncodedSide) -> Second | None:
@@ -190,17 +190,9 @@ class Model(NamedTuple):
         seen = self.lexicon.source_counts, self.lexicon.target_counts
         found = [
             np.where(known > 0, counts[known], 0)
-            for known, counts in zip(self.known(source, target), seen, strict=True)
+            for known, counts in zip(self.lexicon.known(source, target), seen, strict=True)
         ]
         return found[0], found[1]
-
-    def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
-        """Return the number in the lexicon of each source and target word of a text, -1 if unknown."""
-        source_known, target_known = (
-            np.array([numbers.get(word, -1) for word in side.words])
-            for numbers, side in zip(self.lexicon.numbers, (source, target), strict=True)
-        )
-        return source_known, target_known
 
 
 class Second(NamedTuple):
@@ -332,7 +324,7 @@ def collect(found: Sequence[Found], segments: Segments, learned: Learned) -> Ali
 
 
 def align_prepared(text: Prepared, extraction: Extraction, workers: int | None) -> AlignedBatch:
-    """Align a text; the links do not depend on the number of threads."""
+    """Align a text; the links do not depend on the number of workers."""
     evidence = evidence_of_words(text.words.pairs) if text.evidence is None else text.evidence
     found = in_order(
         lambda k: find_links(text, k, extraction, evidence),
@@ -467,19 +459,31 @@ class LearnedAligner(Listed):
         index = index_pairs(buckets, source, target)
         lexicon = self.model.lexicon
         jumps = lexicon.renumbered(self.model.jumps, source, target)
-        known = lexicon.looked_up(source, target, index)
-        words = self.model.joined(emissions(*known), source, target, index)
-        return Prepared(
-            segments,
-            buckets,
-            index.cells,
-            words,
-            jumps,
-            self.model.settings.null,
-            self.model.second(source, target),
-            others_evidence(*known),
-            _learned(lexicon),
-        )
+        seen = lexicon.looked_up(source, target, index)
+        return _ready(self.model, (source, target, segments), buckets, index, seen, jumps)
+
+
+def _ready(
+    model: Model,
+    text: tuple[EncodedSide, EncodedSide, Segments],
+    buckets: Sequence[Bucket],
+    index: PairIndex,
+    seen: tuple[Sequence[View], Sequence[ViewCounts], Smoothing],
+    jumps: tuple[Jumps, Jumps],
+) -> Prepared:
+    """Make a text ready for attention: views and counts are those of its words, so are the jumps."""
+    source, target, segments = text
+    return Prepared(
+        segments,
+        buckets,
+        index.cells,
+        model.joined(emissions(*seen), source, target, index),
+        jumps,
+        model.settings.null,
+        model.second(source, target),
+        others_evidence(*seen),
+        _learned(model.lexicon),
+    )
 
 
 def _learned(lexicon: Lexicon) -> Learned:
@@ -587,19 +591,9 @@ def learn(
     def align(extraction: Extraction) -> AlignedBatch:
         if place is not None or not estimator.index.complete:
             return _align_in_batches(LearnedAligner(model, extraction, workers), whole)
-        known = estimate.views, estimate.counts, estimator.smoothing
-        words = model.joined(emissions(*known), source, target, estimator.index)
-        text = Prepared(
-            segments,
-            estimator.buckets,
-            estimator.index.cells,
-            words,
-            estimate.jumps,
-            settings.null,
-            model.second(source, target),
-            others_evidence(*known),
-            _learned(lexicon),
-        )
+        seen = estimate.views, estimate.counts, estimator.smoothing
+        sides = source, target, segments
+        text = _ready(model, sides, estimator.buckets, estimator.index, seen, estimate.jumps)
         return align_prepared(text, extraction, workers)
 
     return Training(model, align)

@@ -365,15 +365,25 @@ class Lexicon:
         )
         return source, target
 
+    @property
+    def whole(self) -> LearnedView | None:
+        """The view of whole words, if there is one."""
+        return next((view for view in self.views if view.letters == 0), None)
+
+    def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
+        """Return the number of each source and target word of a text, -1 for unknown words."""
+        source_known, target_known = (
+            np.array([numbers.get(word, -1) for word in side.words])
+            for numbers, side in zip(self.numbers, (source, target), strict=True)
+        )
+        return source_known, target_known
+
     def renumbered(
         self, jumps: tuple[Jumps, Jumps], source: EncodedSide, target: EncodedSide
     ) -> tuple[Jumps, Jumps]:
         """Return the jumps that were learned with this lexicon for the words of a text."""
-        found = [
-            own.renumbered(np.array([numbers.get(word, -1) for word in side.words]))
-            for own, numbers, side in zip(jumps, self.numbers, (source, target), strict=True)
-        ]
-        return found[0], found[1]
+        of_source, of_target = self.known(source, target)
+        return jumps[0].renumbered(of_source), jumps[1].renumbered(of_target)
 
     def translations(self) -> Translations:
         """Return the word pairs that were linked, by falling count.
@@ -383,7 +393,7 @@ class Lexicon:
         UsageError
             If the lexicon has no view of whole words.
         """
-        whole = next((view for view in self.views if view.letters == 0), None)
+        whole = self.whole
         if whole is None:
             raise UsageError("this lexicon knows shortened words only; it has no translations to list")
         source, target = np.divmod(whole.keys, len(self.target_words))
@@ -406,10 +416,6 @@ class Lexicon:
             views.append(view)
             counts.append(_looked_up(view, learned, *forms, self.smoothing))
         return views, counts, self.smoothing
-
-    def emissions(self, source: EncodedSide, target: EncodedSide, pairs: PairIndex) -> Emissions:
-        """Return the emissions of the words and word pairs of a text."""
-        return emissions(*self.looked_up(source, target, pairs))
 
 
 def _looked_up(

@@ -196,13 +196,9 @@ def _expected(
     ratio = np.log(np.maximum(ratios, LEAST))
     found, likelihood = [], 0.0
     for own, axis in zip(logs, (1, 0), strict=True):
-        joint = np.where(inside, own.words + ratio, -60)
-        top = np.maximum(joint.max(axis=axis), own.null)
-        total = top + np.log(
-            np.exp(joint - np.expand_dims(top, axis)).sum(axis=axis) + np.exp(own.null - top)
-        )
-        found.append(np.exp(joint - np.expand_dims(total, axis)) * inside)
-        likelihood += float(total[inside.any(axis=axis)].sum())
+        after = _log_softmax(np.where(inside, own.words + ratio, -60), own.null, axis)
+        found.append(np.exp(after.words) * inside)
+        likelihood += float((own.null - after.null)[inside.any(axis=axis)].sum())
     return _agreed(found[0], found[1]), likelihood
 
 

@@ -25,15 +25,12 @@ from nmtalign.models.opinion import Array, Counts, Logs, Run, both_directions, m
 from nmtalign.models.seen_words import (
     CONTEXT,
     SeenWords,
-    Tables,
     WordReader,
     far,
     looked_up,
     null_gradient,
     null_scores,
-    table,
-    vectors_of,
-    with_context,
+    reader_of,
 )
 
 UNITS = 32  # of each head
@@ -99,10 +96,7 @@ class ProjectedNetwork:
 
     def reader(self, source: EncodedSide, target: EncodedSide, counts: Counts) -> WordReader:
         """Return what looks up the words of a text."""
-        w = self.weights
-        vectors = vectors_of(source, self.source_rows), vectors_of(target, self.target_rows)
-        tables = table(vectors[0], w.source, w.source_null), table(vectors[1], w.target, w.target_null)
-        return WordReader(Tables(*vectors, *tables))
+        return reader_of(source, target, (self.source_rows, self.target_rows), self.weights)
 
     def replace(self, weights: Sequence[Array]) -> ProjectedNetwork:
         """Return the network with other weights."""
@@ -127,11 +121,7 @@ class ProjectedNetwork:
 
     def run(self, seen: SeenWords) -> Run:
         """Return scores (A, T, S, B) and what their gradient takes."""
-        w, tables = self.weights, seen.tables
-        words = (
-            with_context(tables.target_vectors, seen.target),
-            with_context(tables.source_vectors, seen.source),
-        )
+        w, words = self.weights, seen.vectors
         queries, keys = (
             np.tensordot(side, own, (0, 0)).reshape(self.heads, UNITS, *own.shape[1:])
             for side, own in zip((w.target, w.source), words, strict=True)

@@ -7,7 +7,7 @@ the context, H units, N scores of the null word.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,14 @@ class SeenWords(NamedTuple):
             share = 4 * (np.arange(len(words))[:, None] + 0.5) / np.maximum(lengths, 1) * (words > 0)
             found.append(share.astype(self.tables.source.dtype))
         return found[0], found[1]
+
+    @property
+    def vectors(self) -> tuple[Array, Array]:
+        """Vectors of target and of source words with their neighbours, (C D, T, B) and (C D, S, B)."""
+        return (
+            with_context(self.tables.target_vectors, self.target),
+            with_context(self.tables.source_vectors, self.source),
+        )
 
     def part(self, columns: slice) -> SeenWords:
         """Return what is to be seen of some pairs."""
@@ -164,6 +172,29 @@ def given_rows(words: list[str], given: Embeddings) -> WordRows:
 def vectors_of(side: EncodedSide, rows: WordRows) -> Floats:
     """Return vectors (V, D) of the words of a text, all of one length; that of the padding is zero."""
     return _of_one_length(rows.compose(side.words))
+
+
+def reader_of(
+    source: EncodedSide, target: EncodedSide, rows: tuple[WordRows, WordRows], weights: Any
+) -> WordReader:
+    """Return what looks up the words of a text.
+
+    Parameters
+    ----------
+    source, target : EncodedSide
+    rows : (WordRows, WordRows)
+        What vectors of source and target words are made of.
+    weights : named tuple
+        Its `source` and `target` project words, `source_null` and `target_null` score them under null.
+    """
+    vectors = vectors_of(source, rows[0]), vectors_of(target, rows[1])
+    return WordReader(
+        Tables(
+            *vectors,
+            table(vectors[0], weights.source, weights.source_null),
+            table(vectors[1], weights.target, weights.target_null),
+        )
+    )
 
 
 def far(across: Array, down: Array) -> Array:

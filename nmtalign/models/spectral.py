@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.models.attention_vectors import log_norms, log_ratios
+from nmtalign.models.heads import blended
 from nmtalign.models.lexicon import Emissions, Lexicon
 from nmtalign.models.pairs import PairIndex
 from nmtalign.vectors.correspondence import correspondence_analysis
@@ -31,7 +32,6 @@ DIMENSION = 32
 TEMPERATURE = np.float32(14)  # T; chosen on the development sets, as are the weights of the presets
 FREQUENT = 1024  # words that log Z is taken over
 LEAST_LINKS = 0.05  # links that are expected less often are noise
-LEAST = np.float32(1e-30)
 TOP = 127  # largest code
 
 
@@ -76,10 +76,8 @@ class SpectralHead:
         has = [np.asarray(side.any(axis=1)) for side in vectors]
         place = np.flatnonzero(has[0][pairs.source] & has[1][pairs.target] & (words.pairs > 0))
         logits = log_ratios(vectors, norms, pairs.source[place], pairs.target[place])
-        logits *= np.float32(self.weight)
-        logits += np.float32(1 - self.weight) * np.log(np.maximum(words.pairs[place], LEAST))
         joint = words.pairs.copy()
-        joint[place] = np.exp(logits, out=logits)
+        joint[place] = blended(words.pairs[place], logits, self.weight)
         return words._replace(pairs=joint)
 
 
@@ -117,8 +115,7 @@ def learn_spectral(lexicon: Lexicon, weight: float, *, seed: int = 0) -> Spectra
     ----------
     Greenacre (1984), "Theory and applications of correspondence analysis".
     """
-    whole = [view for view in lexicon.views if view.letters == 0]
-    table = whole[0].table(LEAST_LINKS) if whole else None
+    table = None if lexicon.whole is None else lexicon.whole.table(LEAST_LINKS)
     if table is None or not table.nnz:
         return None
     codes = [_codes(side) for side in correspondence_analysis(table, DIMENSION, seed=seed)]

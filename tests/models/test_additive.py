@@ -18,6 +18,7 @@ from nmtalign.models.opinion import Lesson, Opinion, distil, lessons, loss_and_g
 from nmtalign.models.seen_words import SeenWords, Tables
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
+from tests.models.gradients import check_gradient
 from tests.models.toy_language import toy_bitext
 
 D = 5
@@ -108,19 +109,7 @@ def test_the_gradient_is_the_numerical_one():
     lesson = a_lesson(network, sides)
     lesson = Lesson(wide(lesson.seen), lesson.forward.astype(float), lesson.reverse.astype(float))
     weights = WordWeights(*(w.astype(float) for w in network.weights))
-    _, gradient = loss_and_gradient(network.replace(weights), lesson)
-    random = np.random.default_rng(3)
-    for name, values, slopes in zip(WordWeights._fields, weights, gradient, strict=True):
-        assert values.shape == slopes.shape
-        for place in random.choice(values.size, min(values.size, 12), replace=False):
-            losses = []
-            for step in (1e-5, -1e-5):
-                moved = values.copy()
-                moved.flat[place] += step
-                losses.append(
-                    loss_and_gradient(network.replace(weights._replace(**{name: moved})), lesson)[0]
-                )
-            assert (losses[0] - losses[1]) / 2e-5 == pytest.approx(slopes.flat[place], abs=1e-7), name
+    check_gradient(network.replace(weights), lesson)
 
 
 def test_distilling_comes_close_to_its_teacher():

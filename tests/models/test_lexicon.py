@@ -122,7 +122,7 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
     expected = emissions(views, [view_counts(view, word_counts(index, *counts)) for view in views], SMOOTHING)
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
-        found = lexicon().emissions(s, t, own)
+        found = emissions(*lexicon().looked_up(s, t, own))
         at = {
             (source.words[a], target.words[b]): k
             for k, (a, b) in enumerate(zip(index.source, index.target, strict=True))
@@ -135,7 +135,7 @@ def test_a_lexicon_gives_its_own_text_what_was_learned():
 
 def ratio_of(model: Lexicon, source: str, target: str) -> float:
     sides = text([(source, target)])
-    return float(model.emissions(*sides).pairs[1])
+    return float(emissions(*model.looked_up(*sides)).pairs[1])
 
 
 def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on_nothing():

@@ -21,6 +21,7 @@ from nmtalign.models.opinion import Lesson, Opinion, distil, lessons, loss_and_g
 from nmtalign.models.pairs import index_pairs
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
+from tests.models.gradients import check_gradient
 from tests.models.toy_language import toy_bitext
 
 TOY = toy_bitext(60)
@@ -126,16 +127,7 @@ def test_the_gradient_is_the_numerical_one():
     lesson = a_lesson()
     random = np.random.default_rng(3)
     weights = ClueWeights(*(random.normal(0, 0.5, w.shape) for w in initial_clues(0)))
-    _, gradient = loss_and_gradient(ClueNetwork(weights), lesson)
-    for name, values, slopes in zip(ClueWeights._fields, weights, gradient, strict=True):
-        assert values.shape == slopes.shape
-        for place in random.choice(values.size, min(values.size, 12), replace=False):
-            losses = []
-            for step in (1e-5, -1e-5):
-                moved = values.copy()
-                moved.flat[place] += step
-                losses.append(loss_and_gradient(ClueNetwork(weights._replace(**{name: moved})), lesson)[0])
-            assert (losses[0] - losses[1]) / 2e-5 == pytest.approx(slopes.flat[place], abs=1e-7), name
+    check_gradient(ClueNetwork(weights), lesson)
 
 
 def test_lessons_teach_what_both_directions_agree_on():

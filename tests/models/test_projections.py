@@ -11,6 +11,7 @@ from nmtalign.models.opinion import Lesson, distil, loss_and_gradient
 from nmtalign.models.projections import UNITS, ProjectedNetwork, ProjectionWeights, initial_projections
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
+from tests.models.gradients import check_gradient
 from tests.models.test_additive import PAIRS, D, a_lesson, network_and_text, seen_of, wide
 from tests.models.toy_language import toy_bitext
 
@@ -73,18 +74,7 @@ def test_the_gradient_is_the_numerical_one():
     lesson = a_lesson(network, sides)
     lesson = Lesson(wide(lesson.seen), lesson.forward.astype(float), lesson.reverse.astype(float))
     weights = ProjectionWeights(*(w.astype(float) for w in network.weights))
-    _, gradient = loss_and_gradient(network.replace(weights), lesson)
-    random = np.random.default_rng(3)
-    for name, values, slopes in zip(ProjectionWeights._fields, weights, gradient, strict=True):
-        assert values.shape == slopes.shape
-        for place in random.choice(values.size, min(values.size, 12), replace=False):
-            losses = []
-            for step in (1e-5, -1e-5):
-                moved = values.copy()
-                moved.flat[place] += step
-                moved_weights = weights._replace(**{name: moved})
-                losses.append(loss_and_gradient(network.replace(moved_weights), lesson)[0])
-            assert (losses[0] - losses[1]) / 2e-5 == pytest.approx(slopes.flat[place], abs=1e-7), name
+    check_gradient(network.replace(weights), lesson)
 
 
 def test_distilling_comes_close_to_its_teacher():

@@ -12,7 +12,7 @@ from nmtalign.errors import DataError
 from nmtalign.models.corpus import encode, make_buckets
 from nmtalign.models.estimation import PRESETS, Settings
 from nmtalign.models.learned import LearnedAligner
-from nmtalign.models.lexicon import FormCounts
+from nmtalign.models.lexicon import FormCounts, emissions
 from nmtalign.models.pairs import index_pairs
 from nmtalign.models.spectral import FREQUENT, LEAST_LINKS, TEMPERATURE, learn_spectral
 from nmtalign.models.store import load_model, save_model
@@ -32,7 +32,7 @@ def emissions_of(model, pairs):
     """Emissions of a text before and after the head, with the word pairs they belong to."""
     sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
     index = index_pairs(make_buckets(*sides), *sides)
-    before = model.lexicon.emissions(*sides, index)
+    before = emissions(*model.lexicon.looked_up(*sides, index))
     return before, model.joined(before, *sides, index), sides, index
 
 
