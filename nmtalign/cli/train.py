@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli._engine import EngineOptions, engine_options
+from nmtalign.cli._heads import head_options, head_settings
 from nmtalign.cli._messages import log_option, say, warn
-from nmtalign.cli._model_options import UNICODE_FORMS, Tokenizer, names_in, two_languages
+from nmtalign.cli._model_options import UNICODE_FORMS, Tokenizer, two_languages
 from nmtalign.cli._progress import Progress
 from nmtalign.cli._threads import one_blas_thread
 from nmtalign.errors import UsageError
@@ -37,31 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--preset", type=click.Choice(("fast", "default", "best")), default="default", help="Time for error."
 )
-@click.option(
-    "--heads",
-    metavar="LIST",
-    help="Of lexicon,vectors,spectral,bahdanau,attention.  [as the preset]",
-)
-@click.option(
-    "--bahdanau-inputs",
-    type=click.Choice(("clues", "words")),
-    default="clues",
-    help="The head bahdanau looks at clues to links, or at word vectors.  [clues]",
-)
-@click.option(
-    "--bahdanau-teacher",
-    type=click.Choice(("posteriors", "bitext")),
-    default="posteriors",
-    help="The head bahdanau learns from the links of the other heads, or from the bitext.  [posteriors]",
-)
-@click.option(
-    "--attention-heads",
-    type=click.IntRange(1, 64),
-    default=4,
-    metavar="N",
-    help="Heads of the head attention, scaled dot-product with learned projections.  [4]",
-)
-@click.option("--vectors", metavar="DIR", help="Word vectors for a head that looks at words.  [its own]")
+@head_options
 @click.option(
     "--gold", metavar="FILE", help="Hand-made links of the last pairs, or a line a pair: weigh heads."
 )
@@ -94,24 +71,12 @@ def train(
     from nmtalign.alignment.formats import read_gold
     from nmtalign.cli.align import open_bitext
     from nmtalign.models import training
-    from nmtalign.models.estimation import preset, with_heads
     from nmtalign.models.store import save_model
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.storage import load_pair
 
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
-    settings = preset(options["preset"])
-    if options["heads"] is not None:
-        settings = with_heads(
-            settings,
-            names_in(options["heads"]),
-            inputs=options["bahdanau_inputs"],
-            teacher=options["bahdanau_teacher"],
-            attention_heads=options["attention_heads"],
-            given=options["vectors"] is not None,
-        )
-    if options["vectors"] is not None and (not settings.opinion_weight or settings.opinion_inputs == "clues"):
-        raise UsageError("--vectors is for a head that looks at words: attention, or --bahdanau-inputs words")
+    settings = head_settings(options)
     given = load_pair(options["vectors"]) if options["vectors"] is not None else None
     gold = list(read_gold(options["gold"])) if options["gold"] is not None else []
     _check_folder(output)

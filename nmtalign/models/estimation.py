@@ -124,6 +124,13 @@ class Settings:
         """The name of the second opinion among the heads."""
         return "attention" if self.opinion_inputs == "projections" else "bahdanau"
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Names of the heads that are learned from a bitext that is large enough for them."""
+        there = {"vectors": self.vector_weight, "spectral": self.spectral_weight}
+        there[self.opinion_name] = self.opinion_weight
+        return ("lexicon", *(name for name in HEADS if there.get(name)))
+
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
         return asdict(self) | {"views": list(self.views)}

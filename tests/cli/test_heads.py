@@ -161,4 +161,37 @@ def test_a_head_over_given_vectors(bitext, tmp_path: Path, capsys):
         assert (tmp_path / "own").read_bytes() == (tmp_path / "links").read_bytes()
         assert load(tmp_path / "model").model.opinion.network.source_rows.rows.shape[1] == 9
     assert run(*train, *given, "--heads", "lexicon,vectors") == 2
-    assert "--vectors is for a head that looks at words" in capsys.readouterr().err
+    assert "--vectors is for the head attention or bahdanau" in capsys.readouterr().err
+    assert run(*train, *given, "--heads", "lexicon,bahdanau") == 2
+    assert "add --bahdanau-inputs words" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "added"),
+    [
+        (("--bahdanau-inputs", "words"), "--heads lexicon,spectral,bahdanau"),
+        (("--bahdanau-teacher", "bitext", "--heads", "lexicon"), "--heads lexicon,bahdanau"),
+        (
+            ("--bahdanau-inputs", "clues", "--heads", "lexicon,vectors,attention"),
+            "--heads lexicon,vectors,bahdanau",
+        ),
+        (("--attention-heads", 2, "--preset", "best"), "--heads lexicon,vectors,spectral,attention"),
+        (("--attention-heads", 4, "--preset", "fast"), "--heads lexicon,vectors,attention"),
+        (("--vectors", "anywhere"), "--heads lexicon,spectral,attention"),
+    ],
+)
+def test_an_option_that_no_head_would_use_is_refused_with_what_to_add(
+    bitext, tmp_path: Path, capsys, options: tuple[object, ...], added: str
+):
+    assert run("train", *bitext, "-o", tmp_path / "model", "-q", *options) == 2
+    assert capsys.readouterr().err.endswith(f"; add it: {added}\n")
+    assert not (tmp_path / "model").exists()
+
+
+def test_an_option_of_a_head_of_the_preset_asks_for_this_head(bitext, tmp_path: Path):
+    train = ("train", *bitext, "-q", "--preset", "best", "-o")
+    assert run(*train, tmp_path / "plain") == 0
+    assert load(tmp_path / "plain").heads == ("lexicon", "vectors", "spectral")
+    assert run(*train, tmp_path / "words", "--bahdanau-inputs", "words") == 0
+    assert load(tmp_path / "words").heads == ("lexicon", "vectors", "spectral", "bahdanau")
+    assert load(tmp_path / "words").model.settings.opinion_inputs == "words"
