@@ -97,6 +97,16 @@ class Progress:
         if not self._quiet:
             say(f"{number:,} {self.unit} read", event="read", **self.values)
 
+    def reached(self, done: int, total: int) -> None:
+        """Say that `done` of `total` are done; the first call starts the clock, with what was done before."""
+        if self._total is None:
+            self._start = self._written = time.perf_counter()
+            self._total, self._first, self._last = total, done, done
+            if done:
+                say(f"going on after {done:,} of {total:,} {self.unit}", event="resumed", done=done)
+        else:
+            self.advance(done - self._last, last=done)
+
     def advance(self, count: int, *, last: int | None = None) -> None:
         """Add `count` and say so if it is time; `last` is the number of the last, where some are skipped."""
         self.done += count

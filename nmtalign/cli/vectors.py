@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -200,6 +201,9 @@ def learn(
     or given by --model. cooccurrence: words by sentence pairs, scaled by word and pair size, truncated
     singular value decomposition (cross-language latent semantic indexing).
 
+    A gradient run that was stopped goes on when the same command is given again; until it ends, DIR.state.npz
+    keeps what it knows.
+
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
     from nmtalign.text.tokenization import TextSettings
@@ -209,7 +213,8 @@ def learn(
     sizes = {"dimension": dimension or METHODS[method][0], "minimum": min_count or METHODS[method][1]}
     text = TextSettings(tokenizer, lowercase, unicode)
     languages = two_languages(langs) if langs else _languages_of_files(source, target)
-    with warnings_to_stderr(), Progress("pairs") as progress:
+    state = Path(f"{output.rstrip('/')}.state.npz") if method == "gradient" else None
+    with warnings_to_stderr(), Progress("pairs") as progress, Progress("steps") as steps:
         if model is not None:
             learned, text, known = _of_model(model, **sizes, subwords=subwords, seed=seed)
             languages = languages if langs else known
@@ -218,9 +223,12 @@ def learn(
 
             bitext = open_bitext(source, target, pairs, bitext_format)
             learner = _learner(method, subwords)
-            learned = learner(_tokenized(bitext, text, languages, progress), **sizes, seed=seed)
+            kept: dict[str, Any] = {"state": state, "reached": steps.reached} if state else {}
+            learned = learner(_tokenized(bitext, text, languages, progress), **sizes, seed=seed, **kept)
         first, second = (with_text_settings(side, text) for side in learned)
         save_pair(first, second, output, languages=languages, format=to)
+        if state is not None:
+            state.unlink(missing_ok=True)
     found = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
     took = f"{first.dimension} dimensions in {progress.seconds:.1f} s"
     click.echo(f"nmtalign: {found} of {took} -> {output}", err=True)

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.attention_vectors import HIGHEST, AttentionVectors, WordRows, joined, lay_out
+from nmtalign.models.checkpoint import Arrays, Checkpoint, training_key
 from nmtalign.models.corpus import Bucket, EncodedSide, encode_pairs
 from nmtalign.models.hmm import (
     Jumps,
@@ -180,10 +183,10 @@ class _Batch(NamedTuple):
     target_place: list[Longs]  # (T, B)
 
 
-def _batches(
+def _batch_pairs(
     source: EncodedSide, target: EncodedSide, size: int, random: np.random.Generator
-) -> Iterator[_Batch]:
-    """Give batches of about `size` sentence pairs for ever; every pair once in each pass."""
+) -> Iterator[list[Longs]]:
+    """Give the pairs of batches of about `size`, by stack, for ever; every pair once in each pass."""
     longest = np.maximum(source.lengths, target.lengths)
     pairs = np.flatnonzero((np.minimum(source.lengths, target.lengths) > 0) & (longest <= LONGEST))
     if not len(pairs):
@@ -197,7 +200,7 @@ def _batches(
             shuffled = shuffled[np.lexsort((target.lengths[shuffled], source.lengths[shuffled]))]
             pieces = [shuffled[at : at + width] for at in range(0, len(shuffled), width)]
             waiting.extend(pieces[k] for k in random.permutation(len(pieces)))
-        yield _batch(source, target, waiting[:taken])
+        yield waiting[:taken]
         del waiting[:taken]
 
 
@@ -302,7 +305,7 @@ class _Positions:
     def __init__(self, source: EncodedSide, target: EncodedSide, null: float) -> None:
         self.null = null
         self.jumps = [initial_jumps(len(side.words) - 1, 0) for side in (source, target)]
-        self._counts = [np.zeros(jumps.tables.size) for jumps in self.jumps]
+        self.counts = [np.zeros(jumps.tables.size) for jumps in self.jumps]
 
     def expect(self, stack: Bucket, forward: Floats, reverse: Floats, *, count: bool) -> _Expected:
         """Return the expected links of a stack by forward-backward; `count` also counts the jumps."""
@@ -313,7 +316,7 @@ class _Positions:
             found = self._attend(ratios[k], self.jumps[k], words, lengths, sides[1 - k][0] == 0, count=count)
             links.append(found.attention)
             if found.jumps is not None:
-                np.add.at(self._counts[k], *widths(found.jumps, words, lengths, self.jumps[k]))
+                np.add.at(self.counts[k], *widths(found.jumps, words, lengths, self.jumps[k]))
         return _Expected(links[0], links[1].transpose(1, 0, 2))
 
     def _attend(
@@ -334,9 +337,9 @@ class _Positions:
     def update(self) -> None:
         """Move the jumps half way to those counted since the last update."""
         for k, jumps in enumerate(self.jumps):
-            counted = estimate_jumps(self._counts[k], jumps).tables
+            counted = estimate_jumps(self.counts[k], jumps).tables
             self.jumps[k] = Jumps((jumps.tables + counted) / np.float32(2), jumps.classes)
-            self._counts[k][:] = 0
+            self.counts[k][:] = 0
 
 
 class _Links:
@@ -387,6 +390,7 @@ class _Trainer:
     """Both sides' rows with their optimisers, and the positions."""
 
     def __init__(self, source: EncodedSide, target: EncodedSide, settings: VectorSettings) -> None:
+        self.sides = source, target
         self.settings = settings
         self.random = np.random.default_rng(settings.seed)
         self.keys = _Adam(initial_rows(source.words, settings, self.random))
@@ -395,11 +399,32 @@ class _Trainer:
         self.scores = _Scores()
         self.size, self.steps = settings.schedule(len(source.lengths))
         self.diagonal = min(-(-len(source.lengths) // self.size), self.steps // 4)  # steps without jumps
-        self.batches = _batches(source, target, self.size, self.random)
+        self.pairs = _batch_pairs(source, target, self.size, self.random)
+        self.done = 0  # steps
 
-    def step(self, number: int) -> None:
+    @property
+    def state(self) -> Arrays:
+        """All that a step changes, but for the random numbers, which are drawn again."""
+        named = {"done": np.array(self.done)}
+        for name, side in (("key", self.keys), ("query", self.queries)):
+            named |= {f"{name}_rows": side.table.rows, f"{name}_mean": side.mean}
+            named |= {f"{name}_square": side.square, f"{name}_steps": side.steps}
+        for k, jumps in enumerate(self.positions.jumps):
+            named |= {f"jumps_{k}": jumps.tables, f"jump_counts_{k}": self.positions.counts[k]}
+        return named
+
+    def restore(self, state: Arrays) -> None:
+        """Go on from a state of the same training; only before the first step."""
+        own = self.state
+        for name in own.keys() - {"done"}:
+            own[name][...] = state[name]
+        self.done = int(state["done"])
+        next(islice(self.pairs, self.done, self.done), None)
+
+    def step(self) -> None:
         """Take one gradient step."""
-        batch = next(self.batches)
+        number = self.done
+        batch = _batch(*self.sides, next(self.pairs))
         keys, queries = self.keys.table.of(batch.source), self.queries.table.of(batch.target)
         self.scores.fill(keys, queries, batch)
         links = self._expected_links(batch, number)
@@ -411,6 +436,7 @@ class _Trainer:
         self.queries.ascend(batch.target[1:], (query_gradient - decay * queries)[1:], rate)
         if number >= self.diagonal and number % JUMP_STEPS == JUMP_STEPS - 1:
             self.positions.update()
+        self.done += 1
 
     def _expected_links(self, batch: _Batch, number: int) -> _Links:
         links = _Links(batch)
@@ -434,6 +460,8 @@ def learn_vectors(
     settings: VectorSettings | None = None,
     *,
     report: Callable[[str], None] | None = None,
+    reached: Callable[[int, int], None] | None = None,
+    state: str | Path | None = None,
 ) -> AttentionVectors:
     """Learn attention vectors from an encoded bitext.
 
@@ -444,6 +472,12 @@ def learn_vectors(
     settings : VectorSettings, optional
     report : callable, optional
         Called with a line of text now and then.
+    reached : callable, optional
+        Called with the number of steps done and of all steps: first of all, and after each step.
+    state : str or Path, optional
+        File that keeps the state of training. The same call goes on from there and returns the same bytes as
+        if it had never stopped; after the last step it returns at once, until the caller removes the file.
+        That of other text or settings is written over.
 
     Returns
     -------
@@ -471,11 +505,23 @@ def learn_vectors(
     >>> bool(translation > 0 > other)
     True
     """
-    trainer = _Trainer(source, target, settings or VectorSettings())
-    for number in range(trainer.steps):
-        trainer.step(number)
-        if report is not None and (number + 1) % 100 == 0:
-            report(f"vectors: step {number + 1} of {trainer.steps}")
+    settings = settings or VectorSettings()
+    trainer = _Trainer(source, target, settings)
+    report, reached = report or (lambda line: None), reached or (lambda done, steps: None)
+    kept = None if state is None else Checkpoint(state, training_key(source, target, "vectors", settings))
+    if kept is not None and (found := kept.read()) is not None:
+        trainer.restore(found)
+        report(f"vectors: going on after step {trainer.done} of {trainer.steps}")
+    reached(trainer.done, trainer.steps)
+    while trainer.done < trainer.steps:
+        trainer.step()
+        reached(trainer.done, trainer.steps)
+        if trainer.done % 100 == 0:
+            report(f"vectors: step {trainer.done} of {trainer.steps}")
+        if kept is not None and trainer.done < trainer.steps:
+            kept.write_if_due(lambda: trainer.state)
+    if kept is not None:
+        kept.write(trainer.state)
     keys, queries = trainer.keys.table, trainer.queries.table
     if not (np.isfinite(keys.rows).all() and np.isfinite(queries.rows).all()):
         raise DataError("training of the vectors diverged; lower the rate or raise the decay")
@@ -490,6 +536,8 @@ def learn_embeddings(
     minimum: int = 1,
     seed: int = 0,
     report: Callable[[str], None] | None = None,
+    reached: Callable[[int, int], None] | None = None,
+    state: str | Path | None = None,
 ) -> tuple[Embeddings, Embeddings]:
     """Learn attention vectors and return them as ordinary word vectors of two languages.
 
@@ -506,7 +554,7 @@ def learn_embeddings(
     minimum : int
         Rarer words are learned from, but get no vector of their own.
     seed : int
-    report : callable, optional
+    report, reached, state
         As of :func:`learn_vectors`.
 
     Returns
@@ -534,7 +582,8 @@ def learn_embeddings(
             f"expected 3 columns or more and a minimum of 1 or more, found {dimension}, {minimum}"
         )
     source, target = encode_pairs(pairs)
-    learned = learn_vectors(source, target, VectorSettings(dimension=dimension - 2, seed=seed), report=report)
+    chosen = VectorSettings(dimension=dimension - 2, seed=seed)
+    learned = learn_vectors(source, target, chosen, report=report, reached=reached, state=state)
     settings = {"method": "gradient", "dimension": dimension, "minimum": minimum, "seed": seed}
     settings["pairs"] = len(source.lengths)
     found = []

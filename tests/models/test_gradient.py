@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.models import checkpoint
 from nmtalign.models import gradient as trained
 from nmtalign.models.attention_vectors import joined, lay_out, log_norms
 from nmtalign.models.corpus import encode
@@ -24,12 +27,17 @@ SIDES = encoded(TOY.words)
 def batch_and_vectors(seed: int, dimension: int = 5):
     """A batch of the toy language, with random keys and queries for its words."""
     random = np.random.default_rng(seed)
-    batch = next(trained._batches(*SIDES, 12, random))
+    batch = next(batches(12, random))
     keys, queries = (
         random.normal(0, 0.7, (len(words), dimension)).astype(np.float32)
         for words in (batch.source, batch.target)
     )
     return batch, keys, queries, random
+
+
+def batches(size: int, random: np.random.Generator):
+    """Batches of the toy language."""
+    return (trained._batch(*SIDES, pairs) for pairs in trained._batch_pairs(*SIDES, size, random))
 
 
 def random_links(batch, random):
@@ -76,18 +84,18 @@ def test_gradient_of_scores_is_the_slope_of_the_likelihood(seed):
 
 def test_weights_of_a_batch_estimate_sums_over_the_vocabulary():
     """A batch of all pairs holds every word, so its weights are close to the shares themselves."""
-    everything = next(trained._batches(*SIDES, 400, np.random.default_rng(0)))
+    everything = next(batches(400, np.random.default_rng(0)))
     share = SIDES[0].counts / SIDES[0].counts.sum()
     np.testing.assert_allclose(everything.source_share, share[everything.source], rtol=0.01)
-    batches = trained._batches(*SIDES, 16, np.random.default_rng(0))
     values = np.random.default_rng(1).normal(3, 1, len(share))
-    estimates = [values[b.source] @ b.source_share for b, _ in zip(batches, range(300), strict=False)]
+    several = islice(batches(16, np.random.default_rng(0)), 300)
+    estimates = [values[b.source] @ b.source_share for b in several]
     np.testing.assert_allclose(np.mean(estimates), values @ share, rtol=0.05)
 
 
 def test_every_pair_is_in_one_batch_of_a_pass():
-    batches = trained._batches(*SIDES, 40, np.random.default_rng(0))
-    seen = [pair for _ in range(10) for stack in next(batches).stacks for pair in stack.pairs]
+    found = batches(40, np.random.default_rng(0))
+    seen = [pair for _ in range(10) for stack in next(found).stacks for pair in stack.pairs]
     assert sorted(seen) == list(range(400))
 
 
@@ -137,6 +145,63 @@ def test_same_seed_same_bytes():
     assert first.target_norms.tobytes() == second.target_norms.tobytes()
     other = learn_vectors(source, target, VectorSettings(dimension=8, steps=30, seed=6))
     assert first.source.tobytes() != other.source.tobytes()
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def killed_after(steps: int):
+    def reached(done: int, total: int) -> None:
+        if done == steps:
+            raise Killed
+
+    return reached
+
+
+@pytest.mark.parametrize("steps", [1, 9, 24])  # without jumps, with them, within another pass
+def test_training_goes_on_where_it_was_killed(tmp_path, monkeypatch, steps):
+    """The same bytes as without a break: vectors, norms and all; the steps done are not done again."""
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    source, target = encoded(TOY.words[:100])
+    settings = VectorSettings(dimension=8, steps=30, batch=16, seed=5)
+    file = tmp_path / "state.npz"
+    with pytest.raises(Killed):
+        learn_vectors(source, target, settings, state=file, reached=killed_after(steps + 1))
+    seen: list[int] = []
+    again = learn_vectors(source, target, settings, state=file, reached=lambda done, _: seen.append(done))
+    assert seen == list(range(steps, 31))
+    once = learn_vectors(source, target, settings)
+    for name in ("source", "target", "source_norms", "target_norms"):
+        assert getattr(again, name).tobytes() == getattr(once, name).tobytes()
+    assert again.source_rows.rows.tobytes() == once.source_rows.rows.tobytes()
+    seen.clear()  # and what is finished is not learned again
+    last = learn_vectors(source, target, settings, state=file, reached=lambda done, _: seen.append(done))
+    assert seen == [30]
+    assert last.source.tobytes() == once.source.tobytes()
+
+
+def test_the_state_of_another_training_is_not_used(tmp_path):
+    source, target = encoded(TOY.words[:60])
+    settings = VectorSettings(dimension=8, steps=5, seed=5)
+    file = tmp_path / "state.npz"
+    fresh = learn_vectors(source, target, settings).source.tobytes()
+    for others in (
+        lambda: learn_vectors(source, target, VectorSettings(dimension=8, steps=5, seed=6), state=file),
+        lambda: learn_vectors(*encoded(TOY.words[1:61]), settings, state=file),
+        lambda: file.write_bytes(file.read_bytes()[:-200]),
+        lambda: file.write_bytes(b""),
+    ):
+        others()
+        assert learn_vectors(source, target, settings, state=file).source.tobytes() == fresh
+
+
+def test_a_state_that_cannot_be_kept_is_said(tmp_path):
+    source, target = encoded(TOY.words[:20])
+    (tmp_path / "state.npz").mkdir()
+    with pytest.raises(DataError, match=r"state\.npz: cannot keep the state of training"):
+        learn_vectors(source, target, VectorSettings(dimension=4, steps=2), state=tmp_path / "state.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["state.npz"]
 
 
 def test_norms_make_probabilities():
