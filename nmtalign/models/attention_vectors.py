@@ -10,7 +10,7 @@ Axes: V vocabulary (word 0 is padding), N words asked for, D dimension, P rows t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
 HIGHEST = np.float32(40)  # score: exp of it and of its opposite are far from overflow and from zero
-ROWS, PAIRS = 1024, 1 << 16  # words and word pairs scored at a time
+CELLS, PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: all of some words, and chosen ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +178,7 @@ def joined(
 ) -> AttentionVectors:
     """Return the vectors that rows make up, with log Z over the shares of the words of the other side."""
     keys, queries = source_rows.vectors, target_rows.vectors
-    norms = log_norms(keys, queries, target_share), log_norms(queries, keys, source_share)
+    norms = both_log_norms(keys, queries, source_share, target_share)
     return AttentionVectors(keys, queries, *norms, source_rows, target_rows, source_share, target_share)
 
 
@@ -205,6 +205,35 @@ def log_ratios(
     return result
 
 
+def both_log_norms(
+    keys: Floats, queries: Floats, source_share: Floats, target_share: Floats
+) -> tuple[Floats, Floats]:
+    """Return log Z of keys (V, D) and of queries (W, D), as :func:`log_norms` would, from one product.
+
+    Parameters
+    ----------
+    keys, queries : arrays of shapes (V, D) and (W, D)
+    source_share, target_share : arrays of shapes (V,) and (W,)
+    """
+    of_source, of_target = np.empty(len(keys), np.float32), np.zeros(len(queries))
+    for rows, scores in _exponentials(keys, queries):
+        of_source[rows] = scores @ target_share
+        of_target += source_share[rows] @ scores
+    return np.log(of_source), np.log(of_target).astype(np.float32)
+
+
+def _exponentials(keys: Floats, queries: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Give ``exp(k . q)`` of some keys and all queries, in memory that is used again."""
+    width = max(1, CELLS // max(1, len(queries)))
+    memory = np.empty((min(width, len(keys)), len(queries)), dtype=np.float32)
+    for at in range(0, len(keys), width):
+        some = keys[at : at + width]
+        scores = memory[: len(some)]
+        np.matmul(some, queries.T, out=scores)
+        np.clip(scores, -HIGHEST, HIGHEST, out=scores)
+        yield slice(at, at + len(some)), np.exp(scores, out=scores)
+
+
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
     """Return ``log sum over f of p(f) exp(k . q_f)`` for each key.
 
@@ -216,9 +245,6 @@ def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
         p(f); sums to 1.
     """
     result = np.empty(len(keys), dtype=np.float32)
-    for at in range(0, len(keys), ROWS):
-        scores = keys[at : at + ROWS] @ queries.T  # (ROWS, V)
-        np.clip(scores, -HIGHEST, HIGHEST, out=scores)
-        np.exp(scores, out=scores)
-        result[at : at + ROWS] = scores @ shares
+    for rows, scores in _exponentials(keys, queries):
+        result[rows] = scores @ shares
     return np.log(result, out=result)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.models.attention_vectors import AttentionVectors, joined, log_norms
+from nmtalign.models.attention_vectors import AttentionVectors, log_norms
 from nmtalign.models.lexicon import Emissions
 from nmtalign.models.pairs import PairIndex
 
@@ -30,7 +30,7 @@ class VectorHead:
     Attributes
     ----------
     vectors : AttentionVectors
-        Of the words that were learned from.
+        Of the words that were learned from, their rows in half precision: a model keeps no more.
     weight : float
         Share of the vectors in the logits, from 0 to 1.
     """
@@ -92,12 +92,3 @@ def word_norms(
     if new.any():
         norms[new] = log_norms(vectors[new], others, shares)
     return norms
-
-
-def make_head(vectors: AttentionVectors, weight: float) -> VectorHead:
-    """Make a head of learned vectors, rounded to half precision as a model keeps them."""
-    source, target = (
-        replace(rows, rows=rows.rows.astype(np.float16).astype(np.float32))
-        for rows in (vectors.source_rows, vectors.target_rows)
-    )
-    return VectorHead(joined(source, target, vectors.source_share, vectors.target_share), weight)

@@ -35,7 +35,7 @@ from nmtalign.models.estimation import (
     chosen_heads,
 )
 from nmtalign.models.gradient import VectorSettings, learn_vectors
-from nmtalign.models.heads import VectorHead, make_head
+from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.lexicon import Emissions, Lexicon, Smoothing, View, ViewCounts, emissions
@@ -568,7 +568,7 @@ def learn(
     if settings.vector_weight:
         vectors = learn_vectors(*whole, VectorSettings(seed=settings.seed), report=report)
         n = len(source.lengths)
-        head = make_head(vectors, settings.vector_weight * n / (n + FEW))
+        head = VectorHead(vectors, settings.vector_weight * n / (n + FEW))
     model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {}, head)
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)

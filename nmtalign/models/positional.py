@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from nmtalign.alignment.links import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.models.aligner import Aligner, VectorAligner, Words
-from nmtalign.models.attention_vectors import HIGHEST, PAIRS, ROWS
+from nmtalign.models.attention_vectors import HIGHEST, PAIRS
 from nmtalign.models.corpus import EncodedSide, encode, make_buckets
 from nmtalign.models.estimation import Expected, expect_with_jumps
 from nmtalign.models.hmm import Jumps, estimate_jumps, initial_jumps
@@ -47,6 +47,7 @@ PASSES, MOST_PASSES = 3, 10  # of the jumps, and of the temperature until it mov
 SETTLED = 0.02
 FARTHEST = np.float32(4)  # factor by which a pass may change the scale of the scores
 NULL = 0.1  # probability of the null word
+ROWS = 1024  # words that are scored with all others at a time
 COMMON = 20_000  # first words of the vectors, that stand for a text before there is one
 COSTLY = 1_000  # the same, and of a text, for scores that are no dot products
 CELLS = 1 << 25  # of pairs that are aligned at a time

@@ -10,7 +10,7 @@ import pytest
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models import checkpoint
 from nmtalign.models import gradient as trained
-from nmtalign.models.attention_vectors import joined, lay_out, log_norms
+from nmtalign.models.attention_vectors import both_log_norms, joined, lay_out, log_norms
 from nmtalign.models.corpus import encode
 from nmtalign.models.gradient import VectorSettings, learn_vectors
 from tests.models.toy_language import toy_bitext
@@ -143,6 +143,7 @@ def test_same_seed_same_bytes():
     first, second = (learn_vectors(source, target, settings) for _ in range(2))
     assert first.source.tobytes() == second.source.tobytes()
     assert first.target_norms.tobytes() == second.target_norms.tobytes()
+    np.testing.assert_array_equal(first.source_rows.rows, first.source_rows.rows.astype(np.float16))
     other = learn_vectors(source, target, VectorSettings(dimension=8, steps=30, seed=6))
     assert first.source.tobytes() != other.source.tobytes()
 
@@ -250,9 +251,14 @@ def test_long_vocabularies_are_scored_in_blocks(monkeypatch):
         random.normal(size=(9, 6)).astype(np.float32),
     )
     shares = np.full(9, 1 / 9, np.float32)
-    whole = log_norms(keys, queries, shares)
-    monkeypatch.setattr("nmtalign.models.attention_vectors.ROWS", 4)
-    np.testing.assert_allclose(log_norms(keys, queries, shares), whole, rtol=1e-5)
+    whole = np.log(np.exp(keys @ queries.T) @ shares)
+    others = np.log(np.full(23, 1 / 23) @ np.exp(keys @ queries.T))
+    for cells in (40, 1 << 22):
+        monkeypatch.setattr("nmtalign.models.attention_vectors.CELLS", cells)
+        np.testing.assert_allclose(log_norms(keys, queries, shares), whole, rtol=1e-5)
+        both = both_log_norms(keys, queries, np.full(23, 1 / 23, np.float32), shares)
+        np.testing.assert_allclose(both[0], whole, rtol=1e-5)
+        np.testing.assert_allclose(both[1], others, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
