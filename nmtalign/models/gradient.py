@@ -17,11 +17,9 @@ batch (number 0 is padding), P rows that make up a word, R rows of one side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +27,9 @@ from numpy.typing import NDArray
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.attention_vectors import HIGHEST, AttentionVectors, WordRows, joined, lay_out
 from nmtalign.models.checkpoint import Arrays, Checkpoint, training_key
-from nmtalign.models.corpus import Bucket, EncodedSide, encode_pairs
-from nmtalign.models.hmm import (
-    Jumps,
-    Posterior,
-    estimate_jumps,
-    forward_backward,
-    initial_jumps,
-    transitions,
-    widths,
-)
+from nmtalign.models.corpus import EncodedSide, encode_pairs
+from nmtalign.models.vector_batches import Batch, Batches, distinct
+from nmtalign.models.vector_links import Expected, Positions, diagonal_links
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -47,11 +38,7 @@ Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-LONGEST = 256  # words: longer sentences teach the jumps to wander and cost much; training leaves them out
-CELLS = 1 << 18  # transition cells of one stack of sentence pairs
 LEAST = 1e-5  # links less likely than this are left out of the gradient
-STACKS = 4  # stacks of a batch: pairs of like length lie together
-DIAGONAL = 6.0  # sharpness of the positions before jumps are known
 BETAS = (np.float32(0.9), np.float32(0.98))  # of Adam
 LAST_RATE = 0.05  # learning rate of the last step, as a share of the first
 COUNT_STEPS, JUMP_STEPS = 10, 20  # steps between two counts and two estimates of jumps
@@ -154,97 +141,12 @@ class _Adam:
         from scipy.sparse import csr_matrix
 
         parts = self.table.parts[words]  # (N, P)
-        touched, columns = _distinct(parts, len(self.table.rows))
+        touched, columns = distinct(parts, len(self.table.rows))
         ends = np.arange(0, parts.size + 1, parts.shape[1])
         member = csr_matrix(
             (np.ones(parts.size, np.float32), columns.ravel(), ends), (len(words), len(touched))
         )
         return touched, np.asarray(member.T @ gradient, dtype=np.float32)
-
-
-def _distinct(numbers: NDArray[np.integer], size: int) -> tuple[Longs, Longs]:
-    """Return the distinct numbers below `size`, ascending, and the place of each number among them."""
-    place = np.zeros(size, dtype=np.int64)
-    place[numbers] = 1
-    distinct = np.flatnonzero(place)
-    place[distinct] = np.arange(len(distinct))
-    return distinct, place[numbers]
-
-
-class _Batch(NamedTuple):
-    """Stacks of sentence pairs, and the distinct words in them; the first of these is the padding."""
-
-    stacks: list[Bucket]
-    source: Longs  # (E,)
-    target: Longs  # (F,)
-    source_share: Floats  # (E,) weights that make sums over the batch sums over the vocabulary
-    target_share: Floats  # (F,)
-    source_place: list[Longs]  # (S, B) of each stack: place of a word in `source`
-    target_place: list[Longs]  # (T, B)
-
-
-def _batch_pairs(
-    source: EncodedSide, target: EncodedSide, size: int, random: np.random.Generator
-) -> Iterator[list[Longs]]:
-    """Give the pairs of batches of about `size`, by stack, for ever; every pair once in each pass."""
-    longest = np.maximum(source.lengths, target.lengths)
-    pairs = np.flatnonzero((np.minimum(source.lengths, target.lengths) > 0) & (longest <= LONGEST))
-    if not len(pairs):
-        raise DataError(f"no sentence pair has words on both sides and at most {LONGEST} of them")
-    width = -(-size // STACKS)
-    waiting: list[Longs] = []
-    taken = min(STACKS, -(-len(pairs) // width))
-    while True:
-        while len(waiting) < taken:
-            shuffled = random.permutation(pairs)
-            shuffled = shuffled[np.lexsort((target.lengths[shuffled], source.lengths[shuffled]))]
-            pieces = [shuffled[at : at + width] for at in range(0, len(shuffled), width)]
-            waiting.extend(pieces[k] for k in random.permutation(len(pieces)))
-        yield waiting[:taken]
-        del waiting[:taken]
-
-
-def _batch(source: EncodedSide, target: EncodedSide, pieces: list[Longs]) -> _Batch:
-    stacks = [stack for pairs in pieces for stack in _stacks(source, target, pairs)]
-    s, s_share, s_place = _batch_words(source, [stack.source for stack in stacks])
-    t, t_share, t_place = _batch_words(target, [stack.target for stack in stacks])
-    return _Batch(stacks, s, t, s_share, t_share, s_place, t_place)
-
-
-def _stacks(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[Bucket]:
-    """Stack sentence pairs, as many at a time as CELLS allows."""
-    longest = int(max(source.lengths[pairs].max(), target.lengths[pairs].max()))
-    width = max(1, CELLS // (longest * (longest + 1)))
-    for at in range(0, len(pairs), width):
-        chosen = pairs[at : at + width]
-        lengths = source.lengths[chosen], target.lengths[chosen]
-        stacked = _stacked(source, chosen, lengths[0]), _stacked(target, chosen, lengths[1])
-        yield Bucket(chosen, *stacked, *lengths)
-
-
-def _stacked(side: EncodedSide, pairs: Longs, lengths: Longs) -> Ints:
-    """Return the word numbers of sentences as columns, padded with 0, shape (longest, B)."""
-    rows = np.arange(int(lengths.max()))[:, None]  # (longest, 1)
-    inside = rows < lengths  # (longest, B)
-    words = np.zeros(inside.shape, dtype=np.int32)
-    words[inside] = side.tokens[(side.offsets[pairs] + rows)[inside]]
-    return words
-
-
-def _batch_words(side: EncodedSide, stacks: list[Ints]) -> tuple[Longs, Floats, list[Longs]]:
-    """Return the distinct words of a batch, their weights (E,), and the place of each word among them.
-
-    A word of share p is in a batch of n words with probability ``1 - exp(-p n)``; weighted by p over that
-    probability, sums over the words of the batch estimate sums over the vocabulary.
-    """
-    flat = np.concatenate([words.ravel() for words in stacks])
-    words, place = _distinct(np.append(flat, 0), len(side.words))
-    share = side.counts[words] / side.counts.sum()
-    chance = -np.expm1(-share * np.count_nonzero(flat))
-    chance[0] = 1
-    places = np.split(place[:-1], np.cumsum([stack.size for stack in stacks])[:-1])
-    shaped = [p.reshape(stack.shape) for p, stack in zip(places, stacks, strict=True)]
-    return words, (share / chance).astype(np.float32), shaped
 
 
 class _Scores:
@@ -253,7 +155,7 @@ class _Scores:
     def __init__(self) -> None:
         self._memory = np.empty((2, 0), dtype=np.float32)
 
-    def fill(self, keys: Floats, queries: Floats, batch: _Batch) -> None:
+    def fill(self, keys: Floats, queries: Floats, batch: Batch) -> None:
         """Score keys (E, D) against queries (F, D)."""
         E, F = len(keys), len(queries)
         if self._memory.shape[1] < E * F:
@@ -277,81 +179,16 @@ def _inverse(sums: Floats) -> Floats:
     return np.divide(1, sums, out=np.zeros_like(sums), where=sums > 0)
 
 
-class _Expected(NamedTuple):
-    """Expected links of a stack by direction, shape (T, S, B)."""
-
-    forward: Floats
-    reverse: Floats
-
-
-def _diagonal(stack: Bucket, forward: Floats, reverse: Floats, null: float) -> _Expected:
-    """Return the expected links where attention prefers the diagonal (Dyer, Chahuneau and Smith 2013)."""
-    T, S, _ = stack.shape
-    across = np.arange(S)[:, None] / stack.source_lengths  # (S, B)
-    down = np.arange(T)[:, None] / stack.target_lengths  # (T, B)
-    prior = np.exp(-DIAGONAL * np.abs(across - down[:, None])).astype(np.float32)  # (T, S, B)
-    prior *= (stack.source > 0) & (stack.target > 0)[:, None]
-    links = []
-    for ratio, axis in ((forward, 1), (reverse, 0)):
-        share = (1 - null) * prior / np.maximum(prior.sum(axis=axis, keepdims=True), 1e-9)
-        share *= ratio
-        links.append(share / (null + share.sum(axis=axis, keepdims=True)))
-    return _Expected(*links)
-
-
-class _Positions:
-    """The jumps of both directions, estimated while training goes on."""
-
-    def __init__(self, source: EncodedSide, target: EncodedSide, null: float) -> None:
-        self.null = null
-        self.jumps = [initial_jumps(len(side.words) - 1, 0) for side in (source, target)]
-        self.counts = [np.zeros(jumps.tables.size) for jumps in self.jumps]
-
-    def expect(self, stack: Bucket, forward: Floats, reverse: Floats, *, count: bool) -> _Expected:
-        """Return the expected links of a stack by forward-backward; `count` also counts the jumps."""
-        sides = (stack.source, stack.source_lengths), (stack.target, stack.target_lengths)
-        ratios = forward, reverse.transpose(1, 0, 2)
-        links = []
-        for k, (words, lengths) in enumerate(sides):
-            found = self._attend(ratios[k], self.jumps[k], words, lengths, sides[1 - k][0] == 0, count=count)
-            links.append(found.attention)
-            if found.jumps is not None:
-                np.add.at(self.counts[k], *widths(found.jumps, words, lengths, self.jumps[k]))
-        return _Expected(links[0], links[1].transpose(1, 0, 2))
-
-    def _attend(
-        self,
-        ratio: Floats,
-        jumps: Jumps,
-        words: Ints,
-        lengths: Longs,
-        padded: NDArray[np.bool_],
-        *,
-        count: bool,
-    ) -> Posterior:
-        transition, stop = transitions(jumps, words, lengths, self.null)
-        null = np.where(padded, np.float32(1), np.float32(self.null))
-        mask = padded if padded.any() else None
-        return forward_backward(ratio, transition, stop, null, mask, count_jumps=count)
-
-    def update(self) -> None:
-        """Move the jumps half way to those counted since the last update."""
-        for k, jumps in enumerate(self.jumps):
-            counted = estimate_jumps(self.counts[k], jumps).tables
-            self.jumps[k] = Jumps((jumps.tables + counted) / np.float32(2), jumps.classes)
-            self.counts[k][:] = 0
-
-
 class _Links:
     """Expected links of a batch: the gradient with respect to the scores is made from them."""
 
-    def __init__(self, batch: _Batch) -> None:
+    def __init__(self, batch: Batch) -> None:
         self.cells: list[Longs] = []
         self.weights: list[Floats] = []
         self.per_source = np.zeros(len(batch.source))  # links forward, (E,)
         self.per_target = np.zeros(len(batch.target))  # links in reverse, (F,)
 
-    def add(self, links: _Expected, cells: Longs, source: Longs, target: Longs) -> None:
+    def add(self, links: Expected, cells: Longs, source: Longs, target: Longs) -> None:
         """Add the links of a stack, its words given by place in the batch."""
         weights = links.forward + links.reverse
         kept = weights > LEAST
@@ -365,7 +202,7 @@ class _Links:
         )
 
 
-def _score_gradient(scores: _Scores, links: _Links, batch: _Batch) -> Floats:
+def _score_gradient(scores: _Scores, links: _Links, batch: Batch) -> Floats:
     """Return the gradient of the expected log-likelihood with respect to the scores, shape (E, F).
 
     The likelihood of the links is sum c(e, f) (s(e, f) - log Z_e) + sum c'(e, f) (s(e, f) - log Z_f), so its
@@ -390,16 +227,15 @@ class _Trainer:
     """Both sides' rows with their optimisers, and the positions."""
 
     def __init__(self, source: EncodedSide, target: EncodedSide, settings: VectorSettings) -> None:
-        self.sides = source, target
         self.settings = settings
         self.random = np.random.default_rng(settings.seed)
         self.keys = _Adam(initial_rows(source.words, settings, self.random))
         self.queries = _Adam(initial_rows(target.words, settings, self.random))
-        self.positions = _Positions(source, target, settings.null)
+        self.positions = Positions(source, target, settings.null)
         self.scores = _Scores()
         self.size, self.steps = settings.schedule(len(source.lengths))
         self.diagonal = min(-(-len(source.lengths) // self.size), self.steps // 4)  # steps without jumps
-        self.pairs = _batch_pairs(source, target, self.size, self.random)
+        self.batches = Batches(source, target, self.size, self.random)
         self.done = 0  # steps
 
     @property
@@ -419,12 +255,12 @@ class _Trainer:
         for name in own.keys() - {"done"}:
             own[name][...] = state[name]
         self.done = int(state["done"])
-        next(islice(self.pairs, self.done, self.done), None)
+        self.batches.skip(self.done)
 
     def step(self) -> None:
         """Take one gradient step."""
         number = self.done
-        batch = _batch(*self.sides, next(self.pairs))
+        batch = self.batches.take()
         keys, queries = self.keys.table.of(batch.source), self.queries.table.of(batch.target)
         self.scores.fill(keys, queries, batch)
         links = self._expected_links(batch, number)
@@ -438,18 +274,18 @@ class _Trainer:
             self.positions.update()
         self.done += 1
 
-    def _expected_links(self, batch: _Batch, number: int) -> _Links:
+    def _expected_links(self, batch: Batch, number: int) -> _Links:
         links = _Links(batch)
         for stack, source, target in zip(batch.stacks, batch.source_place, batch.target_place, strict=True):
             cells = source * len(batch.target) + target[:, None]  # (T, S, B)
             ratios = self.scores.ratios(cells, source, target)
             if number < self.diagonal:
-                found = _diagonal(stack, *ratios, self.settings.null)
+                found = diagonal_links(stack, *ratios, self.settings.null)
             else:
                 found = self.positions.expect(stack, *ratios, count=number % COUNT_STEPS == COUNT_STEPS - 1)
             if number >= self.diagonal // 4:  # at first the directions know too little to agree on anything
                 agreed = found.forward * found.reverse
-                found = _Expected(agreed, agreed)
+                found = Expected(agreed, agreed)
             links.add(found, cells, source, target)
         return links
 

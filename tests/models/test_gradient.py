@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,8 @@ from nmtalign.models import gradient as trained
 from nmtalign.models.attention_vectors import both_log_norms, joined, lay_out, log_norms
 from nmtalign.models.corpus import encode
 from nmtalign.models.gradient import VectorSettings, learn_vectors
+from nmtalign.models.vector_batches import Batches
+from nmtalign.models.vector_links import Expected
 from tests.models.toy_language import toy_bitext
 
 
@@ -27,7 +27,7 @@ SIDES = encoded(TOY.words)
 def batch_and_vectors(seed: int, dimension: int = 5):
     """A batch of the toy language, with random keys and queries for its words."""
     random = np.random.default_rng(seed)
-    batch = next(batches(12, random))
+    batch = Batches(*SIDES, 12, random).take()
     keys, queries = (
         random.normal(0, 0.7, (len(words), dimension)).astype(np.float32)
         for words in (batch.source, batch.target)
@@ -35,17 +35,12 @@ def batch_and_vectors(seed: int, dimension: int = 5):
     return batch, keys, queries, random
 
 
-def batches(size: int, random: np.random.Generator):
-    """Batches of the toy language."""
-    return (trained._batch(*SIDES, pairs) for pairs in trained._batch_pairs(*SIDES, size, random))
-
-
 def random_links(batch, random):
     """Expected links of every stack, as if the E-step had found them."""
     for stack, source, target in zip(batch.stacks, batch.source_place, batch.target_place, strict=True):
         real = (stack.source > 0) & (stack.target > 0)[:, None]
         links = [(random.random(stack.shape) * real).astype(np.float32) for _ in range(2)]
-        yield trained._Expected(*links), source, target
+        yield Expected(*links), source, target
 
 
 def naive_likelihood(keys, queries, batch, found):
@@ -84,18 +79,18 @@ def test_gradient_of_scores_is_the_slope_of_the_likelihood(seed):
 
 def test_weights_of_a_batch_estimate_sums_over_the_vocabulary():
     """A batch of all pairs holds every word, so its weights are close to the shares themselves."""
-    everything = next(batches(400, np.random.default_rng(0)))
+    everything = Batches(*SIDES, 400, np.random.default_rng(0)).take()
     share = SIDES[0].counts / SIDES[0].counts.sum()
     np.testing.assert_allclose(everything.source_share, share[everything.source], rtol=0.01)
     values = np.random.default_rng(1).normal(3, 1, len(share))
-    several = islice(batches(16, np.random.default_rng(0)), 300)
-    estimates = [values[b.source] @ b.source_share for b in several]
+    some = Batches(*SIDES, 16, np.random.default_rng(0))
+    estimates = [values[b.source] @ b.source_share for b in (some.take() for _ in range(300))]
     np.testing.assert_allclose(np.mean(estimates), values @ share, rtol=0.05)
 
 
 def test_every_pair_is_in_one_batch_of_a_pass():
-    found = batches(40, np.random.default_rng(0))
-    seen = [pair for _ in range(10) for stack in next(found).stacks for pair in stack.pairs]
+    batches = Batches(*SIDES, 40, np.random.default_rng(0))
+    seen = [pair for _ in range(10) for stack in batches.take().stacks for pair in stack.pairs]
     assert sorted(seen) == list(range(400))
 
 
