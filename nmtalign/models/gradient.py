@@ -38,6 +38,7 @@ Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
+ROWS = 512  # that take a step at a time and stay in the cache
 LEAST = 1e-5  # links less likely than this are left out of the gradient
 BETAS = (np.float32(0.9), np.float32(0.98))  # of Adam
 LAST_RATE = 0.05  # learning rate of the last step, as a share of the first
@@ -120,21 +121,27 @@ class _Adam:
         self.steps[touched] += 1
         n = self.steps[touched][:, None]
         b1, b2 = BETAS
-        mean, square = self.mean[touched], self.square[touched]
-        mean *= b1
-        square *= b2
-        step = (1 - b1) * g
-        mean += step
-        np.multiply(g, g, out=step)
-        step *= 1 - b2
-        square += step
-        self.mean[touched], self.square[touched] = mean, square
-        np.sqrt(square, out=step)
         unbiased = np.sqrt(1 - b2**n)
-        step += np.float32(1e-6) * unbiased
-        mean /= step
-        mean *= np.float32(rate) * unbiased / (1 - b1**n)
-        self.table.rows[touched] += mean
+        length, epsilon = np.float32(rate) * unbiased / (1 - b1**n), np.float32(1e-6) * unbiased
+        for at in range(0, len(touched), ROWS):
+            some = slice(at, at + ROWS)
+            rows = touched[some]
+            mean, square = self.mean.take(rows, axis=0), self.square.take(rows, axis=0)
+            step = g[some] - mean
+            step *= 1 - b1
+            mean += step
+            self.mean[rows] = mean
+            np.multiply(g[some], g[some], out=step)
+            step -= square
+            step *= 1 - b2
+            square += step
+            self.square[rows] = square
+            np.sqrt(square, out=step)
+            step += epsilon[some]
+            mean /= step
+            mean *= length[some]
+            mean += self.table.rows.take(rows, axis=0)
+            self.table.rows[rows] = mean
 
     def _row_gradient(self, words: Longs, gradient: Floats) -> tuple[Longs, Floats]:
         """Return the rows that make up the words and the gradient of each."""
