@@ -178,9 +178,9 @@ def measure_mapping(arguments: argparse.Namespace) -> None:
 def gensims_score(source: Embeddings, target: Embeddings, seeds: list[Any], test: list[Any]) -> None:
     """Print P@1 of gensim's TranslationMatrix on the same words.
 
-    Least squares pull the mapped words towards the mean of the seeds, and uncentred vectors share a large mean:
-    a few targets are then nearest to nearly everything. So its own correction for such hubs (``gc``) is tried,
-    and vectors that were centred first. Least squares by NumPy check that gensim is called as it should be.
+    Least squares pull the mapped words towards the mean of the seeds, and uncentred vectors share a large
+    mean: a few targets are then nearest to nearly everything. So its own correction for such hubs (``gc``)
+    is tried, and vectors that were centred first. Least squares by NumPy check that gensim is called well.
     """
     known = [(a, b) for a, b in seeds if a in source.vocabulary and b in target.vocabulary]
     gold: dict[str, set[str]] = {}
@@ -215,7 +215,7 @@ def unit_rows(matrix: np.ndarray) -> np.ndarray:
 def nearest_by_least_squares(
     words: tuple[list[str], list[str]], matrices: list[np.ndarray], known: list[Any], asked: list[str]
 ) -> dict[str, str]:
-    """Return the nearest target word by cosine, after the map of least squares between vectors of length 1."""
+    """Return the nearest target word by cosine, after least squares between vectors of length 1."""
     place = [{word: n for n, word in enumerate(side)} for side in words]
     X, Y = (unit_rows(matrix) for matrix in matrices)
     seeds = X[[place[0][a] for a, _ in known]], Y[[place[1][b] for _, b in known]]
