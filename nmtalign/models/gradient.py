@@ -56,9 +56,10 @@ class VectorSettings:
     prefixes : tuple of int
         Lengths of the prefixes that have rows.
     steps : int, optional
-        Gradient steps. Left out: 200 for 2,500 sentence pairs or fewer, growing with their cube root.
+        Gradient steps. Left out: 200 for 2,500 sentence pairs or fewer, growing with their cube root, and no
+        fewer than it takes to see every pair.
     batch : int, optional
-        Sentence pairs of a step. Left out: a sixteenth of all, between 64 and 512.
+        Sentence pairs of a step. Left out: a sixteenth of all, between 64 and 256.
     rate : float
         Learning rate of the first step; it falls linearly.
     decay : float
@@ -90,10 +91,10 @@ class VectorSettings:
         """Return (sentence pairs of a batch, steps) for a bitext of `pairs` sentence pairs.
 
         >>> VectorSettings().schedule(100_000)
-        (512, 684)
+        (256, 684)
         """
-        batch = self.batch or min(512, max(64, pairs // 16))
-        return batch, self.steps or round(200 * max(1.0, pairs / 2500) ** (1 / 3))
+        batch = self.batch or min(256, max(64, pairs // 16))
+        return batch, self.steps or max(round(200 * max(1.0, pairs / 2500) ** (1 / 3)), -(-pairs // batch))
 
 
 def initial_rows(words: list[str], settings: VectorSettings, random: np.random.Generator) -> WordRows:
