@@ -2,11 +2,16 @@
 
     python scripts/evaluate_heads.py WORK [--sets h10k a30k ...] [--heads lexicon,vectors,attention]
     python scripts/evaluate_heads.py WORK --sets h100k --inputs words --threshold 0.5
+    python scripts/evaluate_heads.py WORK --folds 5 [--preset best] [--taught 50 100]
 
 WORK is the folder of ``benchmark_aligners.py corpora``. A model with all of `--heads` is learned from each
 corpus and aligns the gold lines: by each head alone, by all but the second opinion, by all. The figures are
 alignment error rates in percent (Och and Ney, 2003), and CPU seconds of one thread to learn each head; the
 spectral one counts with the lexicon.
+
+With `--folds`, gold links teach: a model is learned from the text alone; each fold of gold lines is then
+aligned by it, by the model with weights from the other folds, and by the one with the head ``bahdanau``
+learned from them as well.
 """
 
 from __future__ import annotations
@@ -17,12 +22,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from benchmark_aligners import lines_of, markdown, score
 
-from nmtalign.alignment.formats import format_pharaoh
+from nmtalign.alignment.formats import format_pharaoh, parse_gold
+from nmtalign.alignment.links import GoldAlignment
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.estimation import Settings, with_heads
-from nmtalign.models.learned import LearnedAligner, Model
+from nmtalign.models.estimation import PRESETS, Settings, with_heads
+from nmtalign.models.learned import THRESHOLD, LearnedAligner, Model
+from nmtalign.models.store import load_model
+from nmtalign.models.teaching import Pairs, learn_from_gold
 from nmtalign.models.training import train
 
 OPINIONS = ("bahdanau", "attention")
@@ -86,6 +95,43 @@ def rows(folder: Path, settings: Settings, options: argparse.Namespace) -> list[
     return found
 
 
+def taught(model: Model, pairs: Pairs, gold: Sequence[GoldAlignment], teacher: str) -> Model:
+    """Return a model that gold links have taught."""
+    told = model._replace(settings=replace(model.settings, opinion_teacher=teacher))
+    return learn_from_gold(told, lambda m, text: LearnedAligner(m)._prepared(text), pairs, gold)
+
+
+def by_folds(folder: Path, settings: Settings, options: argparse.Namespace) -> list[list[str]]:
+    """Return rows of errors on gold lines whose links were not seen, one for each number of taught pairs."""
+    if options.models is None:
+        model, _ = learn(folder, replace(settings, opinion_weight=0.0))
+    else:
+        model = load_model(options.models / folder.name)
+    lines = lines_of(folder / "gold")
+    gold = [parse_gold(line) for line in lines]
+    sides = (lines_of(folder / name)[-len(gold) :] for name in ("src", "tgt"))
+    pairs = [model.text.words_of_pair(pair, (None, None)) for pair in zip(*sides, strict=True)]
+    folds = np.array_split(np.random.default_rng(options.seed).permutation(len(gold)), options.folds)
+    found = []
+    for most in options.taught or [len(gold)]:
+        links = {name: [""] * len(gold) for name in ("none", "posteriors", "gold")}
+        start, seconds = time.process_time(), 0.0
+        for k, fold in enumerate(folds):
+            others = np.concatenate([own for j, own in enumerate(folds) if j != k])[:most].tolist()
+            chosen = [pairs[n] for n in others], [gold[n] for n in others]
+            for teacher, into in links.items():
+                start = time.process_time()
+                own = model if teacher == "none" else taught(model, *chosen, teacher)
+                seconds += (time.process_time() - start) * (teacher == "gold")
+                extraction = Extraction("posterior", options.threshold)
+                batch = LearnedAligner(own, extraction, workers=1).align_batch([pairs[n] for n in fold])
+                for place, n in enumerate(fold.tolist()):
+                    into[n] = format_pharaoh(batch.links(place))
+        scores = [f"{score(own, lines).aer:.2f}" for own in links.values()]
+        found.append([folder.name, str(len(others)), *scores, f"{seconds / options.folds:.1f}"])
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -95,9 +141,20 @@ def main() -> None:
     parser.add_argument("--heads", default="lexicon,vectors,spectral,bahdanau")
     parser.add_argument("--inputs", choices=("clues", "words"), default="clues")
     parser.add_argument("--teacher", choices=("posteriors", "bitext"), default="posteriors")
-    parser.add_argument("--threshold", type=float, default=0.6)
+    parser.add_argument("--threshold", type=float, default=THRESHOLD)
     parser.add_argument("--shares", nargs="*", type=float, help="of the second opinion  [the default's]")
+    parser.add_argument("--folds", type=int, help="of the gold lines, which teach")
+    parser.add_argument("--taught", nargs="*", type=int, help="gold lines that teach  [all but the fold]")
+    parser.add_argument("--preset", choices=list(PRESETS), default="default", help="with --folds")
+    parser.add_argument("--models", type=Path, help="with --folds: folder of models learned before")
+    parser.add_argument("--seed", type=int, default=0, help="of the folds")
     options = parser.parse_args()
+    if options.folds:
+        table = [["text", "gold lines", "no gold", "weighed", "bahdanau by gold", "CPU seconds"]]
+        for name in options.sets:
+            table += by_folds(options.work / name, PRESETS[options.preset], options)
+        print(markdown(table))
+        return
     heads = options.heads.split(",")
     settings = with_heads(Settings(), heads, inputs=options.inputs, teacher=options.teacher)
     names = ["+".join(heads) for heads in combinations(heads)]

@@ -24,8 +24,9 @@ _OPTIONS = (
     ),
     click.option(
         "--bahdanau-teacher",
-        type=click.Choice(("posteriors", "bitext")),
-        help="A second opinion learns from the links of the other heads, or from the bitext.  [posteriors]",
+        type=click.Choice(("posteriors", "bitext", "gold")),
+        help="A second opinion learns from the links of other heads, the bitext, or --gold.  [posteriors, or"
+        " gold if there are 100 gold pairs for bahdanau]",
     ),
     click.option(
         "--attention-heads",
@@ -50,8 +51,8 @@ def head_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def head_settings(options: dict[str, Any]) -> Settings:
-    """Return what is to be learned.
+def head_settings(options: dict[str, Any], gold: int) -> Settings:
+    """Return what is to be learned where there are so many pairs with gold links.
 
     An option of a head that the preset has asks for this head, however small the bitext.
 
@@ -61,6 +62,7 @@ def head_settings(options: dict[str, Any]) -> Settings:
         If an option is for a head that is not to be learned.
     """
     from nmtalign.models.estimation import chosen_heads, preset, with_heads
+    from nmtalign.models.teaching import ENOUGH
 
     settings = preset(options["preset"])
     named = options["heads"] is not None
@@ -69,6 +71,15 @@ def head_settings(options: dict[str, Any]) -> Settings:
     for name in given:
         if not set(_USED_BY[name]) & set(heads):
             raise UsageError(_what_to_add(name, heads))
+    if options["gold"] is not None and heads == ("lexicon",):
+        raise UsageError(
+            "--gold weighs heads and teaches bahdanau, found the lexicon alone; add --heads"
+            " lexicon,spectral,bahdanau"
+        )
+    if given.get("bahdanau_teacher") == "gold" and options["gold"] is None:
+        raise UsageError("--bahdanau-teacher gold learns from hand-made links; add --gold FILE")
+    if "bahdanau" in heads and gold >= ENOUGH and given.get("bahdanau_inputs") != "words":
+        given.setdefault("bahdanau_teacher", "gold")
     if not named and not given:
         return settings
     settings = with_heads(

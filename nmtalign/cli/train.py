@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 )
 @head_options
 @click.option(
-    "--gold", metavar="FILE", help="Hand-made links of the last pairs, or a line a pair: weigh heads."
+    "--gold", metavar="FILE", help="Hand-made links of the last pairs, or a line a pair: teach the heads."
 )
 @click.option("--links", metavar="FILE", help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
@@ -76,9 +76,9 @@ def train(
     from nmtalign.vectors.storage import load_pair
 
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
-    settings = head_settings(options)
-    given = load_pair(options["vectors"]) if options["vectors"] is not None else None
     gold = list(read_gold(options["gold"])) if options["gold"] is not None else []
+    settings = head_settings(options, sum(bool(links.possible) for links in gold))
+    given = load_pair(options["vectors"]) if options["vectors"] is not None else None
     _check_folder(output)
     outputs = _outputs(options)
     if outputs and engine.engine == "dask" and "-" in (source, target, pairs):

@@ -93,8 +93,9 @@ class Settings:
         or :mod:`nmtalign.models.projections`.
     opinion_heads : int
         Heads of the projections.
-    opinion_teacher : {"posteriors", "bitext"}
-        What it learns from: the links that the other heads find, or the likelihood of the bitext.
+    opinion_teacher : {"posteriors", "bitext", "gold"}
+        What it learns from: the links that the other heads find, the likelihood of the bitext, or hand-made
+        links; then it is :mod:`nmtalign.models.supervised`.
     seed : int
         Of the vectors and of the second opinion; nothing else is random.
     """
@@ -185,8 +186,8 @@ def with_heads(
         Among `HEADS`.
     inputs : {"clues", "words"}
         Of the head ``bahdanau``; words are looked at by their attention vectors.
-    teacher : {"posteriors", "bitext"}
-        Of the head ``bahdanau`` or ``attention``.
+    teacher : {"posteriors", "bitext", "gold"}
+        Of the head ``bahdanau`` or ``attention``; gold links teach one over clues.
     attention_heads : int
         Of the head ``attention``.
     given : bool
@@ -207,6 +208,9 @@ def with_heads(
         inputs = "projections"
     if opinions and inputs != "clues" and "vectors" not in chosen and not given:
         raise UsageError(f"a head that looks at words needs their vectors: lexicon,vectors,{opinions[0]}")
+
+    if teacher == "gold" and inputs != "clues":
+        raise UsageError("gold links teach the head bahdanau over clues, not a head that looks at words")
 
     def weight(own: float, name: str, *, there: bool) -> float:
         return (own or _WEIGHTS[name]) if there else 0.0

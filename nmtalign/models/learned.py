@@ -39,7 +39,7 @@ from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.lexicon import Emissions, Lexicon, Smoothing, View, ViewCounts, emissions
-from nmtalign.models.opinion import Counts, Opinion
+from nmtalign.models.opinion import Counts, SecondOpinion
 from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.parallel import default_workers, in_order
 from nmtalign.models.parallelness import (
@@ -52,7 +52,7 @@ from nmtalign.models.parallelness import (
 from nmtalign.models.projections import ProjectedNetwork
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.models.spectral import SpectralHead, learn_spectral
-from nmtalign.models.teaching import learn_opinion, weigh_heads
+from nmtalign.models.teaching import learn_from_gold, learn_opinion
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.views import Listed
@@ -109,8 +109,8 @@ class Model(NamedTuple):
         What it was learned from: number of pairs and words, hash.
     vectors : VectorHead, optional
         Attention vectors that have a say beside the lexicon.
-    opinion : Opinion, optional
-        A second opinion on the posteriors of both.
+    opinion : SecondOpinion, optional
+        On the posteriors of both, or on their links.
     spectral : SpectralHead, optional
         Vectors of the lexicon's own links that have a say after those.
     """
@@ -122,7 +122,7 @@ class Model(NamedTuple):
     languages: tuple[str | None, str | None]
     corpus: dict[str, Any]
     vectors: VectorHead | None = None
-    opinion: Opinion | None = None
+    opinion: SecondOpinion | None = None
     spectral: SpectralHead | None = None
 
     @property
@@ -198,7 +198,7 @@ class Model(NamedTuple):
 class Second(NamedTuple):
     """A second opinion on the links of one text, and what reads its buckets."""
 
-    opinion: Opinion
+    opinion: SecondOpinion
     reader: Any
 
 
@@ -245,23 +245,22 @@ class Prepared(NamedTuple):
     evidence: Floats | None = None
     learned: Learned = Learned()
 
-    def attend(self, k: int) -> tuple[Floats, Floats, NDArray[np.float64]]:
-        """Return p(s|t) and p(t|s) of bucket k, each (T, S, B), and the log-likelihood of its pairs (B,)."""
+    def attend(self, k: int) -> tuple[Floats, Floats, Floats]:
+        """Return p(s|t), p(t|s) and the joint probability of bucket k, each (T, S, B)."""
         emission = self.words.pairs.take(self.cells[k])
         forward, reverse = attend(self.buckets[k], emission, self.words, self.jumps, self.null)
-        likelihood = forward.log_likelihood + reverse.log_likelihood
         weights = forward.attention, reverse.attention.transpose(1, 0, 2)
-        if self.second is not None:
-            seen = self.second.reader.read(self.buckets[k], emission, self.words)
-            weights = self.second.opinion.join(seen, *weights)
-        return *weights, likelihood
+        if self.second is None:
+            return *weights, joint_probability(*weights)
+        opinion, seen = self.second.opinion, self.second.reader.read(self.buckets[k], emission, self.words)
+        weights = opinion.join(seen, *weights)
+        return *weights, opinion.judge(seen, *weights, joint_probability(*weights))
 
 
 def find_links(text: Prepared, k: int, extraction: Extraction, evidence: Floats) -> Found:
     """Attend in bucket k and choose links; `evidence` is that of word pairs."""
     bucket = text.buckets[k]
-    forward, reverse, _ = text.attend(k)
-    joint = joint_probability(forward, reverse)  # (T, S, B)
+    forward, reverse, joint = text.attend(k)  # (T, S, B)
     if extraction.method in (None, "posterior") and extraction.symmetrize is None:
         chosen = joint > np.float32(THRESHOLD if extraction.threshold is None else extraction.threshold)
     else:
@@ -340,16 +339,15 @@ def inspect_prepared(
 ) -> AlignedPair:
     """Align a text that is one sentence pair, with all weights to look at."""
     S, T = len(source_words), len(target_words)
-    forward, reverse = np.zeros((T, S), np.float32), np.zeros((T, S), np.float32)
+    forward, reverse, joint = np.zeros((3, T, S), np.float32)
     for k, bucket in enumerate(text.buckets):
-        weights = text.attend(k)
-        text.segments.paste(bucket, weights[0], forward)
-        text.segments.paste(bucket, weights[1], reverse)
+        for found, whole in zip(text.attend(k), (forward, reverse, joint), strict=True):
+            text.segments.paste(bucket, found, whole)
     batch = align_prepared(text, extraction, 1)
     links = batch.links(0)
     return AlignedPair(
         Alignment(frozenset(links), S, T),
-        AlignmentMatrix(joint_probability(forward, reverse), tuple(source_words), tuple(target_words)),
+        AlignmentMatrix(joint, tuple(source_words), tuple(target_words)),
         forward=forward,
         reverse=reverse,
         probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
@@ -446,7 +444,7 @@ class LearnedAligner(Listed):
         -------
         AlignedPair
             Rows of `forward` and columns of `reverse` sum to 1 minus the probability of null; `matrix` is
-            :func:`joint_probability` of both.
+            :func:`joint_probability` of both, or what a second opinion on links makes of it.
         """
         text = self._prepared([(source_words, target_words)])
         pair = inspect_prepared(text, source_words, target_words, self.extraction)
@@ -545,7 +543,7 @@ def learn(
     place : callable, optional
         As of :class:`nmtalign.models.estimation.Estimator`.
     gold : mapping of int to GoldAlignment, optional
-        Hand-made links of some pairs, by number from 0; they decide how much each head counts.
+        Hand-made links of some pairs, by number from 0: :func:`nmtalign.models.teaching.learn_from_gold`.
     given : (Embeddings, Embeddings), optional
         Vectors for a second opinion that looks at words; left out, those of the vector head.
     """
@@ -573,19 +571,16 @@ def learn(
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
         model = model._replace(spectral=spectral)
-    if settings.opinion_weight and len(whole[0].lengths) >= settings.opinion_from:
+    distilled = settings.opinion_weight and settings.opinion_teacher != "gold"
+    if distilled and len(whole[0].lengths) >= settings.opinion_from:
         opinion = learn_opinion(
             model, LearnedAligner(model)._prepared, *whole, given=given, workers=workers, report=report
         )
         model = model._replace(opinion=opinion)
     if gold:
         pairs = [(whole[0].sentence(n), whole[1].sentence(n)) for n in gold]
-        model = weigh_heads(
-            model,
-            lambda m, text: LearnedAligner(m)._prepared(text),
-            joint_probability,
-            pairs,
-            [*gold.values()],
+        model = learn_from_gold(
+            model, lambda m, text: LearnedAligner(m)._prepared(text), pairs, [*gold.values()]
         )
 
     def align(extraction: Extraction) -> AlignedBatch:

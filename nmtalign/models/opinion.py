@@ -75,8 +75,8 @@ class Run(NamedTuple):
     hidden: Any
 
 
-class Network(Protocol):
-    """What scores cells; `Seen` is what it looks at, made by its reader."""
+class Scorer(Protocol):
+    """Learned weights that score cells of what a reader makes of a text."""
 
     @property
     def weights(self) -> Any:
@@ -86,6 +86,10 @@ class Network(Protocol):
     def reader(self, source: EncodedSide, target: EncodedSide, counts: Counts) -> Any:
         """Return what reads the buckets of a text: ``read(bucket, emission, words)``."""
         ...
+
+
+class Network(Scorer, Protocol):
+    """A scorer whose scores become attention in both directions."""
 
     def replace(self, weights: Sequence[Array]) -> Network:
         """Return the network with other weights."""
@@ -105,18 +109,33 @@ class Network(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Opinion:
+class SecondOpinion:
     """A second opinion and how much it counts.
 
     Attributes
     ----------
-    network : Network
+    network : Scorer
     share : float
         Of the opinion in the logarithms of the probabilities, from 0 to 1.
     """
 
-    network: Network
+    network: Scorer
     share: float
+
+    def join(self, seen: Any, forward: Floats, reverse: Floats) -> tuple[Floats, Floats]:
+        """Return p(s|t) and p(t|s), each (T, S, B), after this opinion."""
+        return forward, reverse
+
+    def judge(self, seen: Any, forward: Floats, reverse: Floats, joint: Floats) -> Floats:
+        """Return the joint probability of links, (T, S, B), after this opinion."""
+        return joint
+
+
+@dataclass(frozen=True, eq=False)
+class Opinion(SecondOpinion):
+    """A second opinion on attention in both directions."""
+
+    network: Network
 
     def attend(self, seen: Any) -> tuple[Floats, Floats]:
         """Return the opinion alone: p(s|t) and p(t|s), each (T, S, B)."""

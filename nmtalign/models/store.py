@@ -29,9 +29,9 @@ from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.learned import Model
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
-from nmtalign.models.opinion import Opinion
+from nmtalign.models.opinion import SecondOpinion
 from nmtalign.models.spectral import SpectralHead
-from nmtalign.models.teaching import first_network
+from nmtalign.models.teaching import opinion_of, untaught
 from nmtalign.text.tokenization import TextSettings
 
 FORMAT = "nmtalign model"
@@ -226,21 +226,21 @@ def _given_rows(model: Model) -> dict[str, WordRows]:
     return {} if rows["source"] is own else rows
 
 
-def _read_opinion(folder: Path, meta: dict[str, Any], model: Model, arrays: Arrays) -> Opinion:
+def _read_opinion(folder: Path, meta: dict[str, Any], model: Model, arrays: Arrays) -> SecondOpinion:
     rows = None
     if meta.get("given"):
         rows = (
             _read_given(folder, "source", model.lexicon.source_words),
             _read_given(folder, "target", model.lexicon.target_words),
         )
-    network, _ = first_network(model, rows)
+    network = untaught(model, rows)
     names = network.weights._fields
     values = [arrays[f"opinion_{name}"] for name in names]
     for name, found, expected in zip(names, values, network.weights, strict=True):
         if found.shape != expected.shape:
             what = f"expected opinion_{name} of shape {expected.shape}, found {found.shape}"
             raise DataError(f"{what}; the folder is damaged").at(folder)
-    return Opinion(network.replace(values), meta["share"])
+    return opinion_of(network.replace(values), meta["share"])
 
 
 def _read_given(folder: Path, side: str, words: list[str]) -> WordRows:

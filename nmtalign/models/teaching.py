@@ -15,7 +15,6 @@ from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError, UsageError
@@ -23,10 +22,32 @@ from nmtalign.models.additive import WordNetwork, initial_words
 from nmtalign.models.attention_vectors import WordRows
 from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.corpus import EncodedSide, encode
-from nmtalign.models.opinion import LEAST, Course, Lesson, Network, Opinion, distil, lessons, untold
+from nmtalign.models.opinion import (
+    LEAST,
+    Course,
+    Lesson,
+    Network,
+    Opinion,
+    SecondOpinion,
+    distil,
+    lessons,
+    untold,
+)
 from nmtalign.models.parallel import default_workers, in_order
 from nmtalign.models.projections import ProjectedNetwork, initial_projections
 from nmtalign.models.seen_words import given_rows
+from nmtalign.models.supervised import (
+    HIDDEN,
+    NETWORKS,
+    Cells,
+    GoldOpinion,
+    LinkScorer,
+    Taught,
+    doubtful_cells,
+    initial_scorer,
+    learn_scorer,
+    most_frequent,
+)
 from nmtalign.vectors.embeddings import Embeddings
 
 if TYPE_CHECKING:
@@ -36,12 +57,29 @@ Pairs = Sequence[tuple[Sequence[str], Sequence[str]]]
 
 LONGEST = 128  # words of a side of the pairs that an opinion is learned from
 FEW = 100  # pairs with which an opinion gets half of its share
+FEWEST_GOLD = 50  # sentence pairs with gold links that teach a second opinion
+FEW_GOLD = 10  # of them with which it gets half of the say
 ENOUGH = 100  # sentence pairs with gold links that tell more about weights than the defaults do
 WEIGHTS = (0.0, 0.15, 0.3, 0.45, 0.6)  # of vectors and of the spectral head
 SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
 
 
 Rows = tuple[WordRows, WordRows]
+
+
+def opinion_of(network: Network | LinkScorer, share: float) -> SecondOpinion:
+    """Return the second opinion of a network."""
+    return GoldOpinion(network, share) if isinstance(network, LinkScorer) else Opinion(network, share)
+
+
+def first_scorer(model: Model) -> LinkScorer:
+    """Return the scorer that learns from gold links, with weights as many as learned ones."""
+    lexicon = model.lexicon
+    return LinkScorer(
+        initial_scorer(model.settings.seed, NETWORKS * HIDDEN),
+        most_frequent(lexicon.source_words, lexicon.source_counts),
+        most_frequent(lexicon.target_words, lexicon.target_counts),
+    )
 
 
 def first_network(model: Model, rows: Rows | None = None) -> tuple[Network, Course]:
@@ -68,6 +106,11 @@ def first_network(model: Model, rows: Rows | None = None) -> tuple[Network, Cour
     return WordNetwork(initial_words(D, settings.seed), *rows), course
 
 
+def untaught(model: Model, rows: Rows | None = None) -> Network | LinkScorer:
+    """Return the network of a second opinion with weights as many as learned ones, for a model folder."""
+    return first_scorer(model) if model.settings.opinion_teacher == "gold" else first_network(model, rows)[0]
+
+
 def learn_opinion(
     model: Model,
     prepare: Callable[[Pairs], Prepared],
@@ -77,7 +120,7 @@ def learn_opinion(
     given: tuple[Embeddings, Embeddings] | None = None,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
-) -> Opinion | None:
+) -> SecondOpinion | None:
     """Learn a second opinion from some pairs of a bitext.
 
     Parameters
@@ -94,7 +137,7 @@ def learn_opinion(
 
     Returns
     -------
-    Opinion or None
+    SecondOpinion or None
         None if no pair has words on both sides, and at most LONGEST of them.
     """
     settings = model.settings
@@ -116,7 +159,7 @@ def learn_opinion(
     )
     network = distil(network, chain.from_iterable(found), seed=settings.seed, course=course, report=report)
     n = len(usable)
-    return Opinion(network, settings.opinion_weight * n / (n + FEW))
+    return opinion_of(network, settings.opinion_weight * n / (n + FEW))
 
 
 def _lessons(text: Prepared, k: int, reader: Any, teacher: str) -> Iterator[Lesson]:
@@ -156,10 +199,68 @@ def gold_of_pairs(gold: Sequence[GoldAlignment], pairs: int) -> dict[int, GoldAl
     return dict(enumerate(gold, pairs - len(gold)))
 
 
+def learn_from_gold(
+    model: Model,
+    prepare: Callable[[Model, Pairs], Prepared],
+    pairs: Pairs,
+    gold: Sequence[GoldAlignment],
+) -> Model:
+    """Return a model that hand-made links have taught, as its settings say.
+
+    They weigh its heads if there are `ENOUGH` of them, and teach its second opinion on links.
+
+    Parameters
+    ----------
+    model, prepare, pairs, gold
+        As of :func:`weigh_heads`.
+
+    Raises
+    ------
+    DataError
+        If a link lies outside of its pair.
+    """
+    if len(pairs) >= ENOUGH:
+        model = weigh_heads(model, prepare, pairs, gold)
+    if model.settings.opinion_teacher != "gold":
+        return model
+    pairs, gold = _usable(pairs, gold)
+    scorer = learn_scorer(first_scorer(model), _taught(model, prepare, pairs, gold), model.settings.seed)
+    return model._replace(opinion=opinion_of(scorer, len(pairs) / (len(pairs) + FEW_GOLD)))
+
+
+def _taught(
+    model: Model,
+    prepare: Callable[[Model, Pairs], Prepared],
+    pairs: Pairs,
+    gold: Sequence[GoldAlignment],
+) -> Taught:
+    """Return what gold links say of the doubtful cells of their pairs."""
+    text = prepare(model, pairs)
+    sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
+    reader = first_scorer(model).reader(*sides, model.counts(*sides))
+    cells, links, numbers = [], [], []
+    for k, bucket in enumerate(text.buckets):
+        emission = text.words.pairs.take(text.cells[k])
+        seen = reader.read(bucket, emission, text.words)
+        doubtful, found = doubtful_cells(seen, *text.attend(k))
+        wanted = np.zeros(doubtful.shape, np.float32)
+        for column in np.flatnonzero(bucket.pairs >= 0).tolist():
+            own = gold[int(bucket.pairs[column])]
+            for places, value in ((own.possible, np.nan), (own.sure, 1)):
+                for s, t in places:
+                    wanted[t, s, column] = value
+        chosen = np.flatnonzero(~np.isnan(wanted[doubtful]))
+        cells.append(found.part(chosen))
+        links.append(wanted[doubtful][chosen])
+        numbers.append(bucket.pairs[np.nonzero(doubtful)[2]][chosen])
+    inputs, source, target = zip(*cells, strict=True)
+    joined = Cells(np.concatenate(inputs, axis=1), np.concatenate(source), np.concatenate(target))
+    return Taught(joined, np.concatenate(links), np.concatenate(numbers))
+
+
 def weigh_heads(
     model: Model,
     prepare: Callable[[Model, Pairs], Prepared],
-    join: Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]],
     pairs: Pairs,
     gold: Sequence[GoldAlignment],
 ) -> Model:
@@ -170,8 +271,6 @@ def weigh_heads(
     model : Model
     prepare : callable
         Makes a text ready for the attention of a model.
-    join : callable
-        Makes a joint probability of those of both directions.
     pairs : sequence of (source words, target words)
     gold : sequence of GoldAlignment
         Of each pair.
@@ -194,7 +293,7 @@ def weigh_heads(
     ):
         text = prepare(_weighed(model, weight, spectral), pairs)
         for share in SHARES if model.opinion else (0.0,):
-            tried.append((_cross_entropy(text, share, join, gold), weight, spectral, share))
+            tried.append((_cross_entropy(text, share, gold), weight, spectral, share))
     _, weight, spectral, share = min(tried)
     weighed = _weighed(model, weight, spectral)
     return weighed._replace(opinion=model.opinion and replace(model.opinion, share=share))
@@ -224,20 +323,14 @@ def _usable(pairs: Pairs, gold: Sequence[GoldAlignment]) -> tuple[Pairs, Sequenc
     return [pair for pair, _ in kept], [links for _, links in kept]
 
 
-def _cross_entropy(
-    text: Prepared,
-    share: float,
-    join: Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]],
-    gold: Sequence[GoldAlignment],
-) -> float:
+def _cross_entropy(text: Prepared, share: float, gold: Sequence[GoldAlignment]) -> float:
     """Return the cross-entropy of gold links with a share of the second opinion."""
     if text.second is not None:
         opinion = replace(text.second.opinion, share=share)
         text = text._replace(second=text.second._replace(opinion=opinion) if share else None)
     total = 0.0
     for k, bucket in enumerate(text.buckets):
-        forward, reverse, _ = text.attend(k)
-        joint = np.clip(join(forward, reverse), LEAST, 1 - LEAST)
+        joint = np.clip(text.attend(k)[2], LEAST, 1 - LEAST)
         for column in np.flatnonzero(bucket.pairs >= 0):
             matrix = np.zeros((bucket.target_lengths[column], bucket.source_lengths[column]), np.float32)
             piece = int(bucket.pairs[column])

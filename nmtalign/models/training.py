@@ -14,7 +14,7 @@ from nmtalign.models.corpus import EncodedSide, SideEncoder
 from nmtalign.models.estimation import PRESETS, PlaceBitext, Settings
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.learned import Training, learn
-from nmtalign.models.teaching import ENOUGH, gold_of_pairs
+from nmtalign.models.teaching import ENOUGH, FEWEST_GOLD, gold_of_pairs
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
@@ -57,7 +57,8 @@ def train(
         Called with a line of text: progress, and what looks wrong with the bitext.
     gold : sequence of GoldAlignment
         Hand-made links: one for each pair, empty ones where there are none, or those of the last pairs. From
-        `ENOUGH` of them on they decide how much each head counts.
+        `ENOUGH` of them on they decide how much each head counts; they teach a second opinion if the settings
+        say so.
     given : (Embeddings, Embeddings), optional
         As of :func:`nmtalign.models.learned.learn`.
     place : callable, optional
@@ -72,7 +73,7 @@ def train(
     Raises
     ------
     DataError
-        If no pair has words on both sides.
+        If no pair has words on both sides, or gold links are too few for what is to learn from them.
 
     Examples
     --------
@@ -87,7 +88,12 @@ def train(
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
     warnings = suspicions(source, target)
     known_links = gold_of_pairs(gold, len(source.lengths))
-    if 0 < len(known_links) < ENOUGH:
+    settings = settings or PRESETS["default"]
+    if settings.opinion_teacher == "gold":
+        if len(known_links) < FEWEST_GOLD:
+            found = f"expected {FEWEST_GOLD} pairs with gold links or more to learn bahdanau from"
+            raise DataError(f"{found}, found {len(known_links)}; let it learn from the posteriors")
+    elif 0 < len(known_links) < ENOUGH:
         found = f"{len(known_links)} pairs with gold links are too few to weigh the heads"
         warnings.append(f"{found}; their weights stay as they are (from {ENOUGH} pairs on they are learned)")
         known_links = {}
@@ -104,7 +110,7 @@ def train(
     return learn(
         source,
         target,
-        settings or PRESETS["default"],
+        settings,
         text=text,
         languages=languages,
         corpus=corpus,

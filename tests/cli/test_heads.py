@@ -113,7 +113,9 @@ def test_a_head_over_words(bitext, tmp_path: Path, capsys):
 def test_gold_links_weigh_the_heads(bitext, tmp_path: Path, capsys):
     gold = tmp_path / "gold"
     gold.write_text("".join(" ".join(f"{s}-{t}" for s, t in sorted(links)) + "\n" for links in TOY.links))
-    train = ("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "--gold", gold)
+    train = ("train", *bitext, "-o", tmp_path / "model", "--gold", gold)
+    assert run(*train, "--preset", "fast") == 2
+    assert "add --heads lexicon,spectral,bahdanau" in capsys.readouterr().err
     assert run(*train) == 0
     assert "60 pairs with gold links are too few" in capsys.readouterr().err
     gold.write_text("50-0\n" * 100)
@@ -123,6 +125,46 @@ def test_gold_links_weigh_the_heads(bitext, tmp_path: Path, capsys):
         run("train", many, many, "-o", tmp_path / "other", "--heads", "lexicon,vectors", "--gold", gold) == 3
     )
     assert "gold link 50-0 lies outside of a pair of 2 and 2 words" in capsys.readouterr().err
+
+
+def test_a_head_that_learns_from_gold_links(bitext, tmp_path: Path, capsys):
+    gold, model, picture = tmp_path / "gold", tmp_path / "model", tmp_path / "heads.svg"
+    gold.write_text("".join(" ".join(f"{s}-{t}" for s, t in sorted(links)) + "\n" for links in TOY.links))
+    train = ("train", *bitext, "-o", model, "-q", "--heads", "lexicon,spectral,bahdanau")
+    by_gold = ("--bahdanau-teacher", "gold")
+    assert run(*train, *by_gold) == 2
+    assert "add --gold FILE" in capsys.readouterr().err
+    assert run(*train, *by_gold, "--gold", gold, "--links", tmp_path / "own") == 0
+    scored = scores(bitext, tmp_path, "--model", model)
+    assert (tmp_path / "own").read_bytes() == (tmp_path / "links").read_bytes()
+    assert scores(bitext, tmp_path, "--model", model, "--score", "bahdanau") != scored
+    assert (
+        run("heatmap", TOY.source[0], TOY.target[0], "--model", model, "--view", "heads", "-o", picture) == 0
+    )
+    nodes = ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")
+    assert {"lexicon", "spectral", "bahdanau", "joint"} <= {node.text for node in nodes}
+    gold.write_text("\n".join(gold.read_text().split("\n")[:49]) + "\n")
+    assert run(*train, *by_gold, "--gold", gold) == 3
+    assert "expected 50 pairs with gold links or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "teacher"),
+    [
+        (("--heads", "lexicon,bahdanau"), "gold"),
+        (("--heads", "lexicon,bahdanau", "--bahdanau-teacher", "posteriors"), "posteriors"),
+        (("--preset", "best"), "gold"),
+        (("--heads", "lexicon,vectors,bahdanau", "--bahdanau-inputs", "words"), "posteriors"),
+        ((), "posteriors"),
+    ],
+)
+def test_with_a_hundred_gold_pairs_they_are_the_teacher_unless_told_otherwise(options, teacher: str):
+    from nmtalign.cli._heads import head_settings
+    from nmtalign.cli.train import train
+
+    with train.make_context("train", ["-o", "x", "--gold", "y", *options]) as context:
+        assert head_settings(context.params, gold=100).opinion_teacher == teacher
+        assert head_settings(context.params, gold=99).opinion_teacher == "posteriors"
 
 
 def test_attention_with_several_heads(bitext, tmp_path: Path, capsys):
