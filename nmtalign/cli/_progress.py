@@ -102,7 +102,7 @@ class Progress:
         if self._total is None:
             self._start = self._written = time.perf_counter()
             self._total, self._first, self._last = total, done, done
-            if done:
+            if done and not self._quiet:
                 say(f"going on after {done:,} of {total:,} {self.unit}", event="resumed", done=done)
         else:
             self.advance(done - self._last, last=done)

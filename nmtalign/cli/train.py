@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nmtalign.alignment.links import AlignedBatch
     from nmtalign.models.estimation import PlaceBitext
     from nmtalign.models.knowledge import Knowledge
-    from nmtalign.models.learned import Training
+    from nmtalign.models.learned import Reached, Training
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
@@ -65,12 +65,16 @@ def train(
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
+    A run that was stopped goes on when the same command is given again; until it ends, DIR.state keeps what
+    it knows.
+
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
     from nmtalign.alignment.formats import read_gold
     from nmtalign.cli.align import open_bitext
     from nmtalign.models import training
+    from nmtalign.models.stages import remove_stages
     from nmtalign.models.store import save_model
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.storage import load_pair
@@ -80,7 +84,7 @@ def train(
     settings = head_settings(options, sum(bool(links.possible) for links in gold))
     given = load_pair(options["vectors"]) if options["vectors"] is not None else None
     _check_folder(output)
-    outputs = _outputs(options)
+    outputs, state = _outputs(options), f"{output.rstrip('/')}.state"
     if outputs and engine.engine == "dask" and "-" in (source, target, pairs):
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     progress = Progress("pairs", [path for path in (source, target, pairs) if path], quiet=options["quiet"])
@@ -105,11 +109,26 @@ def train(
                 gold=gold,
                 given=given,
                 place=None if client is None else _on_cluster(client),
+                reached=_by_stage(stack, quiet=options["quiet"]),
+                state=state,
             )
         save_model(found.model, output)
+        remove_stages(state)
         report(f"model in {output}")
         again = open_bitext(source, target, pairs, options["bitext_format"]) if client and outputs else ()
         _write_links(found, outputs, client, again)
+
+
+def _by_stage(stack: ExitStack, *, quiet: bool) -> Reached:
+    """Return what says how far each stage is; the stack clears the line at the end."""
+    stages: dict[str, Progress] = {}
+
+    def reached(unit: str, done: int, total: int) -> None:
+        if unit not in stages:
+            stages[unit] = stack.enter_context(Progress(unit, quiet=quiet))
+        stages[unit].reached(done, total)
+
+    return reached
 
 
 def _on_cluster(client: Client) -> PlaceBitext:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import UsageError
+from nmtalign.models.checkpoint import Arrays, Checkpoint
 from nmtalign.models.corpus import Bucket, EncodedSide, make_buckets
 from nmtalign.models.hmm import (
     Jumps,
@@ -540,16 +541,21 @@ class Estimator:
             f" {len(self.index) - 1:,} pairs that meet"
         )
 
-    def run(self) -> Estimate:
-        """Run all passes and return what was learned."""
-        counts, jumps = self._start()
-        for number in range(1, self.settings.jump_passes + 1):
+    def run(self, kept: Checkpoint | None = None) -> Estimate:
+        """Run all passes, or those that a checkpoint does not know yet, and return what was learned."""
+        found = None if kept is None else kept.read()
+        counts, jumps, done = (*self._start(), 0) if found is None else _passed(found)
+        for number in range(done + 1, self.settings.jump_passes + 1):
+            if kept is not None:
+                kept.write_if_due(partial(_state, counts, jumps, number - 1))
             counts, jumps = self._jump_pass(counts, jumps)
             per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
             self.report(
                 f"jump pass {number} of {self.settings.jump_passes}:"
                 f" log-likelihood {per_word:.4f} a word over chance"
             )
+        if kept is not None:
+            kept.write_if_due(partial(_state, counts, jumps, self.settings.jump_passes))
         pruned = self._pruned(counts)
         learned = [learned_view(view, own) for view, own in zip(self.views, pruned, strict=True)]
         if self.known_views:
@@ -619,6 +625,22 @@ class Estimator:
             ]
             found.append(ViewCounts(view.pairs, *sides))
         return found
+
+
+def _state(counts: Counts, jumps: tuple[Jumps, Jumps], done: int) -> Arrays:
+    """Return what is known after so many passes with jumps, as arrays."""
+    found: Arrays = {name: np.asarray(values) for name, values in counts._asdict().items()}
+    for k, own in enumerate(jumps):
+        found |= {f"tables_{k}": own.tables, f"classes_{k}": own.classes}
+    return found | {"done": np.array(done)}
+
+
+def _passed(state: Arrays) -> tuple[Counts, tuple[Jumps, Jumps], int]:
+    """Return what :func:`_state` was made of."""
+    first, second = (Jumps(state[f"tables_{k}"], state[f"classes_{k}"]) for k in (0, 1))
+    counted = {name: state[name] for name in Counts._fields}
+    likelihood = float(counted.pop("log_likelihood"))
+    return Counts(**counted, log_likelihood=likelihood), (first, second), int(state["done"])
 
 
 def _single(values: Doubles) -> Doubles:

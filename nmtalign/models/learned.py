@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +54,7 @@ from nmtalign.models.parallelness import (
 from nmtalign.models.projections import ProjectedNetwork
 from nmtalign.models.segments import Segments, cut_long_pairs
 from nmtalign.models.spectral import SpectralHead, learn_spectral
+from nmtalign.models.stages import Stages
 from nmtalign.models.teaching import learn_from_gold, learn_opinion
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
@@ -59,6 +62,7 @@ from nmtalign.views import Listed
 
 Floats = NDArray[np.float32]
 Longs = NDArray[np.int64]
+Reached = Callable[[str, int, int], None]  # what is counted, how many are done, how many there are
 
 BATCH = 10_000  # sentence pairs that are aligned at a time
 FEW = 100  # pairs with which vectors get half of their weight: they need more text than counts do
@@ -525,6 +529,8 @@ def learn(
     place: PlaceBitext | None = None,
     gold: Mapping[int, GoldAlignment] | None = None,
     given: tuple[Embeddings, Embeddings] | None = None,
+    reached: Reached | None = None,
+    state: str | Path | None = None,
 ) -> Training:
     """Learn a model from an encoded bitext.
 
@@ -546,13 +552,21 @@ def learn(
         Hand-made links of some pairs, by number from 0: :func:`nmtalign.models.teaching.learn_from_gold`.
     given : (Embeddings, Embeddings), optional
         Vectors for a second opinion that looks at words; left out, those of the vector head.
+    reached : callable, optional
+        Called with what is counted, the number of steps done and of all steps, of the stages by gradient.
+    state : str or Path, optional
+        Folder that keeps the state of each stage: the same call goes on from there and learns the same model
+        as if it had never stopped. :func:`nmtalign.models.stages.remove_stages` removes it afterwards.
     """
     if known is not None:
         source, target = known.extend(source, target)
     whole = source, target
+    keyed = given if state is not None else None
+    rows = keyed and [own.vectors(side.words) for own, side in zip(keyed, whole, strict=True)]
+    stages = Stages(state, *whole, settings, known, rows)
     source, target, segments = cut_long_pairs(source, target)
     estimator = Estimator(source, target, settings, known=known, workers=workers, report=report, place=place)
-    estimate = estimator.run()
+    estimate = estimator.run(stages.checkpoint("lexicon"))
     lexicon = Lexicon(
         source.words,
         target.words,
@@ -564,7 +578,13 @@ def learn(
     )
     head = None
     if settings.vector_weight:
-        vectors = learn_vectors(*whole, VectorSettings(seed=settings.seed), report=report)
+        vectors = learn_vectors(
+            *whole,
+            VectorSettings(seed=settings.seed),
+            report=report,
+            reached=reached and partial(reached, "steps of the vectors"),
+            state=stages.path("vectors"),
+        )
         n = len(source.lengths)
         head = VectorHead(vectors, settings.vector_weight * n / (n + FEW))
     model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {}, head)
@@ -574,7 +594,14 @@ def learn(
     distilled = settings.opinion_weight and settings.opinion_teacher != "gold"
     if distilled and len(whole[0].lengths) >= settings.opinion_from:
         opinion = learn_opinion(
-            model, LearnedAligner(model)._prepared, *whole, given=given, workers=workers, report=report
+            model,
+            LearnedAligner(model)._prepared,
+            *whole,
+            given=given,
+            workers=workers,
+            report=report,
+            reached=reached and partial(reached, "steps of the second opinion"),
+            kept=stages.checkpoint("opinion"),
         )
         model = model._replace(opinion=opinion)
     if gold:

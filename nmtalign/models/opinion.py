@@ -11,14 +11,13 @@ company).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.models.adam import Adam
 from nmtalign.models.corpus import Bucket, EncodedSide
 
 Floats = NDArray[np.float32]
@@ -27,9 +26,6 @@ Counts = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 LEAST = np.float32(1e-6)  # ratio, and probability
 BATCH = 48  # pairs of one step, all of one bucket
-LAST_RATE = 0.05  # last learning rate, as a share of the first
-HELD_OUT = 20  # one batch in so many is kept to see when to stop
-PATIENCE = 2  # passes without progress before training stops
 
 
 class Logs(NamedTuple):
@@ -252,77 +248,3 @@ def loss_and_gradient(network: Network, lesson: Lesson) -> tuple[float, Sequence
     if lesson.ratios is not None:
         loss = -likelihood
     return loss / words, network.gradient(seen, run, slope * inside / words, nulls[0], nulls[1])
-
-
-class Course(NamedTuple):
-    """How a network learns.
-
-    Attributes
-    ----------
-    rate : float
-        Learning rate of the first step; it falls linearly.
-    pairs : int
-        Most pairs to learn from.
-    cells : int
-        Cells that are seen in all.
-    passes : (int, int)
-        Fewest and most passes.
-    """
-
-    rate: float = 0.01
-    pairs: int = 10_000
-    cells: int = 3_000_000
-    passes: tuple[int, int] = (2, 10)
-
-
-def distil(
-    network: Network,
-    taught: Iterable[Lesson],
-    *,
-    seed: int,
-    course: Course | None = None,
-    report: Callable[[str], None] | None = None,
-) -> Network:
-    """Teach a network with Adam, until held-out lessons are told no better.
-
-    Parameters
-    ----------
-    network : Network
-        With its first weights.
-    taught : iterable of Lesson
-        Held in memory.
-    seed : int
-        Of the order of the lessons.
-    course : Course, optional
-    report : callable, optional
-        Called with a line of text after each pass.
-
-    References
-    ----------
-    Hinton, Vinyals and Dean (2015), "Distilling the Knowledge in a Neural Network".
-    """
-    course = course or Course()
-    everything = list(taught)
-    random = np.random.default_rng(seed)
-    order = random.permutation(len(everything))
-    held = [everything[k] for k in order[::HELD_OUT]]
-    training = [everything[k] for place, k in enumerate(order) if place % HELD_OUT] or held
-    cells = sum(lesson.forward.size for lesson in training)
-    passes = min(max(course.cells // max(cells, 1), course.passes[0]), course.passes[1])
-    network = network.replace([w.copy() for w in network.weights])
-    adam = Adam(network.weights)
-    best, least, waited, step = network, np.inf, 0, 0
-    for number in range(passes):
-        for k in random.permutation(len(training)):
-            _, gradient = loss_and_gradient(network, training[k])
-            adam.descend(gradient, course.rate * (1 - (1 - LAST_RATE) * step / (passes * len(training))))
-            step += 1
-        loss = float(np.mean([loss_and_gradient(network, lesson)[0] for lesson in held]))
-        waited = 0 if loss < least else waited + 1
-        if loss < least:
-            best, least = network.replace([w.copy() for w in network.weights]), loss
-        if report is not None:
-            report(f"second opinion: pass {number + 1} of {passes}, held-out loss {loss:.4f} a word")
-        if waited == PATIENCE:
-            break
-    return best

@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from nmtalign.models.adam import Adam
 from nmtalign.models.clues import BLOCK, CLUES, Clues, Facts, clues, facts
 from nmtalign.models.corpus import Bucket, EncodedSide
+from nmtalign.models.distillation import LAST_RATE
 from nmtalign.models.lexicon import Emissions
-from nmtalign.models.opinion import LAST_RATE, Array, Counts, Floats, SecondOpinion
+from nmtalign.models.opinion import Array, Counts, Floats, SecondOpinion
 
 INPUTS = CLUES + 16
 HIDDEN = 16  # of each of the networks that are averaged

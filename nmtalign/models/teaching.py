@@ -20,16 +20,16 @@ from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.additive import WordNetwork, initial_words
 from nmtalign.models.attention_vectors import WordRows
+from nmtalign.models.checkpoint import Checkpoint
 from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.corpus import EncodedSide, encode
+from nmtalign.models.distillation import Course, distil
 from nmtalign.models.opinion import (
     LEAST,
-    Course,
     Lesson,
     Network,
     Opinion,
     SecondOpinion,
-    distil,
     lessons,
     untold,
 )
@@ -120,6 +120,8 @@ def learn_opinion(
     given: tuple[Embeddings, Embeddings] | None = None,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
+    reached: Callable[[int, int], None] | None = None,
+    kept: Checkpoint | None = None,
 ) -> SecondOpinion | None:
     """Learn a second opinion from some pairs of a bitext.
 
@@ -134,6 +136,8 @@ def learn_opinion(
         Vectors for an opinion that looks at words; left out, those of the vector head.
     workers, report
         As of :func:`nmtalign.models.learned.learn`.
+    reached, kept
+        As of :func:`nmtalign.models.distillation.distil`.
 
     Returns
     -------
@@ -157,7 +161,15 @@ def learn_opinion(
         range(len(text.buckets)),
         default_workers() if workers is None else workers,
     )
-    network = distil(network, chain.from_iterable(found), seed=settings.seed, course=course, report=report)
+    network = distil(
+        network,
+        chain.from_iterable(found),
+        seed=settings.seed,
+        course=course,
+        report=report,
+        reached=reached,
+        kept=kept,
+    )
     n = len(usable)
     return opinion_of(network, settings.opinion_weight * n / (n + FEW))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from nmtalign.errors import DataError
 from nmtalign.models.corpus import EncodedSide, SideEncoder
 from nmtalign.models.estimation import PRESETS, PlaceBitext, Settings
 from nmtalign.models.knowledge import Knowledge
-from nmtalign.models.learned import Training, learn
+from nmtalign.models.learned import Reached, Training, learn
 from nmtalign.models.teaching import ENOUGH, FEWEST_GOLD, gold_of_pairs
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
@@ -36,6 +37,8 @@ def train(
     place: PlaceBitext | None = None,
     gold: Sequence[GoldAlignment] = (),
     given: tuple[Embeddings, Embeddings] | None = None,
+    reached: Reached | None = None,
+    state: str | Path | None = None,
 ) -> Training:
     """Learn an alignment model from sentence pairs.
 
@@ -60,6 +63,7 @@ def train(
         `ENOUGH` of them on they decide how much each head counts; they teach a second opinion if the settings
         say so.
     given : (Embeddings, Embeddings), optional
+    reached, state : optional
         As of :func:`nmtalign.models.learned.learn`.
     place : callable, optional
         As of :class:`nmtalign.models.estimation.Estimator`: where passes over the bitext are made.
@@ -120,6 +124,8 @@ def train(
         place=place,
         gold=known_links,
         given=given,
+        reached=reached,
+        state=state,
     )
 
 

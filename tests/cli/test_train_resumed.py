@@ -1,0 +1,158 @@
+"""nmtalign train, killed at one place after another: the same command goes on to the same bytes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtalign.cli import main
+from nmtalign.models import checkpoint
+from nmtalign.models.corpus import encode
+from nmtalign.models.estimation import Settings
+from nmtalign.models.knowledge import Knowledge
+from nmtalign.models.stages import Stages, remove_stages
+from nmtalign.models.training import train
+from tests.models.toy_language import toy_bitext
+
+TOY = toy_bitext(80)
+OPTIONS = ("--heads", "lexicon,vectors,spectral,bahdanau", "--bahdanau-inputs", "words", "--workers", "1")
+
+# the n-th call of a function kills the process, which has time for no good-bye
+KILLED = """
+import importlib, os, signal, sys
+from nmtalign.cli import main
+from nmtalign.models import checkpoint
+checkpoint.SECONDS = 0.0
+module, name, n = sys.argv[1], sys.argv[2].split("."), int(sys.argv[3])
+owner = importlib.import_module(module)
+for part in name[:-1]:
+    owner = getattr(owner, part)
+whole = getattr(owner, name[-1])
+calls = []
+def deadly(*given, **named):
+    calls.append(1)
+    if len(calls) == n:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return whole(*given, **named)
+setattr(owner, name[-1], deadly)
+main(sys.argv[4:])
+"""
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def bitext(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("bitext")
+    paths = folder / "source", folder / "target"
+    for path, lines in zip(paths, (TOY.source, TOY.target), strict=True):
+        path.write_text("".join(line + "\n" for line in lines))
+    return paths
+
+
+@pytest.fixture(scope="module")
+def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("undisturbed") / "model"
+    assert run("train", *bitext, "-o", folder, "-q", *OPTIONS) == 0
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+    return contents(folder)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "call", "states", "told"),
+    [
+        ("nmtalign.models.estimation", "Estimator._jump_pass", 3, ["lexicon.npz"], "jump pass 3 of"),
+        ("nmtalign.models.gradient", "_Trainer.step", 120, ["lexicon.npz", "vectors.npz"], "after 119 of"),
+        (
+            "nmtalign.models.distillation",
+            "_Pupil.step",
+            8,
+            ["lexicon.npz", "opinion.npz", "vectors.npz"],
+            "after 7 of",
+        ),
+    ],
+)
+def test_a_killed_run_goes_on(
+    bitext, undisturbed, tmp_path: Path, capsys, module: str, name: str, call: int, states, told: str
+):
+    model = tmp_path / "model"
+    arguments = [str(word) for word in ("train", *bitext, "-o", model, *OPTIONS)]
+    killed = [sys.executable, "-c", KILLED, module, name, str(call), *arguments]
+    ended = subprocess.run(killed, check=False, capture_output=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+    assert sorted(path.name for path in (tmp_path / "model.state").iterdir()) == states
+    assert not model.exists()
+    capsys.readouterr()
+    assert run(*arguments) == 0
+    err = capsys.readouterr().err
+    assert told in err
+    assert "jump pass 1 of" not in err
+    assert contents(model) == undisturbed
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("call", [1, 4, 9, 14])
+def test_the_second_opinion_goes_on_at_any_step(monkeypatch, tmp_path: Path, call: int):
+    """Within a pass, at its end, in the next: lessons, held-out loss and order are those of one run."""
+    from nmtalign.models.distillation import _Pupil
+
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    settings = Settings(opinion_weight=0.5, lexicon_passes=2, jump_passes=1)
+    once = train(TOY.pairs, settings=settings, workers=1).model.opinion.network.weights
+    steps: list[int] = []
+    whole = _Pupil.step
+
+    def interrupted(self, lesson):
+        steps.append(self.adam.steps)
+        if len(steps) == call + 1:
+            raise KeyboardInterrupt
+        whole(self, lesson)
+
+    monkeypatch.setattr(_Pupil, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(TOY.pairs, settings=settings, workers=1, state=tmp_path)
+    again = train(TOY.pairs, settings=settings, workers=1, state=tmp_path).model.opinion.network.weights
+    assert steps[call] == steps[call + 1] == call
+    for first, second in zip(once, again, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
+    source, target = encode([["a", "b"], ["c"]]), encode([["x"], ["y", "z"]])
+    array = np.arange(3.0)
+    others = [
+        (Settings(), None, None),
+        (Settings(seed=1), None, None),
+        (replace(Settings(), views=(0, 4)), None, None),
+        (Settings(), Knowledge([("a", "x", 1.0)]), None),
+        (Settings(), Knowledge([("a", "x", 2.0)]), None),
+        (Settings(), None, [array, array]),
+        (Settings(), None, [array, array + 1]),
+    ]
+    keys = {Stages("nowhere", source, target, *given).checkpoint("lexicon").key for given in others}
+    keys.add(Stages("nowhere", target, source, *others[0]).checkpoint("lexicon").key)
+    assert len(keys) == len(others) + 1
+    assert Stages("nowhere", source, target, *others[0]).checkpoint("vectors").key in keys
+    assert Stages(None, source, target, Settings()).checkpoint("lexicon") is None
+
+
+def test_other_files_beside_states_are_left_alone(tmp_path: Path):
+    for name in ("lexicon.npz", "thesis.tex"):
+        (tmp_path / name).write_text("important")
+    remove_stages(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    remove_stages(tmp_path / "nothing")
