@@ -128,7 +128,6 @@ def distil(
     report, reached = report or (lambda line: None), reached or (lambda done, steps: None)
     if kept is not None and (found := kept.read()) is not None:
         pupil.restore(found)
-        report(f"second opinion: going on after step {pupil.adam.steps} of {pupil.steps}")
     reached(pupil.adam.steps, pupil.steps)
     first = pupil.adam.steps
     for number in range(pupil.passes):
