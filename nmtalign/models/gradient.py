@@ -42,7 +42,7 @@ ROWS = 512  # that take a step at a time and stay in the cache
 LEAST = 1e-5  # links less likely than this are left out of the gradient
 BETAS = (np.float32(0.9), np.float32(0.98))  # of Adam
 LAST_RATE = 0.05  # learning rate of the last step, as a share of the first
-VISITS = 200_000  # sentence pairs in all batches: that many teach the vectors of a large bitext
+VISITS = 1 << 18  # sentence pairs in all batches: that many teach the vectors of a large bitext
 COUNT_STEPS, JUMP_STEPS = 10, 20  # steps between two counts and two estimates of jumps
 
 
@@ -93,7 +93,7 @@ class VectorSettings:
         """Return (sentence pairs of a batch, steps) for a bitext of `pairs` sentence pairs.
 
         >>> VectorSettings().schedule(100_000)
-        (292, 684)
+        (383, 684)
         """
         steps = self.steps or round(200 * max(1.0, pairs / 2500) ** (1 / 3))
         batch = self.batch or min(512, max(64, pairs // 16), max(256, VISITS // steps))
