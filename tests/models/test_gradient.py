@@ -94,6 +94,14 @@ def test_every_pair_is_in_one_batch_of_a_pass():
     assert sorted(seen) == list(range(400))
 
 
+def test_every_pair_of_a_large_bitext_is_seen():
+    for pairs in (1, 100, 2_500, 10_000, 30_000, 100_000, 225_000, 1_000_000, 30_000_000):
+        batch, steps = VectorSettings().schedule(pairs)
+        assert batch * steps >= pairs
+        assert 64 <= batch <= 512
+    assert VectorSettings(batch=10, steps=3).schedule(1_000_000) == (10, 3)
+
+
 def test_adam_is_the_published_rule_for_each_row():
     """Rows are shared by words; a row counts only the steps in which it was used."""
     rows = lay_out(["", "cats", "catch", "dog"], (3,), 2)
