@@ -52,6 +52,7 @@ Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 LEAST = 1e-5  # links less likely than this are not counted; a higher cut costs accuracy
+UNSURE = np.float32(1e-2)  # odds that a direction gives every link and its contrary when it hears the other
 FLUSH = 1 << 21  # counted links that are held before they are summed, or as many as there are word pairs
 JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th bucket
 
@@ -69,6 +70,11 @@ class Settings:
     single_passes : int
         So many of the passes without positions count each direction by itself, before the others count what
         both agree on: agreement too early takes the first guess for the truth.
+    agreed_passes : int
+        So many of the last passes with positions bring both directions to agree before they count.
+    rounds : int
+        Rounds in which both directions come to agree, in those passes and whenever text is aligned, as of
+        :func:`attend`.
     discount : float
         Count that is taken off every word, so that rare words do not claim all of their neighbours.
     floor : float
@@ -104,7 +110,9 @@ class Settings:
     views: tuple[int, ...] = (0, 3, 4, 6)
     lexicon_passes: int = 4
     single_passes: int = 1
-    jump_passes: int = 5
+    jump_passes: int = 3
+    agreed_passes: int = 2
+    rounds: int = 2
     discount: float = 4.0
     floor: float = 5e-4
     lexicon_null: float = 0.03
@@ -139,7 +147,7 @@ class Settings:
 
 
 PRESETS = {
-    "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2),
+    "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2, agreed_passes=0, rounds=0),
     "default": Settings(spectral_weight=0.4),
     "best": Settings(vector_weight=0.55, spectral_weight=0.3, opinion_weight=0.2, opinion_from=50_000),
 }
@@ -342,10 +350,33 @@ def expect_without_positions(
 
 
 class Attention(NamedTuple):
-    """Both directions of a bucket: ``forward`` p(s|t) and ``reverse`` p(t|s), each of shape (T, S, B)."""
+    """Both directions of a bucket: ``forward`` p(s|t) of shape (T, S, B), ``reverse`` p(t|s) of (S, T, B)."""
 
     forward: Posterior
     reverse: Posterior
+
+
+class _Direction(NamedTuple):
+    """What one direction of a bucket needs besides emissions; see :func:`forward_backward`."""
+
+    transition: Floats
+    stop: Floats
+    by_null: Floats
+    padded: NDArray[np.bool_] | None
+
+    def look(self, emission: Floats, *, count_jumps: bool) -> Posterior:
+        """Attend in this direction; `emission` has the observed words first."""
+        return forward_backward(emission, *self, count_jumps=count_jumps)
+
+
+def _direction(
+    jumps: Jumps, states: Ints, lengths: NDArray[np.int64], observed: Ints, ratio: Floats, null: float
+) -> _Direction:
+    """Return the direction in which `observed` words (T, B) are made by `states` (S, B) or by null."""
+    padded = observed == 0
+    by_null = np.float32(null) * ratio[observed]
+    by_null[padded] = 1
+    return _Direction(*transitions(jumps, states, lengths, null), by_null, padded if padded.any() else None)
 
 
 def attend(
@@ -355,28 +386,70 @@ def attend(
     jumps: tuple[Jumps, Jumps],
     null: float,
     *,
+    rounds: int = 0,
     count_jumps: bool = False,
 ) -> Attention:
     """Attend in both directions with memory of where attention looked last.
 
-    `emission` is (T, S, B); the reverse posterior has the axes (S, T, B).
+    Parameters
+    ----------
+    emission : float32 array of shape (T, S, B)
+        Likelihood ratio of each cell to chance.
+    rounds : int
+        So many times each direction hears what the other believes of each link, and attends anew.
+    count_jumps : bool
+        As of :func:`nmtalign.models.hmm.forward_backward`.
+
+    Returns
+    -------
+    Attention
+        With the log-likelihood of each direction by itself.
+
+    Notes
+    -----
+    Among the distributions over alignments in which both directions give each link the same probability,
+    those nearest to the two models (in relative entropy) have the emissions ``r u`` and ``r / u``, with one
+    number u for each cell. A round moves u to where the odds of both directions would meet if cells did not
+    touch each other::
+
+        u <- u sqrt(odds of p(t|s) / odds of p(s|t))
+
+    References
+    ----------
+    Ganchev, Graça, Gillenwater and Taskar (2010), "Posterior regularization for structured latent variable
+    models", section 5.2 (symmetric constraints).
     """
-    sides = (
-        (emission, bucket.source, bucket.source_lengths, bucket.target, words.target_null),
-        (emission.transpose(1, 0, 2), bucket.target, bucket.target_lengths, bucket.source, words.source_null),
+    null_ratios = words.target_null, words.source_null
+    forward = _direction(
+        jumps[0], bucket.source, bucket.source_lengths, bucket.target, null_ratios[0], null
     )
-    found = []
-    for own_jumps, (weights, states, lengths, observed, ratio) in zip(jumps, sides, strict=True):
-        padded = observed == 0
-        by_null = np.float32(null) * ratio[observed]
-        by_null[padded] = 1
-        transition, stop = transitions(own_jumps, states, lengths, null)
-        found.append(
-            forward_backward(
-                weights, transition, stop, by_null, padded if padded.any() else None, count_jumps=count_jumps
-            )
+    reverse = _direction(
+        jumps[1], bucket.target, bucket.target_lengths, bucket.source, null_ratios[1], null
+    )
+    by_source, by_target = emission, emission.transpose(1, 0, 2)
+
+    def look(*, last: bool) -> Attention:
+        counted = count_jumps and last
+        return Attention(
+            forward.look(by_source, count_jumps=counted), reverse.look(by_target, count_jumps=counted)
         )
-    return Attention(*found)
+
+    found = alone = look(last=rounds == 0)
+    for number in range(1, rounds + 1):
+        step = _odds(found.reverse.attention).transpose(1, 0, 2) / _odds(found.forward.attention)
+        np.sqrt(step, out=step)
+        by_source = by_source * step
+        by_target = by_target / step.transpose(1, 0, 2)
+        found = look(last=number == rounds)
+    return Attention(
+        found.forward._replace(log_likelihood=alone.forward.log_likelihood),
+        found.reverse._replace(log_likelihood=alone.reverse.log_likelihood),
+    )
+
+
+def _odds(attention: Floats) -> Floats:
+    """Return the odds of links, none of which is surer or more hopeless than `UNSURE`."""
+    return np.asarray((attention + UNSURE) / (1 + UNSURE - attention))
 
 
 def expect_with_jumps(
@@ -386,10 +459,13 @@ def expect_with_jumps(
     jumps: tuple[Jumps, Jumps],
     null: float,
     *,
+    rounds: int = 0,
     count_jumps: bool,
 ) -> Expected:
     """Expect links by lexicon and jumps (hidden Markov model, both directions, their product)."""
-    forward, reverse = attend(bucket, words.pairs.take(cells), words, jumps, null, count_jumps=count_jumps)
+    forward, reverse = attend(
+        bucket, words.pairs.take(cells), words, jumps, null, rounds=rounds, count_jumps=count_jumps
+    )
     link = forward.attention * reverse.attention.transpose(1, 0, 2)
     kept = link > LEAST
     real = bucket.pairs >= 0
@@ -420,6 +496,8 @@ class Pass(NamedTuple):
         Left out in passes without positions.
     agree : bool
         As of :func:`expect_without_positions`.
+    rounds : int
+        As of :func:`attend`.
     step : int
         Jumps are counted in every so many-th bucket.
     """
@@ -428,6 +506,7 @@ class Pass(NamedTuple):
     words: Emissions | None = None
     jumps: tuple[Jumps, Jumps] | None = None
     agree: bool = True
+    rounds: int = 0
     step: int = 1
 
     def expect(self, k: int, bucket: Bucket, cells: Ints) -> Expected:
@@ -437,7 +516,9 @@ class Pass(NamedTuple):
         if self.jumps is None:
             return expect_without_positions(bucket, cells, self.words, self.null, agree=self.agree)
         count_jumps = k % self.step == 0
-        return expect_with_jumps(bucket, cells, self.words, self.jumps, self.null, count_jumps=count_jumps)
+        return expect_with_jumps(
+            bucket, cells, self.words, self.jumps, self.null, rounds=self.rounds, count_jumps=count_jumps
+        )
 
 
 def summed(found: Iterable[Expected], sizes: Sequence[int], jumps: Sequence[Jumps]) -> Counts:
@@ -548,7 +629,8 @@ class Estimator:
         for number in range(done + 1, self.settings.jump_passes + 1):
             if kept is not None:
                 kept.write_if_due(partial(_state, counts, jumps, number - 1))
-            counts, jumps = self._jump_pass(counts, jumps)
+            agreed = number > self.settings.jump_passes - self.settings.agreed_passes
+            counts, jumps = self._jump_pass(counts, jumps, self.settings.rounds if agreed else 0)
             per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
             self.report(
                 f"jump pass {number} of {self.settings.jump_passes}:"
@@ -598,10 +680,12 @@ class Estimator:
         words = emissions(self.views, self._view_counts(counts), self.smoothing._replace(floor=LEAST))
         return self._sweep(Pass(self.settings.lexicon_null, words, agree=agree))
 
-    def _jump_pass(self, counts: Counts, jumps: tuple[Jumps, Jumps]) -> tuple[Counts, tuple[Jumps, Jumps]]:
+    def _jump_pass(
+        self, counts: Counts, jumps: tuple[Jumps, Jumps], rounds: int
+    ) -> tuple[Counts, tuple[Jumps, Jumps]]:
         words = emissions(self.views, self._view_counts(counts), self.smoothing)
         step = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
-        found = self._sweep(Pass(self.settings.null, words, jumps, step=step))
+        found = self._sweep(Pass(self.settings.null, words, jumps, rounds=rounds, step=step))
         counted = [found.forward_jumps, found.reverse_jumps]
         older = self.known.jump_counts()
         if older is not None:

@@ -231,6 +231,8 @@ class Prepared(NamedTuple):
     jumps : (Jumps, Jumps)
     null : float
         Probability of the null word.
+    rounds : int
+        As of :func:`nmtalign.models.estimation.attend`.
     second : Second, optional
         Has a say in the probabilities.
     evidence : float32 array of shape (P,), optional
@@ -245,6 +247,7 @@ class Prepared(NamedTuple):
     words: Emissions
     jumps: tuple[Jumps, Jumps]
     null: float
+    rounds: int = 0
     second: Second | None = None
     evidence: Floats | None = None
     learned: Learned = Learned()
@@ -252,7 +255,9 @@ class Prepared(NamedTuple):
     def attend(self, k: int) -> tuple[Floats, Floats, Floats]:
         """Return p(s|t), p(t|s) and the joint probability of bucket k, each (T, S, B)."""
         emission = self.words.pairs.take(self.cells[k])
-        forward, reverse = attend(self.buckets[k], emission, self.words, self.jumps, self.null)
+        forward, reverse = attend(
+            self.buckets[k], emission, self.words, self.jumps, self.null, rounds=self.rounds
+        )
         weights = forward.attention, reverse.attention.transpose(1, 0, 2)
         if self.second is None:
             return *weights, joint_probability(*weights)
@@ -482,6 +487,7 @@ def _ready(
         model.joined(emissions(*seen), source, target, index),
         jumps,
         model.settings.null,
+        model.settings.rounds,
         model.second(source, target),
         others_evidence(*seen),
         _learned(model.lexicon),

@@ -129,6 +129,68 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
         np.testing.assert_allclose(found.log_likelihood, likelihood)
 
 
+def one_pair(seed: int, S: int, T: int):
+    sides = encode([[f"s{k}" for k in range(S)]]), encode([[f"t{k}" for k in range(T)]])
+    (bucket,) = make_buckets(*sides)
+    index = index_pairs([bucket], *sides)
+    words = random_emissions(index, *sides, seed)
+    jumps = tuple(initial_jumps(len(side.words) - 1, 2) for side in sides)
+    return bucket, words.pairs.take(index.cells[0]), words, jumps
+
+
+def dual(log_u: np.ndarray, bucket, emission: np.ndarray, words: Emissions, jumps):
+    """Log-likelihood of both directions with emissions r u and r / u, and its gradient for log u."""
+    u = np.exp(log_u).reshape(*emission.shape[:2], 1)
+    forward, _ = attend(bucket, emission * u, words, jumps, 0.06)
+    _, reverse = attend(bucket, emission / u, words, jumps, 0.06)
+    slope = forward.attention - reverse.attention.transpose(1, 0, 2)
+    value = forward.log_likelihood[0] + reverse.log_likelihood[0]
+    return float(value), slope[:, :, :1].astype(float).ravel()
+
+
+@pytest.mark.parametrize(("seed", "S", "T"), [(0, 2, 2), (1, 3, 2), (2, 3, 4), (3, 4, 4)])
+def test_rounds_lead_to_the_nearest_distributions_that_agree(seed: int, S: int, T: int):
+    from scipy.optimize import minimize
+
+    bucket, emission, words, jumps = one_pair(seed, S, T)
+    emission, given = emission.astype(float), (words, jumps)
+    best = minimize(dual, np.zeros(S * T), (bucket, emission, *given), jac=True, method="BFGS")
+    forward, _ = attend(bucket, emission * np.exp(best.x).reshape(T, S, 1), *given, 0.06)
+    gaps = []
+    for rounds in (0, 2, 60):
+        found = attend(bucket, emission, *given, 0.06, rounds=rounds)
+        gaps.append(np.abs(found.forward.attention - found.reverse.attention.transpose(1, 0, 2)).max())
+    np.testing.assert_allclose(found.forward.attention, forward.attention, atol=5e-3)
+    assert gaps[0] > 0.05
+    assert gaps[1] < 0.7 * gaps[0]
+    assert gaps[2] < 2e-3
+
+
+def test_rounds_do_not_depend_on_the_side_nor_on_whether_jumps_are_counted():
+    bucket, emission, words, jumps = one_pair(5, 4, 3)
+    found = attend(bucket, emission, words, jumps, 0.06, rounds=3)
+    alone = attend(bucket, emission, words, jumps, 0.06)
+    swapped = attend(
+        dataclasses.replace(
+            bucket,
+            source=bucket.target,
+            target=bucket.source,
+            source_lengths=bucket.target_lengths,
+            target_lengths=bucket.source_lengths,
+        ),
+        np.ascontiguousarray(emission.transpose(1, 0, 2)),
+        Emissions(words.pairs, words.target_null, words.source_null),
+        jumps[::-1],
+        0.06,
+        rounds=3,
+        count_jumps=True,
+    )
+    np.testing.assert_allclose(swapped.forward.attention, found.reverse.attention, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(swapped.reverse.attention, found.forward.attention, rtol=1e-4, atol=1e-6)
+    assert swapped.forward.jumps is not None
+    np.testing.assert_array_equal(found.forward.log_likelihood, alone.forward.log_likelihood)
+
+
 def test_presets():
     assert preset("default") == Settings(spectral_weight=0.4)
     assert PRESETS["fast"].jump_passes < Settings().jump_passes

@@ -20,6 +20,7 @@ from nmtalign.models.training import train
 from tests.models.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
+NOTHING = "zu"  # has no translation, so no vector either
 SETTINGS = Settings(spectral_weight=0.4, lexicon_passes=3, jump_passes=2)
 
 
@@ -38,7 +39,7 @@ def emissions_of(model, pairs):
 
 def test_logits_are_those_of_the_definition(model):
     lexicon, head = model.lexicon, model.spectral
-    words = [(lexicon.source_words[1:6], lexicon.target_words[1:7])]
+    words = [(lexicon.source_words[1:6], [word for word in lexicon.target_words[1:8] if word != NOTHING])]
     before, after, sides, index = emissions_of(model, words)
     unit = []
     for codes in (head.source, head.target):
@@ -78,7 +79,7 @@ def test_words_that_were_linked_lie_together(model):
 
 
 def test_unknown_words_are_left_to_the_lexicon(model):
-    known = model.lexicon.source_words[1], model.lexicon.target_words[1]
+    known = model.lexicon.source_words[1], next(w for w in model.lexicon.target_words[1:] if w != NOTHING)
     before, after, sides, index = emissions_of(model, [(["qqq", known[0]], [known[1], "zzz"])])
     new = (index.source == sides[0].words.index("qqq")) | (index.target == sides[1].words.index("zzz"))
     assert new.sum() == 3
