@@ -26,7 +26,7 @@ _OPTIONS = (
         "--bahdanau-teacher",
         type=click.Choice(("posteriors", "bitext", "gold")),
         help="A second opinion learns from the links of other heads, the bitext, or --gold.  [posteriors, or"
-        " gold if there are 100 gold pairs for bahdanau]",
+        " gold if there are 50 gold pairs for bahdanau]",
     ),
     click.option(
         "--attention-heads",
@@ -62,7 +62,7 @@ def head_settings(options: dict[str, Any], gold: int) -> Settings:
         If an option is for a head that is not to be learned.
     """
     from nmtalign.models.estimation import chosen_heads, preset, with_heads
-    from nmtalign.models.teaching import ENOUGH
+    from nmtalign.models.teaching import FEWEST_GOLD
 
     settings = preset(options["preset"])
     named = options["heads"] is not None
@@ -78,7 +78,7 @@ def head_settings(options: dict[str, Any], gold: int) -> Settings:
         )
     if given.get("bahdanau_teacher") == "gold" and options["gold"] is None:
         raise UsageError("--bahdanau-teacher gold learns from hand-made links; add --gold FILE")
-    if "bahdanau" in heads and gold >= ENOUGH and given.get("bahdanau_inputs") != "words":
+    if "bahdanau" in heads and gold >= FEWEST_GOLD and given.get("bahdanau_inputs") != "words":
         given.setdefault("bahdanau_teacher", "gold")
     if not named and not given:
         return settings

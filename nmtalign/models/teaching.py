@@ -15,6 +15,7 @@ from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError, UsageError
@@ -25,7 +26,6 @@ from nmtalign.models.clues import ClueNetwork, initial_clues
 from nmtalign.models.corpus import EncodedSide, encode
 from nmtalign.models.distillation import Course, distil
 from nmtalign.models.opinion import (
-    LEAST,
     Lesson,
     Network,
     Opinion,
@@ -61,6 +61,7 @@ FEWEST_GOLD = 50  # sentence pairs with gold links that teach a second opinion
 FEW_GOLD = 10  # of them with which it gets half of the say
 ENOUGH = 100  # sentence pairs with gold links that tell more about weights than the defaults do
 WEIGHTS = (0.0, 0.15, 0.3, 0.45, 0.6)  # of vectors and of the spectral head
+SURER = 2.0
 SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
 
 
@@ -217,9 +218,9 @@ def learn_from_gold(
     pairs: Pairs,
     gold: Sequence[GoldAlignment],
 ) -> Model:
-    """Return a model that hand-made links have taught, as its settings say.
+    """Return a model that hand-made links have taught: a second opinion if its settings say so, else weights.
 
-    They weigh its heads if there are `ENOUGH` of them, and teach its second opinion on links.
+    What would be gained by weights the second opinion learns by itself.
 
     Parameters
     ----------
@@ -231,10 +232,8 @@ def learn_from_gold(
     DataError
         If a link lies outside of its pair.
     """
-    if len(pairs) >= ENOUGH:
-        model = weigh_heads(model, prepare, pairs, gold)
     if model.settings.opinion_teacher != "gold":
-        return model
+        return weigh_heads(model, prepare, pairs, gold)
     pairs, gold = _usable(pairs, gold)
     scorer = learn_scorer(first_scorer(model), _taught(model, prepare, pairs, gold), model.settings.seed)
     return model._replace(opinion=opinion_of(scorer, len(pairs) / (len(pairs) + FEW_GOLD)))
@@ -294,21 +293,25 @@ def weigh_heads(
 
     Notes
     -----
-    All combinations of a few weights are tried. What counts is the cross-entropy of the cells: sure links
-    against all that are no links, the merely possible ones left out. Error rates are a few links of
-    difference, and choose by chance.
+    All combinations of a few weights are tried. What counts is the alignment error rate (Och and Ney 2003).
+    It often differs by a few links only, by chance: the weights of the model stay unless others are better
+    by `SURER` standard errors of the difference over pairs.
     """
     pairs, gold = _usable(pairs, gold)
+    own = tuple(head.weight if head else 0.0 for head in (model.vectors, model.spectral))
+    shares = (model.opinion.share, *SHARES) if model.opinion else (0.0,)
+    others = product(WEIGHTS if model.vectors else (0.0,), WEIGHTS if model.spectral else (0.0,))
     tried = []
-    for weight, spectral in product(
-        WEIGHTS if model.vectors else (0.0,), WEIGHTS if model.spectral else (0.0,)
-    ):
-        text = prepare(_weighed(model, weight, spectral), pairs)
-        for share in SHARES if model.opinion else (0.0,):
-            tried.append((_cross_entropy(text, share, gold), weight, spectral, share))
-    _, weight, spectral, share = min(tried)
-    weighed = _weighed(model, weight, spectral)
-    return weighed._replace(opinion=model.opinion and replace(model.opinion, share=share))
+    for weights in (own, *others):
+        text = prepare(_weighed(model, *weights), pairs)
+        tried += [(_right_and_all(text, share, gold), weights, share) for share in shares]
+    right, total = tried[0][0]
+    rate = right.sum() / max(total.sum(), 1)
+    gains = [(found[0] - right) - rate * (found[1] - total) for found, _, _ in tried]  # 0 for the first
+    k = int(np.argmax([gain.sum() for gain in gains]))
+    best = tried[k if gains[k].sum() > SURER * gains[k].std() * len(gold) ** 0.5 else 0]
+    weighed = _weighed(model, *best[1])
+    return weighed._replace(opinion=model.opinion and replace(model.opinion, share=best[2]))
 
 
 def _weighed(model: Model, weight: float, spectral: float) -> Model:
@@ -335,21 +338,24 @@ def _usable(pairs: Pairs, gold: Sequence[GoldAlignment]) -> tuple[Pairs, Sequenc
     return [pair for pair, _ in kept], [links for _, links in kept]
 
 
-def _cross_entropy(text: Prepared, share: float, gold: Sequence[GoldAlignment]) -> float:
-    """Return the cross-entropy of gold links with a share of the second opinion."""
+def _right_and_all(
+    text: Prepared, share: float, gold: Sequence[GoldAlignment]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what the error rate of each pair is made of, with a share of the second opinion.
+
+    It is ``1 - right / all``: sure links that are found and found links that are possible, and found links
+    and sure ones.
+    """
+    from nmtalign.models.decoding import Extraction
+    from nmtalign.models.learned import align_prepared
+
     if text.second is not None:
         opinion = replace(text.second.opinion, share=share)
         text = text._replace(second=text.second._replace(opinion=opinion) if share else None)
-    total = 0.0
-    for k, bucket in enumerate(text.buckets):
-        joint = np.clip(text.attend(k)[2], LEAST, 1 - LEAST)
-        for column in np.flatnonzero(bucket.pairs >= 0):
-            matrix = np.zeros((bucket.target_lengths[column], bucket.source_lengths[column]), np.float32)
-            piece = int(bucket.pairs[column])
-            p = joint[: matrix.shape[0], : matrix.shape[1], column]
-            loss = -np.log(1 - p)
-            for links, sign in ((gold[piece].possible, 0), (gold[piece].sure, 1)):
-                for s, t in links:
-                    loss[t, s] = -sign * np.log(p[t, s])
-            total += float(loss.sum())
-    return total
+    batch = align_prepared(text, Extraction(), 1)
+    right, total = np.zeros((2, len(gold)))
+    for n, links in enumerate(gold):
+        found = set(batch.links(n))
+        right[n] = len(found & links.sure) + len(found & links.possible)
+        total[n] = len(found) + len(links.sure)
+    return right, total

@@ -158,13 +158,13 @@ def test_a_head_that_learns_from_gold_links(bitext, tmp_path: Path, capsys):
         ((), "posteriors"),
     ],
 )
-def test_with_a_hundred_gold_pairs_they_are_the_teacher_unless_told_otherwise(options, teacher: str):
+def test_with_fifty_gold_pairs_they_are_the_teacher_unless_told_otherwise(options, teacher: str):
     from nmtalign.cli._heads import head_settings
     from nmtalign.cli.train import train
 
     with train.make_context("train", ["-o", "x", "--gold", "y", *options]) as context:
-        assert head_settings(context.params, gold=100).opinion_teacher == teacher
-        assert head_settings(context.params, gold=99).opinion_teacher == "posteriors"
+        assert head_settings(context.params, gold=50).opinion_teacher == teacher
+        assert head_settings(context.params, gold=49).opinion_teacher == "posteriors"
 
 
 def test_attention_with_several_heads(bitext, tmp_path: Path, capsys):
