@@ -42,7 +42,6 @@ ROWS = 512  # that take a step at a time and stay in the cache
 LEAST = 1e-5  # links less likely than this are left out of the gradient
 BETAS = (np.float32(0.9), np.float32(0.98))  # of Adam
 LAST_RATE = 0.05  # learning rate of the last step, as a share of the first
-VISITS = 1 << 18  # sentence pairs in all batches: that many teach the vectors of a large bitext
 COUNT_STEPS, JUMP_STEPS = 10, 20  # steps between two counts and two estimates of jumps
 
 
@@ -60,8 +59,7 @@ class VectorSettings:
         Gradient steps. Left out: 200 for 2,500 sentence pairs or fewer, growing with their cube root, and no
         fewer than it takes to see every pair.
     batch : int, optional
-        Sentence pairs of a step. Left out: a sixteenth of all, between 64 and 512; in a larger bitext so many
-        that about VISITS pairs are seen in all, but no fewer than 256.
+        Sentence pairs of a step. Left out: a sixteenth of all, between 64 and 512.
     rate : float
         Learning rate of the first step; it falls linearly.
     decay : float
@@ -93,11 +91,10 @@ class VectorSettings:
         """Return (sentence pairs of a batch, steps) for a bitext of `pairs` sentence pairs.
 
         >>> VectorSettings().schedule(100_000)
-        (383, 684)
+        (512, 684)
         """
-        steps = self.steps or round(200 * max(1.0, pairs / 2500) ** (1 / 3))
-        batch = self.batch or min(512, max(64, pairs // 16), max(256, VISITS // steps))
-        return batch, self.steps or max(steps, -(-pairs // batch))
+        batch = self.batch or min(512, max(64, pairs // 16))
+        return batch, self.steps or max(round(200 * max(1.0, pairs / 2500) ** (1 / 3)), -(-pairs // batch))
 
 
 def initial_rows(words: list[str], settings: VectorSettings, random: np.random.Generator) -> WordRows:
