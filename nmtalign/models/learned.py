@@ -64,7 +64,7 @@ Floats = NDArray[np.float32]
 Longs = NDArray[np.int64]
 Reached = Callable[[str, int, int], None]  # what is counted, how many are done, how many there are
 
-BATCH = 10_000  # sentence pairs that are aligned at a time
+BATCH = 20_000  # sentence pairs that are aligned at a time
 FEW = 100  # pairs with which vectors get half of their weight: they need more text than counts do
 DOUBT = np.float32(1e-6)  # least doubt: closer to 1, single precision knows no difference
 THRESHOLD = 0.55  # of the joint probability; chosen on the development sets
