@@ -11,7 +11,7 @@ from nmtalign.cli._model_options import names_in
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.models.estimation import Settings
+    from nmtalign.models.settings import Settings
 
 _OPTIONS = (
     click.option(
@@ -54,14 +54,15 @@ def head_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def head_settings(options: dict[str, Any], gold: int) -> Settings:
     """Return what is to be learned where there are so many pairs with gold links.
 
-    An option of a head that the preset has asks for this head, however small the bitext.
+    An option of a head that the preset has asks for this head, however small the bitext. With enough gold
+    pairs a preset of several heads gets ``bahdanau`` as well, taught by them.
 
     Raises
     ------
     UsageError
         If an option is for a head that is not to be learned.
     """
-    from nmtalign.models.estimation import chosen_heads, preset, with_heads
+    from nmtalign.models.settings import chosen_heads, preset, with_heads
     from nmtalign.models.teaching import FEWEST_GOLD
 
     settings = preset(options["preset"])
@@ -78,8 +79,11 @@ def head_settings(options: dict[str, Any], gold: int) -> Settings:
         )
     if given.get("bahdanau_teacher") == "gold" and options["gold"] is None:
         raise UsageError("--bahdanau-teacher gold learns from hand-made links; add --gold FILE")
-    if "bahdanau" in heads and gold >= FEWEST_GOLD and given.get("bahdanau_inputs") != "words":
-        given.setdefault("bahdanau_teacher", "gold")
+    if gold >= FEWEST_GOLD and given.get("bahdanau_inputs") != "words":
+        if not named:
+            heads = chosen_heads((*heads, "bahdanau"))
+        if "bahdanau" in heads:
+            given.setdefault("bahdanau_teacher", "gold")
     if not named and not given:
         return settings
     settings = with_heads(
@@ -97,7 +101,7 @@ def head_settings(options: dict[str, Any], gold: int) -> Settings:
 
 def _what_to_add(name: str, heads: tuple[str, ...]) -> str:
     """Say which head an option is for, and how to learn it with the others."""
-    from nmtalign.models.estimation import HEADS
+    from nmtalign.models.settings import HEADS
 
     head = _USED_BY[name][0]
     wanted = {*heads, head} - ({"bahdanau"} if head == "attention" else {"attention"})

@@ -115,7 +115,7 @@ def test_gold_links_weigh_the_heads(bitext, tmp_path: Path, capsys):
     train = ("train", *bitext, "-o", tmp_path / "model", "--gold", gold)
     assert run(*train, "--preset", "fast") == 2
     assert "add --heads lexicon,spectral,bahdanau" in capsys.readouterr().err
-    assert run(*train) == 0
+    assert run(*train, "--heads", "lexicon,spectral") == 0
     assert "60 pairs with gold links are too few" in capsys.readouterr().err
     gold.write_text("50-0\n" * 100)
     many = tmp_path / "many"
@@ -154,7 +154,8 @@ def test_a_head_that_learns_from_gold_links(bitext, tmp_path: Path, capsys):
         (("--heads", "lexicon,bahdanau", "--bahdanau-teacher", "posteriors"), "posteriors"),
         (("--preset", "best"), "gold"),
         (("--heads", "lexicon,vectors,bahdanau", "--bahdanau-inputs", "words"), "posteriors"),
-        ((), "posteriors"),
+        ((), "gold"),
+        (("--heads", "lexicon,spectral"), "posteriors"),
     ],
 )
 def test_with_fifty_gold_pairs_they_are_the_teacher_unless_told_otherwise(options, teacher: str):
