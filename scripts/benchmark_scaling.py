@@ -34,8 +34,9 @@ from nmtalign.batch.workers import Packed, align_chunks, pack
 from nmtalign.models import pairs as pairs_module
 from nmtalign.models.corpus import EncodedSide, SideEncoder
 from nmtalign.models.distributed import Shard, SpreadBitext
-from nmtalign.models.estimation import Estimator, preset
+from nmtalign.models.estimation import Estimator
 from nmtalign.models.loading import load
+from nmtalign.models.settings import preset
 from nmtalign.text.bitext import SentencePair, read_bitext
 
 TEXT_BYTES = 64  # of the links of a pair on disk, about; twice that with probabilities

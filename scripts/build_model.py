@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from nmtalign.models.estimation import preset
+from nmtalign.models.settings import preset
 from nmtalign.models.store import save_model
 from nmtalign.models.training import train
 from nmtalign.text.bitext import SentencePair, read_bitext

@@ -28,8 +28,8 @@ from benchmark_aligners import lines_of, markdown, score
 from nmtalign.alignment.formats import format_pharaoh, parse_gold
 from nmtalign.alignment.links import GoldAlignment
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.estimation import PRESETS, Settings, with_heads
 from nmtalign.models.learned import THRESHOLD, LearnedAligner, Model
+from nmtalign.models.settings import PRESETS, Settings, with_heads
 from nmtalign.models.store import load_model
 from nmtalign.models.teaching import Pairs, learn_from_gold
 from nmtalign.models.training import train

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.corpus import encode_pairs
-from nmtalign.models.estimation import Settings
 from nmtalign.models.learned import learn
 from nmtalign.models.lexicon import LearnedView, Lexicon, shorten
+from nmtalign.models.settings import Settings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.correspondence import correspondence_analysis

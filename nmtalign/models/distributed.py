@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.models.corpus import Bucket, EncodedSide
-from nmtalign.models.estimation import Counts, Pass, summed
+from nmtalign.models.expectation import Counts, Pass, summed
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.lexicon import Emissions
 from nmtalign.models.pairs import (

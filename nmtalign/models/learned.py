@@ -28,14 +28,8 @@ from nmtalign.errors import UsageError
 from nmtalign.models.aligner import Words, align_lines
 from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.estimation import (
-    HEADS,
-    Estimator,
-    PlaceBitext,
-    Settings,
-    attend,
-    chosen_heads,
-)
+from nmtalign.models.estimation import Estimator, PlaceBitext
+from nmtalign.models.expectation import attend
 from nmtalign.models.gradient import VectorSettings, learn_vectors
 from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
@@ -53,6 +47,7 @@ from nmtalign.models.parallelness import (
 )
 from nmtalign.models.projections import ProjectedNetwork
 from nmtalign.models.segments import Segments, cut_long_pairs
+from nmtalign.models.settings import HEADS, Settings, chosen_heads
 from nmtalign.models.spectral import SpectralHead, learn_spectral
 from nmtalign.models.stages import Stages
 from nmtalign.models.teaching import learn_from_gold, learn_opinion
@@ -131,7 +126,7 @@ class Model(NamedTuple):
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """Names of the heads, as of :data:`nmtalign.models.estimation.HEADS`."""
+        """Names of the heads, as of :data:`nmtalign.models.settings.HEADS`."""
         if self.opinion is not None and self.opinion.share == 1:
             return (self.settings.opinion_name,)
         own = any(head is not None and head.weight == 1 for head in (self.vectors, self.spectral))
@@ -232,7 +227,7 @@ class Prepared(NamedTuple):
     null : float
         Probability of the null word.
     rounds : int
-        As of :func:`nmtalign.models.estimation.attend`.
+        As of :func:`nmtalign.models.expectation.attend`.
     second : Second, optional
         Has a say in the probabilities.
     evidence : float32 array of shape (P,), optional

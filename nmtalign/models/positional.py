@@ -29,7 +29,7 @@ from nmtalign.alignment.links import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.models.aligner import Aligner, VectorAligner, Words
 from nmtalign.models.attention_vectors import HIGHEST, PAIRS
 from nmtalign.models.corpus import EncodedSide, encode, make_buckets
-from nmtalign.models.estimation import Expected, expect_with_jumps
+from nmtalign.models.expectation import Expected, expect_with_jumps
 from nmtalign.models.hmm import Jumps, estimate_jumps, initial_jumps
 from nmtalign.models.learned import Prepared, align_prepared, inspect_prepared
 from nmtalign.models.lexicon import Emissions

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 from nmtalign.models.attention_vectors import AttentionVectors, WordRows, lay_out
-from nmtalign.models.estimation import Settings
 from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.learned import Model
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
 from nmtalign.models.opinion import SecondOpinion
+from nmtalign.models.settings import Settings
 from nmtalign.models.spectral import SpectralHead
 from nmtalign.models.teaching import opinion_of, untaught
 from nmtalign.text.tokenization import TextSettings

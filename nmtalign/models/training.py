@@ -12,9 +12,10 @@ import numpy as np
 from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError
 from nmtalign.models.corpus import EncodedSide, SideEncoder
-from nmtalign.models.estimation import PRESETS, PlaceBitext, Settings
+from nmtalign.models.estimation import PlaceBitext
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.learned import Reached, Training, learn
+from nmtalign.models.settings import PRESETS, Settings
 from nmtalign.models.teaching import ENOUGH, FEWEST_GOLD, gold_of_pairs
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
@@ -47,7 +48,7 @@ def train(
     pairs : iterable of (source line, target line)
         Read once.
     settings : Settings, optional
-        A preset of :data:`nmtalign.models.estimation.PRESETS` or your own.
+        A preset of :data:`nmtalign.models.settings.PRESETS` or your own.
     text : TextSettings, optional
         How lines become words.
     languages : (str or None, str or None), optional

@@ -14,8 +14,8 @@ from nmtalign.batch.cluster import ClusterProcesses, connected
 from nmtalign.cli import main
 from nmtalign.models.decoding import Extraction
 from nmtalign.models.distributed import SpreadBitext
-from nmtalign.models.estimation import PRESETS
 from nmtalign.models.learned import Training
+from nmtalign.models.settings import PRESETS
 from nmtalign.models.store import load_model
 from nmtalign.models.training import train
 from nmtalign.text.bitext import read_bitext

@@ -14,8 +14,8 @@ import pytest
 from nmtalign.cli import main
 from nmtalign.models import checkpoint
 from nmtalign.models.corpus import encode
-from nmtalign.models.estimation import Settings
 from nmtalign.models.knowledge import Knowledge
+from nmtalign.models.settings import Settings
 from nmtalign.models.stages import Stages, remove_stages
 from nmtalign.models.training import train
 from tests.models.toy_language import toy_bitext

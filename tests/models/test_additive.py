@@ -12,11 +12,11 @@ from nmtalign.models.additive import WordNetwork, WordWeights, initial_words
 from nmtalign.models.attention_vectors import lay_out
 from nmtalign.models.corpus import encode, make_buckets
 from nmtalign.models.distillation import distil
-from nmtalign.models.estimation import Settings
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.lexicon import Emissions
 from nmtalign.models.opinion import Lesson, Opinion, lessons, loss_and_gradient
 from nmtalign.models.seen_words import SeenWords, Tables
+from nmtalign.models.settings import Settings
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
 from tests.models.gradients import check_gradient

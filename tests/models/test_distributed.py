@@ -11,9 +11,11 @@ import pytest
 from nmtalign.models import pairs as pairs_module
 from nmtalign.models.corpus import encode, make_buckets
 from nmtalign.models.distributed import SpreadBitext
-from nmtalign.models.estimation import PRESETS, Estimator, HeldBitext, Pass
+from nmtalign.models.estimation import Estimator, HeldBitext
+from nmtalign.models.expectation import Pass
 from nmtalign.models.hmm import initial_jumps
 from nmtalign.models.knowledge import Knowledge
+from nmtalign.models.settings import PRESETS
 from tests.models.test_estimation import random_emissions
 from tests.models.toy_language import toy_bitext
 

@@ -9,19 +9,12 @@ import pytest
 
 from nmtalign.errors import UsageError
 from nmtalign.models.corpus import encode, make_buckets
-from nmtalign.models.estimation import (
-    PRESETS,
-    Estimator,
-    Settings,
-    attend,
-    expect_uniform,
-    expect_with_jumps,
-    expect_without_positions,
-    preset,
-)
+from nmtalign.models.estimation import Estimator
+from nmtalign.models.expectation import attend, expect_uniform, expect_with_jumps, expect_without_positions
 from nmtalign.models.hmm import initial_jumps
 from nmtalign.models.lexicon import Emissions
 from nmtalign.models.pairs import index_pairs
+from nmtalign.models.settings import PRESETS, Settings, preset
 from tests.models.naive_hmm import naive_model1
 from tests.models.toy_language import toy_bitext
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nmtalign.errors import DataError
-from nmtalign.models.estimation import PRESETS
 from nmtalign.models.knowledge import Knowledge, read_word_list, similar_words
+from nmtalign.models.settings import PRESETS
 from nmtalign.models.training import train
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.estimation import PRESETS
 from nmtalign.models.learned import THRESHOLD, LearnedAligner, joint_probability
+from nmtalign.models.settings import PRESETS
 from nmtalign.models.training import train
 from nmtalign.text.tokenization import TextSettings
 from tests.models.toy_language import links_of, toy_bitext

@@ -15,11 +15,11 @@ from nmtalign.errors import DataError
 from nmtalign.models.clues import CLUES, ClueNetwork, ClueWeights, clues, facts, initial_clues, scores
 from nmtalign.models.corpus import encode, make_buckets
 from nmtalign.models.distillation import distil
-from nmtalign.models.estimation import Settings
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.lexicon import Emissions
 from nmtalign.models.opinion import Lesson, Opinion, lessons, loss_and_gradient
 from nmtalign.models.pairs import index_pairs
+from nmtalign.models.settings import Settings
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
 from tests.models.gradients import check_gradient

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 
 from nmtalign.models import learned, segments
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.estimation import PRESETS
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.parallelness import Learned, evidence_of_pairs, parallel_probability
+from nmtalign.models.settings import PRESETS
 from nmtalign.models.training import train
 from tests.models.toy_language import toy_bitext
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from nmtalign.models.distillation import distil
-from nmtalign.models.estimation import Settings
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.opinion import Lesson, loss_and_gradient
 from nmtalign.models.projections import UNITS, ProjectedNetwork, ProjectionWeights, initial_projections
+from nmtalign.models.settings import Settings
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
 from tests.models.gradients import check_gradient

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from nmtalign.models import segments
 from nmtalign.models.corpus import encode
-from nmtalign.models.estimation import PRESETS
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.segments import LONGEST, cut_long_pairs
+from nmtalign.models.settings import PRESETS
 from nmtalign.models.training import train
 from tests.models.toy_language import links_of, toy_bitext
 

@@ -10,10 +10,10 @@ import pytest
 
 from nmtalign.errors import DataError
 from nmtalign.models.corpus import encode, make_buckets
-from nmtalign.models.estimation import PRESETS, Settings
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.lexicon import FormCounts, emissions
 from nmtalign.models.pairs import index_pairs
+from nmtalign.models.settings import PRESETS, Settings
 from nmtalign.models.spectral import FREQUENT, LEAST_LINKS, TEMPERATURE, learn_spectral
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train

@@ -12,9 +12,9 @@ import pytest
 import nmtalign
 from nmtalign.errors import DataError
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.estimation import PRESETS
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.loading import load
+from nmtalign.models.settings import PRESETS
 from nmtalign.models.store import is_model, load_model, save_model
 from nmtalign.models.training import train
 from nmtalign.text.tokenization import TextSettings

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.clues import CLUES, facts
-from nmtalign.models.estimation import Settings, with_heads
 from nmtalign.models.learned import LearnedAligner, joint_probability
+from nmtalign.models.settings import Settings, with_heads
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.supervised import (
     INPUTS,

@@ -10,9 +10,9 @@ import pytest
 from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError
 from nmtalign.models.clues import ClueNetwork, ClueWeights, initial_clues
-from nmtalign.models.estimation import Settings, with_heads
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.opinion import Lesson, loss_and_gradient
+from nmtalign.models.settings import Settings, with_heads
 from nmtalign.models.teaching import gold_of_pairs, learn_from_gold
 from nmtalign.models.training import train
 from tests.models.test_opinion import a_lesson

@@ -10,8 +10,8 @@ import pytest
 from nmtalign.errors import DataError
 from nmtalign.models import segments
 from nmtalign.models.decoding import Extraction
-from nmtalign.models.estimation import PRESETS
 from nmtalign.models.learned import LearnedAligner
+from nmtalign.models.settings import PRESETS
 from nmtalign.models.store import save_model
 from nmtalign.models.training import train
 from nmtalign.text.tokenization import TextSettings
