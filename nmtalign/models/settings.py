@@ -102,13 +102,13 @@ PRESETS = {
     "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2, agreed_passes=0, rounds=0),
     "default": Settings(spectral_weight=0.4),
     "best": Settings(
-        agreed_passes=3, vector_weight=0.55, spectral_weight=0.3, opinion_weight=0.2, opinion_from=50_000
+        agreed_passes=3, vector_weight=0.45, spectral_weight=0.3, opinion_weight=0.2, opinion_from=50_000
     ),
 }
 
 
 HEADS = ("lexicon", "vectors", "spectral", "bahdanau", "attention")
-_WEIGHTS = {"vectors": 0.55, "spectral": 0.3, "opinion": 0.2}  # of heads that a preset leaves out
+_WEIGHTS = {"vectors": 0.45, "spectral": 0.3, "opinion": 0.2}  # of heads that a preset leaves out
 
 
 def chosen_heads(names: Iterable[str]) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ def with_heads(
     Examples
     --------
     >>> with_heads(Settings(), ["lexicon", "vectors"]).vector_weight
-    0.55
+    0.45
     """
     chosen = chosen_heads(names)
     if "lexicon" not in chosen:
