@@ -14,7 +14,7 @@ import pytest
 
 PROGRAM = [sys.executable, "-m", "nmtalign"]
 FULL = Path("/dev/full")
-PAIRS = "the cat ||| le chat\n" * 12_000  # more than one chunk
+PAIRS = "the cat ||| le chat\n" * 24_000  # more than one chunk
 
 
 @contextmanager
