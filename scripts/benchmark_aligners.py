@@ -510,6 +510,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 def draw_curves(results: dict, path: Path) -> None:
     """Draw the error against seconds; one line for each program, one point for each size of corpus."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, panels = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for panel, (prefix, title) in zip(panels, (("h", "Hansard, dev37"), ("a", "ALIBI")), strict=True):
@@ -520,6 +521,9 @@ def draw_curves(results: dict, path: Path) -> None:
             panel.plot([result["seconds"] for result in done], errors, "o-", label=name)
         panel.set(title=title, xscale="log", xlabel="seconds, text files to links", ylabel="AER %")
         panel.set_ylim(bottom=0)
+        panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.xaxis.set_major_formatter("{x:g}")
+        panel.xaxis.set_minor_formatter(NullFormatter())
     panels[0].legend()
     figure.savefig(path, dpi=120)
 
