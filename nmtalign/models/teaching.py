@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.alignment.evaluation import Counts
 from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError, UsageError
 from nmtalign.models.additive import WordNetwork, initial_words
@@ -123,7 +124,7 @@ def learn_opinion(
     report: Callable[[str], None] | None = None,
     reached: Callable[[int, int], None] | None = None,
     kept: Checkpoint | None = None,
-) -> SecondOpinion | None:
+) -> Opinion | None:
     """Learn a second opinion from some pairs of a bitext.
 
     Parameters
@@ -142,7 +143,7 @@ def learn_opinion(
 
     Returns
     -------
-    SecondOpinion or None
+    Opinion or None
         None if no pair has words on both sides, and at most LONGEST of them.
     """
     settings = model.settings
@@ -172,7 +173,7 @@ def learn_opinion(
         kept=kept,
     )
     n = len(usable)
-    return opinion_of(network, settings.opinion_weight * n / (n + FEW))
+    return Opinion(network, settings.opinion_weight * n / (n + FEW))
 
 
 def _lessons(text: Prepared, k: int, reader: Any, teacher: str) -> Iterator[Lesson]:
@@ -236,7 +237,7 @@ def learn_from_gold(
         return weigh_heads(model, prepare, pairs, gold)
     pairs, gold = _usable(pairs, gold)
     scorer = learn_scorer(first_scorer(model), _taught(model, prepare, pairs, gold), model.settings.seed)
-    return model._replace(opinion=opinion_of(scorer, len(pairs) / (len(pairs) + FEW_GOLD)))
+    return model._replace(opinion=GoldOpinion(scorer, len(pairs) / (len(pairs) + FEW_GOLD)))
 
 
 def _taught(
@@ -353,9 +354,7 @@ def _right_and_all(
         opinion = replace(text.second.opinion, share=share)
         text = text._replace(second=text.second._replace(opinion=opinion) if share else None)
     batch = align_prepared(text, Extraction(), 1)
-    right, total = np.zeros((2, len(gold)))
-    for n, links in enumerate(gold):
-        found = set(batch.links(n))
-        right[n] = len(found & links.sure) + len(found & links.possible)
-        total[n] = len(found) + len(links.sure)
+    counts = [Counts.of(batch.links(n), links) for n, links in enumerate(gold)]
+    right = np.array([own.in_sure + own.in_possible for own in counts], np.float64)
+    total = np.array([own.links + own.sure for own in counts], np.float64)
     return right, total

@@ -23,11 +23,7 @@ def run(*arguments: object) -> int:
 
 @pytest.fixture(scope="module")
 def bitext(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("bitext")
-    paths = folder / "source", folder / "target"
-    for path, lines in zip(paths, (TOY.source, TOY.target), strict=True):
-        path.write_text("".join(line + "\n" for line in lines))
-    return paths
+    return TOY.write(tmp_path_factory.mktemp("bitext"))
 
 
 @pytest.fixture(scope="module")

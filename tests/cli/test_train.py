@@ -21,10 +21,7 @@ def run(*arguments: object) -> int:
 
 @pytest.fixture
 def bitext(tmp_path: Path) -> tuple[Path, Path]:
-    paths = tmp_path / "text.en", tmp_path / "text.fr"
-    for path, lines in zip(paths, (TOY.source, TOY.target), strict=True):
-        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return paths
+    return TOY.write(tmp_path, ("text.en", "text.fr"))
 
 
 def write(path: Path, lines: list[str]) -> Path:

@@ -19,6 +19,7 @@ from nmtalign.models.seen_words import SeenWords, Tables
 from nmtalign.models.settings import Settings
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
+from tests.models.batches import check_alone
 from tests.models.gradients import check_gradient
 from tests.models.toy_language import toy_bitext
 
@@ -131,14 +132,7 @@ def model():
 def test_a_pair_gets_the_same_bits_alone_and_in_any_batch(model):
     pairs = [*TOY.words, (["13ab"] * 7 + ["new"], [f"{k:02d}yx" for k in range(50)])]
     for own in (model, model.with_heads(["bahdanau"])):
-        aligner = LearnedAligner(own, workers=1)
-        batch = aligner.align_batch(pairs)
-        for n in (0, 7, 33, len(pairs) - 1):
-            alone = aligner.align_batch([pairs[n]])
-            np.testing.assert_array_equal(
-                batch.probability[batch.offsets[n] : batch.offsets[n + 1]], alone.probability
-            )
-            assert batch.links(n) == alone.links(0)
+        check_alone(LearnedAligner(own, workers=1), pairs, (0, 7, 33, len(pairs) - 1))
 
 
 def test_alone_it_finds_most_links_of_the_toy_language(model):

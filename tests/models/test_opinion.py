@@ -22,6 +22,7 @@ from nmtalign.models.pairs import index_pairs
 from nmtalign.models.settings import Settings
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
+from tests.models.batches import check_alone
 from tests.models.gradients import check_gradient
 from tests.models.toy_language import toy_bitext
 
@@ -200,13 +201,7 @@ def test_a_pair_gets_the_same_bits_alone_and_in_any_batch(model, numbers, place)
     place %= len(numbers)
     long = [(["13ab"] * 7 + ["new"], [f"{k:02d}yx" for k in range(50)])]
     pairs = [TOY.words[n] for n in numbers] + long
-    aligner = LearnedAligner(model, workers=1)
-    batch = aligner.align_batch(pairs)
-    for n in (place, len(pairs) - 1):
-        alone = aligner.align_batch([pairs[n]])
-        a, b = batch.offsets[n : n + 2]
-        np.testing.assert_array_equal(batch.probability[a:b], alone.probability)
-        assert batch.links(n) == alone.links(0)
+    check_alone(LearnedAligner(model, workers=1), pairs, (place, len(pairs) - 1))
 
 
 def test_it_does_not_depend_on_the_number_of_workers():

@@ -12,6 +12,7 @@ from nmtalign.models.projections import UNITS, ProjectedNetwork, ProjectionWeigh
 from nmtalign.models.settings import Settings
 from nmtalign.models.store import load_model, save_model
 from nmtalign.models.training import train
+from tests.models.batches import check_alone
 from tests.models.gradients import check_gradient
 from tests.models.test_additive import PAIRS, D, a_lesson, network_and_text, seen_of, wide
 from tests.models.toy_language import toy_bitext
@@ -101,12 +102,7 @@ def model():
 def test_a_pair_gets_the_same_bits_alone_and_in_any_batch(model):
     pairs = [*TOY.words, (["13ab"] * 7 + ["new"], [f"{k:02d}yx" for k in range(50)])]
     for own in (model, model.with_heads(["attention"])):
-        aligner = LearnedAligner(own, workers=1)
-        batch = aligner.align_batch(pairs)
-        for n in (0, 7, 33, len(pairs) - 1):
-            alone = aligner.align_batch([pairs[n]])
-            found = batch.probability[batch.offsets[n] : batch.offsets[n + 1]]
-            np.testing.assert_array_equal(found, alone.probability)
+        check_alone(LearnedAligner(own, workers=1), pairs, (0, 7, 33, len(pairs) - 1))
 
 
 def test_a_folder_keeps_it_and_its_heads_can_be_seen(model, tmp_path):

@@ -28,6 +28,7 @@ from nmtalign.models.supervised import (
     scores,
 )
 from nmtalign.models.training import train
+from tests.models.batches import check_alone
 from tests.models.test_opinion import bucket_of
 from tests.models.toy_language import links_of, toy_bitext
 
@@ -174,13 +175,7 @@ def test_the_attention_stays_and_the_matrix_is_the_judged_one(model):
 def test_a_pair_gets_the_same_bits_alone_and_in_any_batch(model, numbers, place):
     place %= len(numbers)
     pairs = [TOY.words[n] for n in numbers] + [(["13ab"] * 7 + ["new"], ["zu"] * 50)]
-    aligner = LearnedAligner(model, workers=1)
-    batch = aligner.align_batch(pairs)
-    for n in (place, len(pairs) - 1):
-        alone = aligner.align_batch([pairs[n]])
-        a, b = batch.offsets[n : n + 2]
-        np.testing.assert_array_equal(batch.probability[a:b], alone.probability)
-        assert batch.links(n) == alone.links(0)
+    check_alone(LearnedAligner(model, workers=1), pairs, (place, len(pairs) - 1))
 
 
 def test_a_folder_keeps_it(model, tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,12 @@ class Toy(NamedTuple):
     @property
     def words(self) -> list[tuple[list[str], list[str]]]:
         return [(source.split(), target.split()) for source, target in self.pairs]
+
+    def write(self, folder: Path, names: tuple[str, str] = ("source", "target")) -> tuple[Path, Path]:
+        paths = folder / names[0], folder / names[1]
+        for path, lines in zip(paths, (self.source, self.target), strict=True):
+            path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        return paths
 
 
 def toy_bitext(
