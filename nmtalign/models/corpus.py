@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]
 
-CELLS = 1 << 17  # transition cells (S + 1) * S * B of a bucket: 512 kB stay in the second-level cache
+CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket: about what a core's own cache holds
 LANES = 16  # columns of a bucket are a multiple of this: sums run in one order for any batch size
 FEW_LANES = 2  # of buckets of long sentences
-LONG = 48  # words of a long sentence
+LONG = 48  # words of a long sentence, padded
+ENOUGH = 6_000  # cells of one target word in a bucket; for fewer, calling NumPy costs more than the work
+SPREAD = 3  # buckets of like source length, or that length is widened
 
 
 @dataclass(frozen=True)
@@ -150,9 +152,30 @@ class Bucket:
 
 
 def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Round lengths up to a grid with steps of at most an eighth, so that padding stays small."""
+    """Round lengths of long sentences up to a grid with steps of at most an eighth; others stay.
+
+    Products of whole matrices, which long sentences take, round a pair by its padding: so that is a matter of
+    the pair alone.
+    """
     step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
-    return np.asarray(-(-lengths // step) * step)
+    rounded = -(-lengths // step) * step
+    return np.where(rounded < LONG, lengths, rounded)
+
+
+def _runs(lengths: NDArray[np.int64], cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
+    """Cut ascending lengths into runs that are padded to the last of them.
+
+    Lengths of a run differ by a twelfth; by a half while the run, as wide as it is or as long as the `other`
+    side, has fewer cells than wanted. Long sentences are in a run with those of their own length alone.
+    """
+    values, starts = np.unique(lengths, return_index=True)
+    begin, first = 0, int(values[0])
+    for value, start in zip(values[1:].tolist(), starts[1:].tolist(), strict=True):
+        few = (start - begin) * max(first, other) < cells
+        if value >= LONG or value > first + (max(1, first // 2) if few else first // 12):
+            yield begin, start
+            begin, first = start, value
+    yield begin, len(lengths)
 
 
 def _stack(
@@ -180,24 +203,41 @@ def make_buckets(
     if pairs is None:
         pairs = np.arange(len(source.lengths), dtype=np.int64)
     pairs = pairs[(source.lengths[pairs] > 0) & (target.lengths[pairs] > 0)]
-    s_grid, t_grid = _grid(source.lengths[pairs]), _grid(target.lengths[pairs])
-    order = np.lexsort((pairs, t_grid, s_grid))
-    pairs, s_grid, t_grid = pairs[order], s_grid[order], t_grid[order]
-    changes = np.flatnonzero((np.diff(s_grid) != 0) | (np.diff(t_grid) != 0)) + 1
-    buckets = []
-    for group in np.split(np.arange(len(pairs)), changes):
-        if not len(group):
-            continue
-        heights = int(s_grid[group[0]]), int(t_grid[group[0]])
-        longest = max(heights)
-        lanes = LANES if longest < LONG else FEW_LANES
-        width = max(lanes, CELLS // (longest * (longest + 1)) // lanes * lanes)
-        for start in range(0, len(group), width):
-            chosen = pairs[group[start : start + width]]
-            columns = -(-len(chosen) // lanes) * lanes
-            s, s_lengths = _stack(source, chosen, columns, heights[0])
-            t, t_lengths = _stack(target, chosen, columns, heights[1])
-            numbers = np.full(columns, -1, dtype=np.int64)
-            numbers[: len(chosen)] = chosen
-            buckets.append(Bucket(numbers, s, t, s_lengths, t_lengths))
-    return buckets
+    return [
+        bucket
+        for like_source in _alike(source, pairs, SPREAD * ENOUGH)
+        for like in _alike(target, like_source, ENOUGH, _height(source, like_source))
+        for bucket in _stacked(source, target, like)
+    ]
+
+
+def _height(side: EncodedSide, pairs: NDArray[np.int64]) -> int:
+    """Return the length that the sentences of some pairs are padded to."""
+    return int(_grid(side.lengths[pairs]).max())
+
+
+def _alike(
+    side: EncodedSide, pairs: NDArray[np.int64], cells: int, other: int = 0
+) -> Iterator[NDArray[np.int64]]:
+    """Yield pairs with sentences of like length on one side, as of :func:`_runs`."""
+    grid = _grid(side.lengths[pairs])
+    order = np.lexsort((pairs, grid))
+    pairs, grid = pairs[order], grid[order]
+    for start, stop in _runs(grid, cells, other) if len(pairs) else ():
+        yield pairs[start:stop]
+
+
+def _stacked(source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64]) -> Iterator[Bucket]:
+    """Yield buckets of pairs of like length."""
+    heights = _height(source, pairs), _height(target, pairs)
+    longest = max(heights)
+    lanes = LANES if longest < LONG else FEW_LANES
+    width = max(lanes, CELLS // (longest * (longest + 1)) // lanes * lanes)
+    for start in range(0, len(pairs), width):
+        chosen = pairs[start : start + width]
+        columns = -(-len(chosen) // lanes) * lanes
+        s, s_lengths = _stack(source, chosen, columns, heights[0])
+        t, t_lengths = _stack(target, chosen, columns, heights[1])
+        numbers = np.full(columns, -1, dtype=np.int64)
+        numbers[: len(chosen)] = chosen
+        yield Bucket(numbers, s, t, s_lengths, t_lengths)

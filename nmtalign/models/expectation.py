@@ -145,22 +145,26 @@ class _Direction(NamedTuple):
 
     transition: Floats
     stop: Floats
-    by_null: Floats
-    padded: NDArray[np.bool_] | None
+    by_null: Floats  # (T, B)
 
-    def look(self, emission: Floats, *, count_jumps: bool) -> Posterior:
-        """Attend in this direction; `emission` has the observed words first."""
-        return forward_backward(emission, *self, count_jumps=count_jumps)
+    def odds(self, emission: Floats) -> Floats:
+        """Return the emissions (T, S, B), of which the observed words come first, over those of null."""
+        return np.asarray(emission * (1 / self.by_null)[:, None, :], dtype=np.float32)
+
+    def look(self, odds: Floats, *, count_jumps: bool) -> Posterior:
+        """Attend in this direction."""
+        found = forward_backward(odds, self.transition, self.stop, count_jumps=count_jumps)
+        by_null = np.log(self.by_null).sum(axis=0, dtype=np.float64)  # (B,)
+        return found._replace(log_likelihood=found.log_likelihood + by_null)
 
 
 def _direction(
     jumps: Jumps, states: Ints, lengths: NDArray[np.int64], observed: Ints, ratio: Floats, null: float
 ) -> _Direction:
     """Return the direction in which `observed` words (T, B) are made by `states` (S, B) or by null."""
-    padded = observed == 0
     by_null = np.float32(null) * ratio[observed]
-    by_null[padded] = 1
-    return _Direction(*transitions(jumps, states, lengths, null), by_null, padded if padded.any() else None)
+    by_null[observed == 0] = 1
+    return _Direction(*transitions(jumps, states, lengths, null), by_null)
 
 
 def attend(
@@ -206,7 +210,7 @@ def attend(
     null_ratios = words.target_null, words.source_null
     forward = _direction(jumps[0], bucket.source, bucket.source_lengths, bucket.target, null_ratios[0], null)
     reverse = _direction(jumps[1], bucket.target, bucket.target_lengths, bucket.source, null_ratios[1], null)
-    by_source, by_target = emission, emission.transpose(1, 0, 2)
+    by_source, by_target = forward.odds(emission), reverse.odds(emission.transpose(1, 0, 2))
 
     def look(*, last: bool) -> Attention:
         counted = count_jumps and last
@@ -216,10 +220,11 @@ def attend(
 
     found = alone = look(last=rounds == 0)
     for number in range(1, rounds + 1):
-        step = _odds(found.reverse.attention).transpose(1, 0, 2) / _odds(found.forward.attention)
+        step = _odds(found.reverse.attention).transpose(1, 0, 2)
+        step /= _odds(found.forward.attention)
         np.sqrt(step, out=step)
-        by_source = by_source * step
-        by_target = by_target / step.transpose(1, 0, 2)
+        by_source *= step
+        by_target /= step.transpose(1, 0, 2)
         found = look(last=number == rounds)
     return Attention(
         found.forward._replace(log_likelihood=alone.forward.log_likelihood),
@@ -229,7 +234,9 @@ def attend(
 
 def _odds(attention: Floats) -> Floats:
     """Return the odds of links, none of which is surer or more hopeless than `UNSURE`."""
-    return np.asarray((attention + UNSURE) / (1 + UNSURE - attention))
+    odds = attention + UNSURE
+    odds /= (1 + UNSURE) - attention
+    return odds
 
 
 def expect_with_jumps(

@@ -9,6 +9,7 @@ so that the numbers of a pair do not depend on which pairs it was stacked with.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ Floats = NDArray[np.float32]
 REACH = 512  # widest jump; no sentence that is aligned in one piece is longer
 LONG = 48  # positions from which on products of whole matrices are faster than sums over stacked pairs
 TINY = np.float32(1e-35)
+HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 128
 
 
 class Posterior(NamedTuple):
@@ -35,6 +37,7 @@ class Posterior(NamedTuple):
     jumps : float32 array of shape (S + 1, S + 1, B) or None
         Expected number of jumps from position i (0 = before the sentence) to j (last = end of sentence).
     log_likelihood : float64 array of shape (B,)
+        Over that of null alone.
     """
 
     attention: Floats
@@ -43,82 +46,81 @@ class Posterior(NamedTuple):
 
 
 def forward_backward(
-    emission: Floats,
-    transition: Floats,
-    stop: Floats,
-    null: Floats,
-    padded: NDArray[np.bool_] | None = None,
-    *,
-    count_jumps: bool = False,
+    odds: Floats, transition: Floats, stop: Floats, *, count_jumps: bool = False
 ) -> Posterior:
     """Run the forward-backward algorithm on a bucket of sentence pairs.
 
     Parameters
     ----------
-    emission : array of shape (T, S, B)
-        Likelihood ratio of target word t under source word s; 0 in padded cells.
+    odds : array of shape (T, S, B)
+        How likely target word t is under source word s, divided by how likely it is under null (times the
+        probability of null); 0 in padded cells. So a word that null emits, or that is padding, changes
+        nothing.
     transition : array of shape (S + 1, S, B)
         Probability to jump from position i (0 = before the sentence) to word j, times the probability not to
         emit from null.
     stop : array of shape (S + 1, B)
         Probability to end the sentence from position i.
-    null : array of shape (T, B)
-        Likelihood ratio of target word t under null times the probability of null; 1 in padded rows.
-    padded : bool array of shape (T, B), optional
-        Rows beyond the end of a sentence.
     count_jumps : bool
         Also return the expected jumps.
 
     Returns
     -------
     Posterior
-        ``attention.sum(axis=1)`` is 1 minus the probability of null.
+        ``attention.sum(axis=1)`` is 1 minus the probability of null. The log-likelihood is that over null:
+        of all target words made by null it would be ``log(stop[0])``.
+
+    Notes
+    -----
+    Numbers only grow from word to word. Each time they might come near the end of single precision, they are
+    divided by a power of two, which rounds nothing.
 
     References
     ----------
     Rabiner (1989), equations 18 to 38, with the scaling of section V.A.
     """
-    T, S, B = emission.shape
+    T, S, B = odds.shape
     onward, backward = _steps(transition)
-    before = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far), scaled
-    scale = np.empty((T, B), dtype=np.float32)
-    filtered = np.empty((T, S, B), dtype=np.float32)
+    often = _steps_to_overflow(odds)
+    before = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far) over null, scaled
     before[0] = 0
     before[0, 0] = 1
+    attention, made = np.empty((T, S, B), dtype=np.float32), np.empty((S, B), dtype=np.float32)
+    scales: dict[int, Floats] = {}
+    exponents = np.zeros(B, dtype=np.int64)
     for t in range(T):
-        made = filtered[t]
-        onward(before[t], made)  # (S, B)
-        made *= emission[t]
         here = before[t + 1]
-        np.multiply(before[t], null[t], out=here)  # (S + 1, B)
-        here[1:] += made
-        np.add.reduce(here, axis=0, out=scale[t])
-        np.maximum(scale[t], TINY, out=scale[t])
-        if padded is not None:
-            scale[t][padded[t]] = 1
-        inverse = 1 / scale[t]
-        here *= inverse
-        made *= inverse
+        onward(before[t], attention[t])
+        np.multiply(attention[t], odds[t], out=made)
+        here[0] = before[t, 0]
+        np.add(before[t, 1:], made, out=here[1:])
+        if t % often == often - 1:
+            powers = np.frexp(np.maximum.reduce(here, axis=0))[1]
+            scales[t] = np.ldexp(np.float32(1), -powers)
+            here *= scales[t]
+            exponents += powers
     total = np.maximum(np.einsum("ib,ib->b", before[T], stop), TINY)
     after = stop / total  # (S + 1, B)
-    ahead = np.empty((T, S, B), dtype=np.float32) if count_jumps else np.empty((1, S, B), dtype=np.float32)
+    ahead = np.empty((T if count_jumps else 1, S, B), dtype=np.float32)
     for t in range(T - 1, -1, -1):
-        made = filtered[t]
-        made *= after[1:]  # the posterior of (t, s)
+        if t in scales:
+            after *= scales[t]
         weighted = ahead[t if count_jumps else 0]
-        np.multiply(emission[t], after[1:], out=weighted)
-        weighted /= scale[t]
-        earlier = backward(weighted)
-        earlier += after * (null[t] / scale[t])
-        after = earlier
+        np.multiply(odds[t], after[1:], out=weighted)
+        attention[t] *= weighted
+        after += backward(weighted)
     jumps = None
     if count_jumps:
         jumps = np.empty((S + 1, S + 1, B), dtype=np.float32)
         jumps[:, :S] = _meetings(before[:T], ahead)
         jumps[:, :S] *= transition
         jumps[:, S] = before[T] * stop / total
-    log_likelihood = np.log(scale.astype(np.float64)).sum(axis=0) + np.log(total)
-    return Posterior(filtered, jumps, log_likelihood)
+    return Posterior(attention, jumps, np.log(total.astype(np.float64)) + exponents * math.log(2))
+
+
+def _steps_to_overflow(odds: Floats) -> int:
+    """Return after how many steps numbers that start below 1 may have grown by `HEADROOM` bits."""
+    return max(1, int(HEADROOM / math.log2(1 + float(odds.max(initial=0)) + 1e-3)))
 
 
 def _steps(transition: Floats) -> tuple[Callable[[Floats, Floats], None], Callable[[Floats], Floats]]:
@@ -195,32 +197,21 @@ def transitions(
     S, B = source.shape
     tables = jumps.tables
     width = tables.shape[1]
-    classes = np.zeros((S + 1, B), dtype=np.int64)
+    classes = np.zeros((S + 1, B), dtype=np.intp)
     classes[1:] = jumps.classes[source]
     i = np.arange(S + 1)[:, None]  # (S + 1, 1)
-    reach = REACH
-    start = np.maximum(1 - i + reach, 0)  # entry of the jump to position 1
-    end = np.clip(
-        lengths - i + 1 + reach, 0, width - 1
-    )  # entry of the jump to the end of the sentence, (S + 1, B)
+    start = np.maximum(1 - i + REACH, 0)  # entry of the jump to position 1
+    end = np.clip(lengths - i + 1 + REACH, 0, width - 1)  # entry of the jump to the end, (S + 1, B)
     flat = jumps.sums.ravel()
     row = classes * (width + 1)
-    norm = flat[row + end + 1] - flat[row + start]  # (S + 1, B)
-    inverse = 1 / np.maximum(norm, TINY)
+    inverse = 1 / np.maximum(flat[row + end + 1] - flat[row + start], TINY)  # (S + 1, B)
     inverse[i > lengths] = 0
-    entry = np.clip(np.arange(1, S + 1)[None, :] - i + reach, 0, width - 1)  # (S + 1, S)
-    if len(tables) == 2:  # one table for all words
-        entry[1:] += width
-        transition = tables.ravel().take(entry)[:, :, None] * ((1 - p0) * inverse)[:, None, :]
-    else:
-        index = (classes * width)[:, None, :] + entry[:, :, None]  # (S + 1, S, B)
-        transition = tables.ravel().take(index)
-        transition *= ((1 - p0) * inverse)[:, None, :]
-    beyond = np.arange(1, S + 1)[:, None] > lengths  # (S, B)
-    if beyond.any():
-        transition[:, beyond] = 0
-    stop = tables.ravel().take(classes * width + end) * inverse
-    return transition, stop
+    near = np.ascontiguousarray(tables[:, REACH + 1 - S : REACH + 1 + S].T)  # (2 S, K), widths 1 - S to S
+    transition = np.empty((S + 1, S, B), dtype=np.float32)
+    for k in range(S + 1):  # from position k to the words, by widths 1 - k to S - k
+        np.take(near[S - k : 2 * S - k], classes[k], axis=1, out=transition[k], mode="clip")
+    transition *= ((1 - p0) * inverse)[:, None, :]
+    return transition, tables.ravel().take(classes * width + end) * inverse
 
 
 def widths(

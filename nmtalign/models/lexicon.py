@@ -43,10 +43,11 @@ def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
     forms : list of str
         ``forms[numbers[k]]`` is the shortened ``words[k]``; form 0 is the padding "".
     """
-    number: dict[str, int] = {"": 0}
     cut = slice(letters, None) if letters < 0 else slice(0, letters or None)
-    numbers = np.fromiter((number.setdefault(w[cut], len(number)) for w in words), np.int32, len(words))
-    return numbers, list(number)
+    shortened = [word[cut] for word in words]
+    forms = list(dict.fromkeys(["", *shortened]))
+    number = {form: k for k, form in enumerate(forms)}
+    return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), forms
 
 
 @dataclass(frozen=True)
