@@ -25,7 +25,7 @@ Array = NDArray[np.floating]
 Counts = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 LEAST = np.float32(1e-6)  # ratio, and probability
-BATCH = 48  # pairs of one step, all of one bucket
+BATCH, LESSONS = 32, 100  # most pairs of one step, all of one bucket; about as many steps at least in a pass
 
 
 class Logs(NamedTuple):
@@ -183,19 +183,24 @@ class Lesson(NamedTuple):
     ratios: Array | None = None
 
 
-def lessons(bucket: Bucket, seen: Any, forward: Floats, reverse: Floats) -> Iterator[Lesson]:
-    """Cut a bucket into lessons: the links that p(s|t) and p(t|s), each (T, S, B), agree on."""
+def pairs_of_a_lesson(pairs: int) -> int:
+    """Return how many of so many pairs one lesson has: few pairs are no reason for few steps."""
+    return min(BATCH, max(1, pairs // LESSONS))
+
+
+def lessons(bucket: Bucket, seen: Any, forward: Floats, reverse: Floats, size: int) -> Iterator[Lesson]:
+    """Cut a bucket into lessons of some pairs: the links that p(s|t) and p(t|s), each (T, S, B), agree on."""
     targets = _agreed(forward, reverse)
-    for start in range(0, int((bucket.pairs >= 0).sum()), BATCH):
-        chosen = slice(start, start + BATCH)
+    for start in range(0, int((bucket.pairs >= 0).sum()), size):
+        chosen = slice(start, start + size)
         yield Lesson(seen.part(chosen), *(np.ascontiguousarray(a[..., chosen]) for a in targets))
 
 
-def untold(bucket: Bucket, seen: Any, ratios: Floats) -> Iterator[Lesson]:
+def untold(bucket: Bucket, seen: Any, ratios: Floats, size: int) -> Iterator[Lesson]:
     """Cut a bucket into lessons that tell no links, only how likely words are as translations."""
-    for start in range(0, int((bucket.pairs >= 0).sum()), BATCH):
-        part = np.ascontiguousarray(ratios[..., start : start + BATCH])
-        yield Lesson(seen.part(slice(start, start + BATCH)), part, part, part)
+    for start in range(0, int((bucket.pairs >= 0).sum()), size):
+        part = np.ascontiguousarray(ratios[..., start : start + size])
+        yield Lesson(seen.part(slice(start, start + size)), part, part, part)
 
 
 def _agreed(forward: Array, reverse: Array) -> tuple[Array, Array]:

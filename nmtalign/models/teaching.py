@@ -32,6 +32,7 @@ from nmtalign.models.opinion import (
     Opinion,
     SecondOpinion,
     lessons,
+    pairs_of_a_lesson,
     untold,
 )
 from nmtalign.models.parallel import default_workers, in_order
@@ -159,7 +160,7 @@ def learn_opinion(
     sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
     text, reader = prepare(pairs), network.reader(*sides, model.counts(*sides))
     found = in_order(
-        lambda k: list(_lessons(text, k, reader, settings.opinion_teacher)),
+        lambda k: list(_lessons(text, k, reader, settings.opinion_teacher, pairs_of_a_lesson(len(pairs)))),
         range(len(text.buckets)),
         default_workers() if workers is None else workers,
     )
@@ -176,15 +177,15 @@ def learn_opinion(
     return Opinion(network, settings.opinion_weight * n / (n + FEW))
 
 
-def _lessons(text: Prepared, k: int, reader: Any, teacher: str) -> Iterator[Lesson]:
-    """Return what bucket k teaches."""
+def _lessons(text: Prepared, k: int, reader: Any, teacher: str, size: int) -> Iterator[Lesson]:
+    """Return what bucket k teaches, in lessons of so many pairs."""
     bucket = text.buckets[k]
     ratios = text.words.pairs.take(text.cells[k])
     seen = reader.read(bucket, ratios, text.words)
     if teacher == "bitext":
-        return untold(bucket, seen, ratios)
+        return untold(bucket, seen, ratios, size)
     forward, reverse, _ = text.attend(k)
-    return lessons(bucket, seen, forward, reverse)
+    return lessons(bucket, seen, forward, reverse, size)
 
 
 def gold_of_pairs(gold: Sequence[GoldAlignment], pairs: int) -> dict[int, GoldAlignment]:

@@ -102,7 +102,7 @@ def a_lesson(network, sides) -> Lesson:
     bucket, seen = seen_of(network, sides)
     random = np.random.default_rng(2)
     p = random.dirichlet(np.ones(5), (3, len(bucket.pairs)))[..., :4].transpose(0, 2, 1) * seen.inside
-    (lesson,) = lessons(bucket, seen, p.astype("f4"), p.astype("f4"))
+    (lesson,) = lessons(bucket, seen, p.astype("f4"), p.astype("f4"), 48)
     return lesson
 
 

@@ -118,7 +118,7 @@ def a_lesson() -> Lesson:
     seen = clues(bucket, emission * inside, Emissions(emission.ravel(), *ones), known)
     p = random.dirichlet(np.ones(6), (4, len(bucket.pairs)))[..., :5].transpose(0, 2, 1) * inside
     q = random.dirichlet(np.ones(5), (5, len(bucket.pairs)))[..., :4].transpose(2, 0, 1) * inside
-    (lesson,) = lessons(bucket, seen, p.astype(np.float32), q.astype(np.float32))
+    (lesson,) = lessons(bucket, seen, p.astype(np.float32), q.astype(np.float32), 48)
     wide = (a.astype(np.float64) for a in lesson.seen[:3])
     cells, of_target, of_source = wide
     seen = lesson.seen._replace(cells=cells, target=of_target, source=of_source)
