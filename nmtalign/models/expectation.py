@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.models.corpus import Bucket
-from nmtalign.models.hmm import Jumps, Posterior, forward_backward, transitions, widths
+from nmtalign.models.hmm import Jumps, OwnWalk, Posterior, forward_backward, walk_by, widths
 from nmtalign.models.lexicon import Emissions
 
 Floats = NDArray[np.float32]
@@ -143,8 +143,7 @@ class Attention(NamedTuple):
 class _Direction(NamedTuple):
     """What one direction of a bucket needs besides emissions; see :func:`forward_backward`."""
 
-    transition: Floats
-    stop: Floats
+    walk: OwnWalk
     by_null: Floats  # (T, B)
 
     def odds(self, emission: Floats) -> Floats:
@@ -153,7 +152,7 @@ class _Direction(NamedTuple):
 
     def look(self, odds: Floats, *, count_jumps: bool) -> Posterior:
         """Attend in this direction."""
-        found = forward_backward(odds, self.transition, self.stop, count_jumps=count_jumps)
+        found = forward_backward(odds, self.walk, count_jumps=count_jumps)
         by_null = np.log(self.by_null).sum(axis=0, dtype=np.float64)  # (B,)
         return found._replace(log_likelihood=found.log_likelihood + by_null)
 
@@ -164,7 +163,7 @@ def _direction(
     """Return the direction in which `observed` words (T, B) are made by `states` (S, B) or by null."""
     by_null = np.float32(null) * ratio[observed]
     by_null[observed == 0] = 1
-    return _Direction(*transitions(jumps, states, lengths, null), by_null)
+    return _Direction(walk_by(jumps, states, lengths, null), by_null)
 
 
 def attend(

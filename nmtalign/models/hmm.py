@@ -10,10 +10,9 @@ so that the numbers of a pair do not depend on which pairs it was stacked with.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,20 +33,52 @@ class Posterior(NamedTuple):
     attention : float32 array of shape (T, S, B)
         ``attention[t, s, b]``: probability that target word t was made by source word s. Rows sum to at most
         1; the rest is the null word.
-    jumps : float32 array of shape (S + 1, S + 1, B) or None
-        Expected number of jumps from position i (0 = before the sentence) to j (last = end of sentence).
+    jumps : array or None
+        Expected jumps, as :meth:`Walk.meetings` gives them; None if they are not counted.
     log_likelihood : float64 array of shape (B,)
         Over that of null alone.
     """
 
     attention: Floats
-    jumps: Floats | None
+    jumps: Any
     log_likelihood: NDArray[np.float64]
 
 
-def forward_backward(
-    odds: Floats, transition: Floats, stop: Floats, *, count_jumps: bool = False
-) -> Posterior:
+class Walk(Protocol):
+    """How attention moves over the source words of a bucket, from before the sentence (0) to its end.
+
+    Attributes
+    ----------
+    start : float32 array of shape (B,)
+        Weight of position 0.
+    stop : float32 array of shape (S + 1, B)
+        Weight of ending the sentence from each position.
+    """
+
+    @property
+    def start(self) -> Floats: ...
+
+    @property
+    def stop(self) -> Floats: ...
+
+    def first(self, out: Floats) -> None:
+        """Write what goes from the start to each word, (S, B)."""
+
+    def onward(self, x: Floats, out: Floats) -> None:
+        """Write the sum over positions i of ``x[i] p(j|i)``, (S, B)."""
+
+    def backward(self, x: Floats) -> Floats:
+        """Return the sum over words j of ``p(j|i) x[j]``, (S + 1, B)."""
+
+    def meetings(self, before: Floats, ahead: Floats, ends: Floats) -> Any:
+        """Return expected jumps.
+
+        Those from i to j are the sum over t of ``before[t, i] p(j|i) ahead[t, j]``, with shapes (T, S + 1, B)
+        and (T, S, B); those to the end of the sentence are `ends`, (S + 1, B).
+        """
+
+
+def forward_backward(odds: Floats, walk: Walk, *, count_jumps: bool = False) -> Posterior:
     """Run the forward-backward algorithm on a bucket of sentence pairs.
 
     Parameters
@@ -56,11 +87,8 @@ def forward_backward(
         How likely target word t is under source word s, divided by how likely it is under null (times the
         probability of null); 0 in padded cells. So a word that null emits, or that is padding, changes
         nothing.
-    transition : array of shape (S + 1, S, B)
-        Probability to jump from position i (0 = before the sentence) to word j, times the probability not to
-        emit from null.
-    stop : array of shape (S + 1, B)
-        Probability to end the sentence from position i.
+    walk : Walk
+        Its probabilities to jump are times the probability not to emit from null.
     count_jumps : bool
         Also return the expected jumps.
 
@@ -68,7 +96,7 @@ def forward_backward(
     -------
     Posterior
         ``attention.sum(axis=1)`` is 1 minus the probability of null. The log-likelihood is that over null:
-        of all target words made by null it would be ``log(stop[0])``.
+        of all target words made by null it would be the logarithm of ``start * stop[0]``.
 
     Notes
     -----
@@ -80,17 +108,18 @@ def forward_backward(
     Rabiner (1989), equations 18 to 38, with the scaling of section V.A.
     """
     T, S, B = odds.shape
-    onward, backward = _steps(transition)
     often = _steps_to_overflow(odds)
     before = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far) over null, scaled
     before[0] = 0
-    before[0, 0] = 1
+    before[0, 0] = walk.start
     attention, made = np.empty((T, S, B), dtype=np.float32), np.empty((S, B), dtype=np.float32)
     scales: dict[int, Floats] = {}
     exponents = np.zeros(B, dtype=np.int64)
+    walk.first(attention[0])
     for t in range(T):
         here = before[t + 1]
-        onward(before[t], attention[t])
+        if t:
+            walk.onward(before[t], attention[t])
         np.multiply(attention[t], odds[t], out=made)
         here[0] = before[t, 0]
         np.add(before[t, 1:], made, out=here[1:])
@@ -99,8 +128,9 @@ def forward_backward(
             scales[t] = np.ldexp(np.float32(1), -powers)
             here *= scales[t]
             exponents += powers
-    total = np.maximum(np.einsum("ib,ib->b", before[T], stop), TINY)
-    after = stop / total  # (S + 1, B)
+    total = np.maximum(np.einsum("ib,ib->b", before[T], walk.stop), TINY)
+    after = walk.stop / total  # (S + 1, B)
+    ends = before[T] * after
     ahead = np.empty((T if count_jumps else 1, S, B), dtype=np.float32)
     for t in range(T - 1, -1, -1):
         if t in scales:
@@ -108,13 +138,9 @@ def forward_backward(
         weighted = ahead[t if count_jumps else 0]
         np.multiply(odds[t], after[1:], out=weighted)
         attention[t] *= weighted
-        after += backward(weighted)
-    jumps = None
-    if count_jumps:
-        jumps = np.empty((S + 1, S + 1, B), dtype=np.float32)
-        jumps[:, :S] = _meetings(before[:T], ahead)
-        jumps[:, :S] *= transition
-        jumps[:, S] = before[T] * stop / total
+        if t:
+            after += walk.backward(weighted)
+    jumps = walk.meetings(before[:T], ahead, ends) if count_jumps else None
     return Posterior(attention, jumps, np.log(total.astype(np.float64)) + exponents * math.log(2))
 
 
@@ -123,34 +149,57 @@ def _steps_to_overflow(odds: Floats) -> int:
     return max(1, int(HEADROOM / math.log2(1 + float(odds.max(initial=0)) + 1e-3)))
 
 
-def _steps(transition: Floats) -> tuple[Callable[[Floats, Floats], None], Callable[[Floats], Floats]]:
-    """Return functions for ``sum over i of x[i] p(j|i)`` into an array, and ``sum over j of p(j|i) x[j]``."""
-    if transition.shape[1] < LONG:
+@dataclass(frozen=True, eq=False)
+class OwnWalk:
+    """A walk with transitions of its own for each sentence.
 
-        def sum_onward(x: Floats, out: Floats) -> None:
-            np.einsum("ib,ijb->jb", x, transition, out=out)
+    Attributes
+    ----------
+    transition : array of shape (S + 1, S, B)
+        Probability to jump from position i (0 = before the sentence) to word j.
+    stop : array of shape (S + 1, B)
+        Probability to end the sentence from position i.
+    """
 
-        def sum_backward(x: Floats) -> Floats:
-            return np.asarray(np.einsum("ijb,jb->ib", transition, x))
+    transition: Floats
+    stop: Floats
 
-        return sum_onward, sum_backward
-    matrices = np.ascontiguousarray(transition.transpose(2, 0, 1))  # (B, S + 1, S)
+    @property
+    def start(self) -> Floats:
+        return np.ones(self.stop.shape[1], dtype=np.float32)
 
-    def onward(x: Floats, out: Floats) -> None:
-        out[...] = np.matmul(np.ascontiguousarray(x.T)[:, None, :], matrices)[:, 0, :].T
+    @cached_property
+    def _matrices(self) -> Floats | None:
+        """The transitions by pair, (B, S + 1, S), where products of them are faster than sums over pairs."""
+        if self.transition.shape[1] < LONG:
+            return None
+        return np.ascontiguousarray(self.transition.transpose(2, 0, 1))
 
-    def backward(x: Floats) -> Floats:
-        return np.ascontiguousarray(np.matmul(matrices, np.ascontiguousarray(x.T)[:, :, None])[:, :, 0].T)
+    def first(self, out: Floats) -> None:
+        out[...] = self.transition[0]
 
-    return onward, backward
+    def onward(self, x: Floats, out: Floats) -> None:
+        if self._matrices is None:
+            np.einsum("ib,ijb->jb", x, self.transition, out=out)
+        else:
+            out[...] = np.matmul(np.ascontiguousarray(x.T)[:, None, :], self._matrices)[:, 0, :].T
 
+    def backward(self, x: Floats) -> Floats:
+        if self._matrices is None:
+            return np.asarray(np.einsum("ijb,jb->ib", self.transition, x))
+        return np.asarray(np.matmul(self._matrices, np.ascontiguousarray(x.T)[:, :, None])[:, :, 0].T)
 
-def _meetings(before: Floats, ahead: Floats) -> Floats:
-    """Return ``sum over t of before[t, i] ahead[t, j]``, shape (S + 1, S, B)."""
-    if ahead.shape[1] < LONG:
-        return np.asarray(np.einsum("tib,tjb->ijb", before, ahead))
-    meetings: Floats = np.matmul(before.transpose(2, 1, 0), ahead.transpose(2, 0, 1))  # (B, S + 1, S)
-    return meetings.transpose(1, 2, 0)
+    def meetings(self, before: Floats, ahead: Floats, ends: Floats) -> Floats:
+        """Return expected jumps of each pair, (S + 1, S + 1, B); the last are to the end of the sentence."""
+        jumps = np.empty((len(ends), len(ends), ends.shape[1]), dtype=np.float32)
+        if self._matrices is None:
+            np.einsum("tib,tjb->ijb", before, ahead, out=jumps[:, :-1])
+        else:
+            products = np.matmul(before.transpose(2, 1, 0), ahead.transpose(2, 0, 1))  # (B, S + 1, S)
+            jumps[:, :-1] = products.transpose(1, 2, 0)
+        jumps[:, :-1] *= self.transition
+        jumps[:, -1] = ends
+        return jumps
 
 
 @dataclass(frozen=True)
@@ -190,10 +239,8 @@ def initial_jumps(vocabulary: int, own: int) -> Jumps:
     return Jumps(np.tile((table / table.sum()).astype(np.float32), (own + 2, 1)), classes)
 
 
-def transitions(
-    jumps: Jumps, source: NDArray[np.int32], lengths: NDArray[np.int64], p0: float
-) -> tuple[Floats, Floats]:
-    """Return `transition` (S + 1, S, B) and `stop` (S + 1, B) of a bucket for :func:`forward_backward`."""
+def walk_by(jumps: Jumps, source: NDArray[np.int32], lengths: NDArray[np.int64], p0: float) -> OwnWalk:
+    """Return the walk over the source words (S, B) of a bucket; `p0` is the probability of null."""
     S, B = source.shape
     tables = jumps.tables
     width = tables.shape[1]
@@ -211,7 +258,7 @@ def transitions(
     for k in range(S + 1):  # from position k to the words, by widths 1 - k to S - k
         np.take(near[S - k : 2 * S - k], classes[k], axis=1, out=transition[k], mode="clip")
     transition *= ((1 - p0) * inverse)[:, None, :]
-    return transition, tables.ravel().take(classes * width + end) * inverse
+    return OwnWalk(transition, tables.ravel().take(classes * width + end) * inverse)
 
 
 def widths(

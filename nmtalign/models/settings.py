@@ -99,7 +99,7 @@ class Settings:
 
 
 PRESETS = {
-    "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2, agreed_passes=0, rounds=0),
+    "fast": Settings(views=(0, 4), lexicon_passes=3, jump_passes=2, agreed_passes=0),
     "default": Settings(spectral_weight=0.4),
     "best": Settings(
         agreed_passes=3, vector_weight=0.45, spectral_weight=0.3, opinion_weight=0.2, opinion_from=50_000

@@ -5,7 +5,7 @@ Where all words have one jump distribution, a jump from i to j depends on the se
     p(j | i, length) = w(j - i) / sum over j' = 1..length + 1 of w(j' - i)
 
 so the steps of forward-backward are products of one matrix w for all pairs of a stack, between factors of the
-positions. That is much faster than the general form of :mod:`nmtalign.models.hmm`, and rounds a pair by its
+positions. That is much faster than :class:`~nmtalign.models.hmm.OwnWalk`, and rounds a pair by its
 company, which training does not mind.
 
 Axes: T target words, S source words, B sentence pairs of a stack.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.models.corpus import Bucket, EncodedSide
-from nmtalign.models.hmm import REACH, TINY, Jumps, estimate_jumps, initial_jumps
+from nmtalign.models.hmm import REACH, TINY, Jumps, estimate_jumps, forward_backward, initial_jumps
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -94,9 +94,13 @@ class Positions:
         *,
         count: bool,
     ) -> Floats:
-        weights = _Weights(self.jumps[k], lengths, states, self.null)
-        null = np.where(observed, np.float32(1), np.float32(self.null))
-        return _forward_backward(ratio, weights, null, observed, self.counts[k] if count else None)
+        walk = _SharedWalk(self.jumps[k], lengths, states, self.null)
+        odds = ratio * walk.leave[1:]
+        odds *= np.where(observed, np.float32(1), np.float32(1 / self.null))[:, None, :]
+        found = forward_backward(odds, walk, count_jumps=count)
+        if count:
+            self.counts[k] += found.jumps
+        return found.attention
 
     def update(self) -> None:
         """Move the jumps half way to those counted since the last update."""
@@ -106,77 +110,45 @@ class Positions:
             self.counts[k][:] = 0
 
 
-class _Weights:
-    """Jumps among the S words of the sentences of a stack.
+class _SharedWalk:
+    """A walk with one matrix for all sentences.
 
     ``matrix[i, j] leave[i, b]`` is the probability to jump from position i (0 = before the sentence) to word
-    j + 1 and not to emit from null, ``stop[i, b]`` that to end the sentence.
+    j + 1 and not to emit from null. The weight of being at a position is times `leave`, and so are the odds.
     """
 
     def __init__(self, jumps: Jumps, lengths: Longs, padded: NDArray[np.bool_], null: float) -> None:
-        tables = jumps.tables.ravel()
+        self._tables = jumps.tables.ravel()
         width = jumps.tables.shape[1]
         sums = jumps.sums.ravel()
         S = len(padded)
         i = np.arange(S + 1)[:, None]
         row = np.minimum(i, 1)  # the first table is that of the start of the sentence
-        self.entry = np.arange(1, S + 1) - i + REACH + row * width  # (S + 1, S)
-        self.end = lengths + 1 - i + REACH + row * width  # (S + 1, B)
-        self.matrix = tables[self.entry]
-        norm = sums[self.end + row + 1] - sums[1 - i + REACH + row * (width + 1)]
+        self._entry = np.arange(1, S + 1) - i + REACH + row * width  # (S + 1, S)
+        self._end = lengths + 1 - i + REACH + row * width  # (S + 1, B)
+        self.matrix = self._tables[self._entry]
+        norm = sums[self._end + row + 1] - sums[1 - i + REACH + row * (width + 1)]
         inverse = 1 / np.maximum(norm, TINY)
         inverse[1:][padded] = 0
         self.leave = np.float32(1 - null) * inverse
-        self.stop = tables[self.end] * inverse
+        self.start = self.leave[0]
+        self.stop = self._tables[self._end] / np.float32(1 - null)
 
+    def first(self, out: Floats) -> None:
+        np.multiply(self.matrix[0][:, None], self.start, out=out)
 
-def _forward_backward(
-    emission: Floats,
-    jumps: _Weights,
-    null: Floats,
-    padded: NDArray[np.bool_],
-    counts: Doubles | None,
-) -> Floats:
-    """Return the probability of links (T, S, B), and add the expected jumps to `counts`.
+    def onward(self, x: Floats, out: Floats) -> None:
+        np.matmul(self.matrix.T, x, out=out)
 
-    As :func:`nmtalign.models.hmm.forward_backward`, which has the reference.
-    """
-    T, S, B = emission.shape
-    matrix, leave = jumps.matrix, jumps.leave
-    before = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far), scaled
-    before[0] = 0
-    before[0, 0] = 1
-    links = np.empty((T, S, B), dtype=np.float32)
-    inverse = np.empty((T, B), dtype=np.float32)
-    left = np.empty((S + 1, B), dtype=np.float32)
-    for t in range(T):
-        made, here, scale = links[t], before[t + 1], inverse[t]
-        np.multiply(before[t], leave, out=left)
-        np.matmul(matrix.T, left, out=made)
-        made *= emission[t]
-        np.multiply(before[t], null[t], out=here)
-        here[1:] += made
-        np.add.reduce(here, axis=0, out=scale)
-        np.maximum(scale, TINY, out=scale)
-        scale[padded[t]] = 1
-        np.divide(1, scale, out=scale)
-        here *= scale
-    total = np.maximum(np.einsum("ib,ib->b", before[T], jumps.stop), TINY)
-    after = jumps.stop / total  # (S + 1, B)
-    if counts is not None:
-        counts += np.bincount(jumps.end.ravel(), (before[T] * after).ravel(), len(counts))
-    ahead = np.empty((T if counts is not None else 1, S, B), dtype=np.float32)
-    for t in range(T - 1, -1, -1):
-        after *= inverse[t]
-        links[t] *= after[1:]
-        weighted = ahead[t if counts is not None else 0]
-        np.multiply(emission[t], after[1:], out=weighted)
-        np.matmul(matrix, weighted, out=left)
-        left *= leave
-        after *= null[t]
-        after += left
-    if counts is not None:
-        starts = (before[:T] * leave).transpose(1, 0, 2).reshape(S + 1, T * B)
-        meetings = matrix * (starts @ ahead.transpose(1, 0, 2).reshape(S, T * B).T)
-        counts += np.bincount(jumps.entry.ravel(), meetings.ravel(), len(counts))
-    return links
+    def backward(self, x: Floats) -> Floats:
+        return np.asarray(self.matrix @ x)
+
+    def meetings(self, before: Floats, ahead: Floats, ends: Floats) -> Doubles:
+        """Return the expected jumps of all pairs, by place in the flattened tables."""
+        T, S, B = ahead.shape
+        starts = before.transpose(1, 0, 2).reshape(S + 1, T * B)
+        jumps = self.matrix * (starts @ ahead.transpose(1, 0, 2).reshape(S, T * B).T)
+        found = np.zeros(len(self._tables))
+        for place, value in ((self._entry, jumps), (self._end, ends)):
+            found += np.bincount(place.ravel(), value.ravel(), len(found))
+        return found

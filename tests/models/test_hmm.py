@@ -11,11 +11,12 @@ from nmtalign.models.corpus import encode, make_buckets
 from nmtalign.models.hmm import (
     REACH,
     Jumps,
+    OwnWalk,
     Posterior,
     estimate_jumps,
     forward_backward,
     initial_jumps,
-    transitions,
+    walk_by,
     widths,
 )
 from tests.models.naive_hmm import enumerate_alignments, naive_forward_backward, naive_transitions
@@ -35,7 +36,7 @@ def random_problem(seed: int, T: int, S: int, B: int = 1) -> list[np.ndarray]:
 
 def look(transition, stop, null, emission, *, count_jumps: bool = True) -> Posterior:
     """Attend, with the log-likelihood of the words themselves instead of that over null."""
-    found = forward_backward(emission / null[:, None], transition, stop, count_jumps=count_jumps)
+    found = forward_backward(emission / null[:, None], OwnWalk(transition, stop), count_jumps=count_jumps)
     return found._replace(log_likelihood=found.log_likelihood + np.log(null.astype(float)).sum(axis=0))
 
 
@@ -117,10 +118,10 @@ def bucket_of(lengths: list[tuple[int, int]], vocabulary: int, seed: int = 0):
 
 def attend(bucket, ratio: np.ndarray, jumps: Jumps):
     emission = ratio[bucket.source[None], bucket.target[:, None]]  # (T, S, B)
-    transition, stop = transitions(jumps, bucket.source, bucket.source_lengths, P0)
+    walk = walk_by(jumps, bucket.source, bucket.source_lengths, P0)
     padded = bucket.target == 0
     null = np.where(padded, 1, np.float32(P0) * (1 + bucket.target % 3)).astype(np.float32)
-    return look(transition, stop, null, emission)
+    return look(walk.transition, walk.stop, null, emission)
 
 
 def naive_attend(source: np.ndarray, target: np.ndarray, ratio: np.ndarray, jumps: Jumps):
@@ -191,9 +192,9 @@ def test_a_neighbour_of_wild_odds_changes_no_bit():
     """Numbers are scaled down when the wildest pair of the bucket asks for it, by powers of two."""
     odds = np.exp(np.random.default_rng(6).normal(scale=2, size=(30, 9, 16))).astype(np.float32)
     transition, stop = random_problem(6, 30, 9, B=16)[:2]
-    tame = forward_backward(odds, transition, stop, count_jumps=True)
+    tame = forward_backward(odds, OwnWalk(transition, stop), count_jumps=True)
     odds[:, :, 3] *= np.float32(1e20)
-    wild = forward_backward(odds, transition, stop, count_jumps=True)
+    wild = forward_backward(odds, OwnWalk(transition, stop), count_jumps=True)
     rest = np.arange(16) != 3
     np.testing.assert_array_equal(wild.attention[..., rest], tame.attention[..., rest])
     np.testing.assert_array_equal(wild.jumps[..., rest], tame.jumps[..., rest])
@@ -239,7 +240,8 @@ def test_transitions_are_the_jump_tables_within_the_sentence(seed: int, lengths:
     words = np.zeros((S, B), dtype=np.int32)
     for b, n in enumerate(lengths):
         words[:n, b] = source.tokens[source.offsets[b] : source.offsets[b] + n]
-    transition, stop = transitions(jumps, words, np.array(lengths), P0)
+    walk = walk_by(jumps, words, np.array(lengths), P0)
+    transition, stop = walk.transition, walk.stop
     for b, n in enumerate(lengths):
         classes = [0, *jumps.classes[words[:n, b]].tolist()]
         expected = naive_transitions(
@@ -253,8 +255,8 @@ def test_transitions_are_the_jump_tables_within_the_sentence(seed: int, lengths:
 
 @pytest.mark.parametrize("S", [1, 2, 100, 400, REACH - 1])
 def test_from_every_word_one_goes_somewhere(S: int):
-    transition, stop = transitions(initial_jumps(1, 3), np.ones((S, 2), np.int32), np.array([S, S]), P0)
-    np.testing.assert_allclose(transition.sum(axis=1) / (1 - P0) + stop, 1, atol=1e-4)
+    walk = walk_by(initial_jumps(1, 3), np.ones((S, 2), np.int32), np.array([S, S]), P0)
+    np.testing.assert_allclose(walk.transition.sum(axis=1) / (1 - P0) + walk.stop, 1, atol=1e-4)
 
 
 def test_the_first_words_have_jumps_of_their_own():
@@ -311,7 +313,6 @@ def test_one_table_for_all_words_is_a_table_for_each() -> None:
     source = random.integers(1, 10, (6, 5)).astype(np.int32)
     lengths = np.array([6, 1, 4, 5, 2])
     source[np.arange(6)[:, None] >= lengths] = 0
-    for one, other in zip(
-        transitions(own, source, lengths, 0.1), transitions(more, source, lengths, 0.1), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
+    one, other = (walk_by(jumps, source, lengths, 0.1) for jumps in (own, more))
+    np.testing.assert_array_equal(one.transition, other.transition)
+    np.testing.assert_array_equal(one.stop, other.stop)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nmtalign.models.corpus import encode
-from nmtalign.models.hmm import Jumps, forward_backward, transitions, widths
+from nmtalign.models.hmm import Jumps, forward_backward, walk_by, widths
 from nmtalign.models.vector_batches import Batches
 from nmtalign.models.vector_links import Positions, diagonal_links
 
@@ -42,10 +42,10 @@ def test_links_and_jumps_are_those_of_the_general_form(lengths):
     words = (stack.source, stack.source_lengths), (stack.target, stack.target_lengths)
     for k, (ratio, links) in enumerate(zip(ratios, found, strict=True)):
         states, (observed, _) = words[k], words[1 - k]
-        transition, stop = transitions(positions.jumps[k], *states, 0.1)
+        walk = walk_by(positions.jumps[k], *states, 0.1)
         null = np.where(observed == 0, np.float32(1), np.float32(0.1))
         emission = ratio if k == 0 else ratio.transpose(1, 0, 2)
-        slow = forward_backward(emission / null[:, None], transition, stop, count_jumps=True)
+        slow = forward_backward(emission / null[:, None], walk, count_jumps=True)
         expected = slow.attention if k == 0 else slow.attention.transpose(1, 0, 2)
         np.testing.assert_allclose(links, expected, rtol=1e-4, atol=1e-6)
         np.testing.assert_array_equal(links, same[k])
