@@ -253,10 +253,11 @@ def walk_by(jumps: Jumps, source: NDArray[np.int32], lengths: NDArray[np.int64],
     row = classes * (width + 1)
     inverse = 1 / np.maximum(flat[row + end + 1] - flat[row + start], TINY)  # (S + 1, B)
     inverse[i > lengths] = 0
-    near = np.ascontiguousarray(tables[:, REACH + 1 - S : REACH + 1 + S].T)  # (2 S, K), widths 1 - S to S
+    near = np.arange(1 - S, S + 1).clip(-REACH, REACH) + REACH  # entries of the widths 1 - S to S
+    by_width = np.ascontiguousarray(tables[:, near].T)  # (2 S, K)
     transition = np.empty((S + 1, S, B), dtype=np.float32)
     for k in range(S + 1):  # from position k to the words, by widths 1 - k to S - k
-        np.take(near[S - k : 2 * S - k], classes[k], axis=1, out=transition[k], mode="clip")
+        np.take(by_width[S - k : 2 * S - k], classes[k], axis=1, out=transition[k], mode="clip")
     transition *= ((1 - p0) * inverse)[:, None, :]
     return OwnWalk(transition, tables.ravel().take(classes * width + end) * inverse)
 

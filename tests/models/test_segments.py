@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nmtalign.models import segments
 from nmtalign.models.corpus import encode
+from nmtalign.models.hmm import REACH
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.segments import LONGEST, cut_long_pairs
 from nmtalign.models.settings import PRESETS
@@ -115,6 +116,14 @@ def test_memory_grows_with_the_length_not_its_square(aligner, monkeypatch: pytes
         return size
 
     assert peak(2000) < 5 * peak(500)  # sixteen times as many cells
+
+
+def test_pieces_wider_than_the_widest_jump_are_aligned(aligner):
+    source, target, links = document(1400)
+    pieces = cut_long_pairs(*(encode([side]) for side in (source, target)))[0]
+    assert pieces.lengths.max() > REACH
+    found = set(aligner.align_batch([(source, target)]).links(0))
+    assert len(found & links) > 0.9 * max(len(found), len(links))
 
 
 def test_a_long_line_beside_a_short_one_is_cut_too():
