@@ -188,7 +188,9 @@ def _lessons(text: Prepared, k: int, reader: Any, teacher: str, size: int) -> It
     return lessons(bucket, seen, forward, reverse, size)
 
 
-def gold_of_pairs(gold: Sequence[GoldAlignment], pairs: int) -> dict[int, GoldAlignment]:
+def gold_of_pairs(
+    gold: Sequence[GoldAlignment], source: EncodedSide, target: EncodedSide
+) -> dict[int, GoldAlignment]:
     """Return the gold links of a bitext by number of the pair, from 0.
 
     As many lines as pairs are one for each, an empty one where there is none; fewer are those of the last
@@ -197,21 +199,31 @@ def gold_of_pairs(gold: Sequence[GoldAlignment], pairs: int) -> dict[int, GoldAl
     Raises
     ------
     DataError
-        If there are more lines than pairs.
+        If there are more lines than pairs, or a link lies outside of its pair.
 
     Examples
     --------
     >>> from nmtalign.alignment.formats import parse_gold
-    >>> sorted(gold_of_pairs([parse_gold("0-0"), parse_gold("1-0")], 5))
-    [3, 4]
-    >>> sorted(gold_of_pairs([parse_gold("0-0"), parse_gold("")], 2))
-    [0]
+    >>> side = encode([["a", "b"]] * 3)
+    >>> sorted(gold_of_pairs([parse_gold("0-0"), parse_gold("1-0")], side, side))
+    [1, 2]
+    >>> sorted(gold_of_pairs([parse_gold("0-0"), parse_gold(""), parse_gold("0-1")], side, side))
+    [0, 2]
     """
+    pairs = len(source.lengths)
     if len(gold) > pairs:
         raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
-    if len(gold) == pairs:
-        return {n: links for n, links in enumerate(gold) if links.possible}
-    return dict(enumerate(gold, pairs - len(gold)))
+    found = {
+        n: links for n, links in enumerate(gold, pairs - len(gold)) if links.possible or len(gold) < pairs
+    }
+    for n, links in found.items():
+        S, T = int(source.lengths[n]), int(target.lengths[n])
+        for s, t in links.possible:
+            if s >= S or t >= T:
+                words = " ".join(source.sentence(n))[:60]
+                what = f"gold link {s}-{t} lies outside of a pair of {S} and {T} words, number {n + 1}"
+                raise DataError(f"{what}: {words!r}; was the text cut into words otherwise?")
+    return found
 
 
 def learn_from_gold(
@@ -228,11 +240,6 @@ def learn_from_gold(
     ----------
     model, prepare, pairs, gold
         As of :func:`weigh_heads`.
-
-    Raises
-    ------
-    DataError
-        If a link lies outside of its pair.
     """
     if model.settings.opinion_teacher != "gold":
         return weigh_heads(model, prepare, pairs, gold)
@@ -286,12 +293,7 @@ def weigh_heads(
         Makes a text ready for the attention of a model.
     pairs : sequence of (source words, target words)
     gold : sequence of GoldAlignment
-        Of each pair.
-
-    Raises
-    ------
-    DataError
-        If a link lies outside of its pair.
+        Of each pair; no link lies outside of it.
 
     Notes
     -----
@@ -325,18 +327,8 @@ def _weighed(model: Model, weight: float, spectral: float) -> Model:
 
 
 def _usable(pairs: Pairs, gold: Sequence[GoldAlignment]) -> tuple[Pairs, Sequence[GoldAlignment]]:
-    """Return the pairs of at most LONGEST words a side, and their links, which must fit them."""
-    kept: list[tuple[tuple[Sequence[str], Sequence[str]], GoldAlignment]] = []
-    for pair, links in zip(pairs, gold, strict=True):
-        S, T = len(pair[0]), len(pair[1])
-        for s, t in links.possible:
-            if s >= S or t >= T:
-                found = f"gold link {s}-{t} lies outside of a pair of {S} and {T} words"
-                raise DataError(
-                    f"{found}: {' '.join(pair[0])[:60]!r}; was the text cut into words otherwise?"
-                )
-        if max(S, T) <= LONGEST:
-            kept.append((pair, links))
+    """Return the pairs of at most LONGEST words a side, and their links."""
+    kept = [(pair, links) for pair, links in zip(pairs, gold, strict=True) if max(map(len, pair)) <= LONGEST]
     return [pair for pair, _ in kept], [links for _, links in kept]
 
 

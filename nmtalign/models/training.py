@@ -78,7 +78,8 @@ def train(
     Raises
     ------
     DataError
-        If no pair has words on both sides, or gold links are too few for what is to learn from them.
+        If no pair has words on both sides, gold links are too few for what is to learn from them, or one
+        lies outside of its pair.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def train(
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
     warnings = suspicions(source, target)
-    known_links = gold_of_pairs(gold, len(source.lengths))
+    known_links = gold_of_pairs(gold, source, target)
     settings = settings or PRESETS["default"]
     if settings.opinion_teacher == "gold":
         if len(known_links) < FEWEST_GOLD:

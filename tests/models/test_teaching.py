@@ -10,6 +10,7 @@ import pytest
 from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError
 from nmtalign.models.clues import ClueNetwork, ClueWeights, initial_clues
+from nmtalign.models.corpus import encode
 from nmtalign.models.learned import LearnedAligner
 from nmtalign.models.opinion import Lesson, loss_and_gradient
 from nmtalign.models.settings import Settings, with_heads
@@ -117,4 +118,4 @@ def test_few_gold_links_change_nothing_and_say_so():
 
 def test_more_gold_links_than_pairs_are_refused():
     with pytest.raises(DataError, match="at most 2 pairs, found 3 lines"):
-        gold_of_pairs([as_gold(set())] * 3, 2)
+        gold_of_pairs([as_gold(set())] * 3, encode([["a"]] * 2), encode([["b"]] * 2))
