@@ -213,9 +213,9 @@ def gold_of_pairs(
     pairs = len(source.lengths)
     if len(gold) > pairs:
         raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
-    found = {
-        n: links for n, links in enumerate(gold, pairs - len(gold)) if links.possible or len(gold) < pairs
-    }
+    found = dict(enumerate(gold, pairs - len(gold)))
+    if len(gold) == pairs:
+        found = {n: links for n, links in found.items() if links.possible}
     for n, links in found.items():
         S, T = int(source.lengths[n]), int(target.lengths[n])
         for s, t in links.possible:
