@@ -72,12 +72,30 @@ def test_each_pair_with_words_stands_in_one_column(lengths):
     assert sorted(seen) == [n for n, (s, t) in enumerate(lengths) if s and t]
 
 
-@given(st.lists(st.tuples(st.integers(1, 500), st.integers(1, 500)), min_size=1, max_size=12))
-def test_padding_is_at_most_an_eighth(lengths):
-    for bucket in make_buckets(*sides(lengths)):
-        for own in (bucket.source_lengths, bucket.target_lengths):
-            real = own[bucket.pairs >= 0]
-            assert real.max() - real.min() <= max(0, real.max() // 8)
+@given(st.lists(st.tuples(st.integers(1, 80), st.integers(1, 500)), min_size=1, max_size=12))
+def test_padding_is_at_most_a_half_and_of_long_sentences_their_own(lengths):
+    source, target = sides(lengths)
+    for bucket in make_buckets(source, target):
+        columns = np.flatnonzero(bucket.pairs >= 0)
+        for own, height in (
+            (bucket.source_lengths[columns], len(bucket.source)),
+            (bucket.target_lengths[columns], len(bucket.target)),
+        ):
+            if height < LONG:
+                assert own.max() == height <= own.min() + max(1, own.min() // 2)
+            else:
+                assert height <= own.min() * 9 / 8
+        for n in bucket.pairs[columns]:
+            (alone,) = make_buckets(source, target, np.array([n]))
+            for found, height in zip(bucket.shape[:2], alone.shape[:2], strict=True):
+                assert found == height or found < LONG
+
+
+def test_many_pairs_of_like_length_are_padded_little():
+    random = np.random.default_rng(0)
+    lengths = random.integers(8, 30, (20_000, 2))
+    buckets = make_buckets(*sides(lengths.tolist()))
+    assert sum(bucket.cells for bucket in buckets) < 1.15 * lengths.prod(axis=1).sum()
 
 
 def test_buckets_are_cut_to_size(monkeypatch: pytest.MonkeyPatch):

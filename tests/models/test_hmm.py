@@ -63,6 +63,17 @@ def test_equals_the_sum_over_all_alignments(seed: int, T: int, S: int):
         np.testing.assert_allclose(1 - found.attention[..., b].sum(axis=1), null, atol=1e-4)
 
 
+def test_long_sentences_equal_the_loops():
+    """From 48 words on, steps are products of matrices."""
+    problem = random_problem(8, 5, 60, B=2)
+    found = run(problem)
+    for b in range(2):
+        attention, jumps, log_likelihood = naive_forward_backward(*column(problem, b))
+        np.testing.assert_allclose(found.attention[..., b], attention, atol=3e-5)
+        np.testing.assert_allclose(found.jumps[..., b], jumps, atol=1e-4)
+        np.testing.assert_allclose(found.log_likelihood[b], log_likelihood, atol=1e-4)
+
+
 @settings(max_examples=30)
 @given(SEEDS, st.integers(1, 5), st.integers(1, 4))
 def test_the_loops_equal_the_sum_over_all_alignments(seed: int, T: int, S: int):

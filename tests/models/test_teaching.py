@@ -103,6 +103,10 @@ def test_gold_links_of_other_words_are_refused():
     gold = [as_gold({(40, 0)})] * len(TOY.pairs)
     with pytest.raises(DataError, match="gold link 40-0 lies outside of a pair of"):
         train(TOY.pairs, settings=SETTINGS, gold=gold, workers=1)
+    sides = encode([["a", "b"]] * 2), encode([["c"]] * 2)
+    for link in ((2, 0), (0, 1)):
+        with pytest.raises(DataError, match="outside of a pair of 2 and 1 words, number 2: 'a b'"):
+            gold_of_pairs([as_gold({(1, 0)}), as_gold({link})], *sides)
 
 
 def test_few_gold_links_change_nothing_and_say_so():
