@@ -150,9 +150,9 @@ class _Direction(NamedTuple):
         """Return the emissions (T, S, B), of which the observed words come first, over those of null."""
         return np.asarray(emission * (1 / self.by_null)[:, None, :], dtype=np.float32)
 
-    def look(self, odds: Floats, *, count_jumps: bool) -> Posterior:
+    def look(self, odds: Floats, counted: slice | None) -> Posterior:
         """Attend in this direction."""
-        found = forward_backward(odds, self.walk, count_jumps=count_jumps)
+        found = forward_backward(odds, self.walk, counted=counted)
         by_null = np.log(self.by_null).sum(axis=0, dtype=np.float64)  # (B,)
         return found._replace(log_likelihood=found.log_likelihood + by_null)
 
@@ -174,7 +174,7 @@ def attend(
     null: float,
     *,
     rounds: int = 0,
-    count_jumps: bool = False,
+    counted: slice | None = None,
 ) -> Attention:
     """Attend in both directions with memory of where attention looked last.
 
@@ -184,7 +184,7 @@ def attend(
         Likelihood ratio of each cell to chance.
     rounds : int
         So many times each direction hears what the other believes of each link, and attends anew.
-    count_jumps : bool
+    counted : slice, optional
         As of :func:`nmtalign.models.hmm.forward_backward`.
 
     Returns
@@ -212,10 +212,8 @@ def attend(
     by_source, by_target = forward.odds(emission), reverse.odds(emission.transpose(1, 0, 2))
 
     def look(*, last: bool) -> Attention:
-        counted = count_jumps and last
-        return Attention(
-            forward.look(by_source, count_jumps=counted), reverse.look(by_target, count_jumps=counted)
-        )
+        columns = counted if last else None
+        return Attention(forward.look(by_source, columns), reverse.look(by_target, columns))
 
     found = alone = look(last=rounds == 0)
     for number in range(1, rounds + 1):
@@ -246,11 +244,11 @@ def expect_with_jumps(
     null: float,
     *,
     rounds: int = 0,
-    count_jumps: bool,
+    counted: slice | None,
 ) -> Expected:
     """Expect links by lexicon and jumps (hidden Markov model, both directions, their product)."""
     forward, reverse = attend(
-        bucket, words.pairs.take(cells), words, jumps, null, rounds=rounds, count_jumps=count_jumps
+        bucket, words.pairs.take(cells), words, jumps, null, rounds=rounds, counted=counted
     )
     link = forward.attention * reverse.attention.transpose(1, 0, 2)
     kept = link > LEAST
@@ -261,12 +259,16 @@ def expect_with_jumps(
         Sparse(bucket.target, 1 - forward.attention.sum(axis=1)),
         log_likelihood=float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
     )
-    if forward.jumps is None or reverse.jumps is None:
+    if counted is None:
         return found
-    return found._replace(
-        forward_jumps=Sparse(*widths(forward.jumps, bucket.source, bucket.source_lengths, jumps[0])),
-        reverse_jumps=Sparse(*widths(reverse.jumps, bucket.target, bucket.target_lengths, jumps[1])),
-    )
+    walked = [
+        Sparse(*widths(own.jumps, words[:, counted], lengths[counted], table))
+        for own, words, lengths, table in (
+            (forward, bucket.source, bucket.source_lengths, jumps[0]),
+            (reverse, bucket.target, bucket.target_lengths, jumps[1]),
+        )
+    ]
+    return found._replace(forward_jumps=walked[0], reverse_jumps=walked[1])
 
 
 class Pass(NamedTuple):
@@ -285,7 +287,7 @@ class Pass(NamedTuple):
     rounds : int
         As of :func:`attend`.
     step : int
-        Jumps are counted in every so many-th bucket.
+        Jumps are counted in every so many-th pair.
     """
 
     null: float
@@ -301,9 +303,9 @@ class Pass(NamedTuple):
             return expect_uniform(bucket, cells, self.null)
         if self.jumps is None:
             return expect_without_positions(bucket, cells, self.words, self.null, agree=self.agree)
-        count_jumps = k % self.step == 0
+        counted = slice(k % self.step, None, self.step)
         return expect_with_jumps(
-            bucket, cells, self.words, self.jumps, self.null, rounds=self.rounds, count_jumps=count_jumps
+            bucket, cells, self.words, self.jumps, self.null, rounds=self.rounds, counted=counted
         )
 
 

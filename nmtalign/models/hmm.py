@@ -70,15 +70,15 @@ class Walk(Protocol):
     def backward(self, x: Floats) -> Floats:
         """Return the sum over words j of ``p(j|i) x[j]``, (S + 1, B)."""
 
-    def meetings(self, before: Floats, ahead: Floats, ends: Floats) -> Any:
-        """Return expected jumps.
+    def meetings(self, before: Floats, ahead: Floats, ends: Floats, columns: slice) -> Any:
+        """Return expected jumps of C columns of the bucket.
 
-        Those from i to j are the sum over t of ``before[t, i] p(j|i) ahead[t, j]``, with shapes (T, S + 1, B)
-        and (T, S, B); those to the end of the sentence are `ends`, (S + 1, B).
+        Those from i to j are the sum over t of ``before[t, i] p(j|i) ahead[t, j]``, with shapes (T, S + 1, C)
+        and (T, S, C); those to the end of the sentence are `ends`, (S + 1, C).
         """
 
 
-def forward_backward(odds: Floats, walk: Walk, *, count_jumps: bool = False) -> Posterior:
+def forward_backward(odds: Floats, walk: Walk, *, counted: slice | None = None) -> Posterior:
     """Run the forward-backward algorithm on a bucket of sentence pairs.
 
     Parameters
@@ -89,8 +89,8 @@ def forward_backward(odds: Floats, walk: Walk, *, count_jumps: bool = False) -> 
         nothing.
     walk : Walk
         Its probabilities to jump are times the probability not to emit from null.
-    count_jumps : bool
-        Also return the expected jumps.
+    counted : slice, optional
+        Columns whose expected jumps are wanted, too.
 
     Returns
     -------
@@ -131,16 +131,18 @@ def forward_backward(odds: Floats, walk: Walk, *, count_jumps: bool = False) -> 
     total = np.maximum(np.einsum("ib,ib->b", before[T], walk.stop), TINY)
     after = walk.stop / total  # (S + 1, B)
     ends = before[T] * after
-    ahead = np.empty((T if count_jumps else 1, S, B), dtype=np.float32)
+    columns = range(B)[counted] if counted else range(0)
+    ahead = np.empty((T, S, len(columns)), dtype=np.float32)
     for t in range(T - 1, -1, -1):
         if t in scales:
             after *= scales[t]
-        weighted = ahead[t if count_jumps else 0]
-        np.multiply(odds[t], after[1:], out=weighted)
-        attention[t] *= weighted
+        np.multiply(odds[t], after[1:], out=made)
+        attention[t] *= made
+        if counted:
+            ahead[t] = made[:, counted]
         if t:
-            after += walk.backward(weighted)
-    jumps = walk.meetings(before[:T], ahead, ends) if count_jumps else None
+            after += walk.backward(made)
+    jumps = walk.meetings(before[:T, :, counted], ahead, ends[:, counted], counted) if counted else None
     return Posterior(attention, jumps, np.log(total.astype(np.float64)) + exponents * math.log(2))
 
 
@@ -189,15 +191,15 @@ class OwnWalk:
             return np.asarray(np.einsum("ijb,jb->ib", self.transition, x))
         return np.asarray(np.matmul(self._matrices, np.ascontiguousarray(x.T)[:, :, None])[:, :, 0].T)
 
-    def meetings(self, before: Floats, ahead: Floats, ends: Floats) -> Floats:
-        """Return expected jumps of each pair, (S + 1, S + 1, B); the last are to the end of the sentence."""
+    def meetings(self, before: Floats, ahead: Floats, ends: Floats, columns: slice) -> Floats:
+        """Return expected jumps of each pair, (S + 1, S + 1, C); the last are to the end of the sentence."""
         jumps = np.empty((len(ends), len(ends), ends.shape[1]), dtype=np.float32)
         if self._matrices is None:
-            np.einsum("tib,tjb->ijb", before, ahead, out=jumps[:, :-1])
+            np.einsum("tib,tjb->ijb", np.ascontiguousarray(before), ahead, out=jumps[:, :-1])
         else:
             products = np.matmul(before.transpose(2, 1, 0), ahead.transpose(2, 0, 1))  # (B, S + 1, S)
             jumps[:, :-1] = products.transpose(1, 2, 0)
-        jumps[:, :-1] *= self.transition
+        jumps[:, :-1] *= self.transition[..., columns]
         jumps[:, -1] = ends
         return jumps
 

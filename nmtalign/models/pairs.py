@@ -25,6 +25,7 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 PIECE = 1 << 24  # cells that are numbered at a time: 128 MB of keys
+PART = 1 << 17  # keys that are worked on at a time: a megabyte
 LARGE = 1 << 26  # cells of a bitext from which on numbers go to a file: 256 MB of them
 SELDOM = 2  # pairs that meet more often are always kept
 LIFT = 3.0  # the others if they meet this many times as often as chance has it
@@ -115,16 +116,23 @@ def distinct(keys: Longs) -> tuple[Longs, Ints]:
     bits = len(keys).bit_length()
     if int(keys.max(initial=0)).bit_length() + bits > 63:
         return _distinct_wide(keys)
-    keys <<= bits
-    keys |= np.arange(len(keys))
+    parts = [keys[at : at + PART] for at in range(0, len(keys), PART)]
+    for k, part in enumerate(parts):
+        part <<= bits
+        part |= np.arange(k * PART, k * PART + len(part))
     keys.sort()
-    place = keys & ((1 << bits) - 1)
-    keys >>= bits
-    new = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
     rank = np.empty(len(keys), dtype=np.int32)
-    rank[place] = np.cumsum(new, dtype=np.int32) - 1
-    return keys[new], rank
+    found, last, count = [keys[:0]], -1, -1
+    for part in parts:
+        place = part & ((1 << bits) - 1)
+        part >>= bits
+        new = part != np.concatenate([[last], part[:-1]])
+        numbers = np.cumsum(new, dtype=np.int32)
+        numbers += np.int32(count)
+        rank[place] = numbers
+        found.append(part[new])
+        last, count = int(part[-1]), int(numbers[-1])
+    return np.concatenate(found), rank
 
 
 class Cells(Sequence[Ints]):

@@ -334,7 +334,7 @@ def _expect(text: Prepared, workers: int) -> _Counted:
 
     def expect(k: int) -> Expected:
         return expect_with_jumps(
-            text.buckets[k], text.cells[k], text.words, text.jumps, text.null, count_jumps=True
+            text.buckets[k], text.cells[k], text.words, text.jumps, text.null, counted=slice(None)
         )
 
     for found in in_order(expect, range(len(text.buckets)), workers):

@@ -97,7 +97,7 @@ class Positions:
         walk = _SharedWalk(self.jumps[k], lengths, states, self.null)
         odds = ratio * walk.leave[1:]
         odds *= np.where(observed, np.float32(1), np.float32(1 / self.null))[:, None, :]
-        found = forward_backward(odds, walk, count_jumps=count)
+        found = forward_backward(odds, walk, counted=slice(None) if count else None)
         if count:
             self.counts[k] += found.jumps
         return found.attention
@@ -143,12 +143,12 @@ class _SharedWalk:
     def backward(self, x: Floats) -> Floats:
         return np.asarray(self.matrix @ x)
 
-    def meetings(self, before: Floats, ahead: Floats, ends: Floats) -> Doubles:
-        """Return the expected jumps of all pairs, by place in the flattened tables."""
+    def meetings(self, before: Floats, ahead: Floats, ends: Floats, columns: slice) -> Doubles:
+        """Return the expected jumps of all columns, by place in the flattened tables."""
         T, S, B = ahead.shape
         starts = before.transpose(1, 0, 2).reshape(S + 1, T * B)
         jumps = self.matrix * (starts @ ahead.transpose(1, 0, 2).reshape(S, T * B).T)
         found = np.zeros(len(self._tables))
-        for place, value in ((self._entry, jumps), (self._end, ends)):
+        for place, value in ((self._entry, jumps), (self._end[:, columns], ends)):
             found += np.bincount(place.ravel(), value.ravel(), len(found))
         return found

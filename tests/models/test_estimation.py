@@ -110,7 +110,7 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
     index = index_pairs(buckets, source, target)
     words = random_emissions(index, source, target, 1)
     for bucket, cells in zip(buckets, index.cells, strict=True):
-        found = expect_with_jumps(bucket, cells, words, jumps, 0.06, count_jumps=True)
+        found = expect_with_jumps(bucket, cells, words, jumps, 0.06, counted=slice(None))
         forward, reverse = attend(bucket, words.pairs.take(cells), words, jumps, 0.06)
         assert forward.attention.sum(axis=1).max() <= 1 + 1e-5
         assert reverse.attention.sum(axis=1).max() <= 1 + 1e-5
@@ -176,7 +176,7 @@ def test_rounds_do_not_depend_on_the_side_nor_on_whether_jumps_are_counted():
         jumps[::-1],
         0.06,
         rounds=3,
-        count_jumps=True,
+        counted=slice(None),
     )
     np.testing.assert_allclose(swapped.forward.attention, found.reverse.attention, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(swapped.reverse.attention, found.forward.attention, rtol=1e-4, atol=1e-6)

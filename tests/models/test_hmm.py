@@ -34,9 +34,9 @@ def random_problem(seed: int, T: int, S: int, B: int = 1) -> list[np.ndarray]:
     return [x.astype(np.float32) for x in ((1 - P0) * moves[:, :S], moves[:, S], null, emission)]
 
 
-def look(transition, stop, null, emission, *, count_jumps: bool = True) -> Posterior:
+def look(transition, stop, null, emission, *, counted: slice | None = slice(None)) -> Posterior:
     """Attend, with the log-likelihood of the words themselves instead of that over null."""
-    found = forward_backward(emission / null[:, None], OwnWalk(transition, stop), count_jumps=count_jumps)
+    found = forward_backward(emission / null[:, None], OwnWalk(transition, stop), counted=counted)
     return found._replace(log_likelihood=found.log_likelihood + np.log(null.astype(float)).sum(axis=0))
 
 
@@ -101,11 +101,18 @@ def test_posteriors_and_jumps_add_up(seed: int, T: int, S: int):
 
 def test_attention_does_not_depend_on_whether_jumps_are_counted():
     transition, stop, null, emission = random_problem(3, 7, 6, B=16)
-    plain = look(transition, stop, null, emission, count_jumps=False)
+    plain = look(transition, stop, null, emission, counted=None)
     counted = look(transition, stop, null, emission)
     np.testing.assert_array_equal(plain.attention, counted.attention)
     np.testing.assert_array_equal(plain.log_likelihood, counted.log_likelihood)
     assert plain.jumps is None
+
+
+@pytest.mark.parametrize("S", [6, 50])
+@pytest.mark.parametrize("some", [slice(1, None, 3), slice(20, None, 30)])
+def test_jumps_of_some_pairs_are_those_of_all_pairs(some: slice, S: int):
+    problem = random_problem(4, 7, S, B=16)
+    np.testing.assert_array_equal(look(*problem, counted=some).jumps, look(*problem).jumps[..., some])
 
 
 def jump_tables(seed: int, vocabulary: int, own: int) -> Jumps:
@@ -203,9 +210,9 @@ def test_a_neighbour_of_wild_odds_changes_no_bit():
     """Numbers are scaled down when the wildest pair of the bucket asks for it, by powers of two."""
     odds = np.exp(np.random.default_rng(6).normal(scale=2, size=(30, 9, 16))).astype(np.float32)
     transition, stop = random_problem(6, 30, 9, B=16)[:2]
-    tame = forward_backward(odds, OwnWalk(transition, stop), count_jumps=True)
+    tame = forward_backward(odds, OwnWalk(transition, stop), counted=slice(None))
     odds[:, :, 3] *= np.float32(1e20)
-    wild = forward_backward(odds, OwnWalk(transition, stop), count_jumps=True)
+    wild = forward_backward(odds, OwnWalk(transition, stop), counted=slice(None))
     rest = np.arange(16) != 3
     np.testing.assert_array_equal(wild.attention[..., rest], tame.attention[..., rest])
     np.testing.assert_array_equal(wild.jumps[..., rest], tame.jumps[..., rest])
