@@ -46,7 +46,7 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th pair
+JUMP_CELLS = 1 << 26  # cells that jumps are counted in; in a larger bitext, in every n-th pair
 
 
 class Bitext(Protocol):

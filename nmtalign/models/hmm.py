@@ -266,8 +266,11 @@ def walk_by(jumps: Jumps, source: NDArray[np.int32], lengths: NDArray[np.int64],
 
 def widths(
     expected: Floats, source: NDArray[np.int32], lengths: NDArray[np.int64], jumps: Jumps
-) -> tuple[NDArray[np.int64], Floats]:
-    """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, and what to add there."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, and what to add there.
+
+    Each place is there once: that is much less to send between processes.
+    """
     S1, _, B = expected.shape
     width = jumps.tables.shape[1]
     row = np.zeros((S1, B), dtype=np.int64)
@@ -278,7 +281,9 @@ def widths(
     place = row[:, None, :] + entry[:, :, None]  # (S + 1, S + 1, B)
     place[:, -1, :] = row + np.clip(lengths - i + 1 + REACH, 0, width - 1)
     kept = (expected > 1e-3) & (lengths > 0)
-    return place[kept], expected[kept]
+    counts = np.asarray(np.bincount(place[kept], expected[kept], jumps.tables.size), dtype=np.float64)
+    found = np.flatnonzero(counts).astype(np.int64)
+    return found, counts[found]
 
 
 def _smooth(counts: NDArray[np.float64], near: int = 9) -> NDArray[np.float64]:
