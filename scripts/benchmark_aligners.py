@@ -524,7 +524,7 @@ def draw_curves(results: dict, path: Path) -> None:
         panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.xaxis.set_major_formatter("{x:g}")
         panel.xaxis.set_minor_formatter(NullFormatter())
-    panels[0].legend()
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     figure.savefig(path, dpi=120)
 
 
