@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import settings
 # The first call of a test may import a heavy package, and other work may share the machine: no deadline.
 settings.register_profile("nmtalign", deadline=None)
 settings.load_profile("nmtalign")
+
+# Programs that tests interrupt would ignore Ctrl-C where the tests themselves run in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -193,8 +193,16 @@ def fingerprint(path: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def resumable(folder: Path) -> Iterator[None]:
+def resumable(
+    folder: Path, *, by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError)
+) -> Iterator[None]:
     """Turn what stops a run from outside into one error that says how to go on.
+
+    Parameters
+    ----------
+    folder : Path
+    by : tuple of exception classes
+        What is taken for such a stop.
 
     Raises
     ------
@@ -203,7 +211,7 @@ def resumable(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyboardInterrupt, OSError, WorkerError) as error:
+    except by as error:
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
         raise StoppedError(
             f"{why}\nnmtalign: what is done is kept in {folder}; the same command with --resume goes on"

@@ -95,6 +95,8 @@ def align(
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
+    from nmtalign.batch.shards import resumable
+
     one_blas_thread()
     _check_outputs(outputs | {"error_report": error_report})
     check_unused(given, remap, engine.engine)
@@ -116,8 +118,10 @@ def align(
             _run(chunks, sinks, progress)
         else:
             more = {"format": bitext_format, "columns": columns, "on_error": on_error, "remap": remap}
-            run.start(describe(inputs, options, settings=settings, **more), resume=sharding.resumes)
-            _run_in_shards(run, chunks, outputs, progress)
+            described = describe(inputs, options, settings=settings, **more)
+            with resumable(run.folder, by=(KeyboardInterrupt,)):
+                run.start(described, resume=sharding.resumes)
+                _run_in_shards(run, chunks, outputs, progress)
     if bad is not None:
         say(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
     say(settings, event="settings")

@@ -166,12 +166,12 @@ class SpreadBitext:
     ...         return function(*given)
     ...     def in_order(self, submit, items):
     ...         return ((item, submit(item)) for item in items)
-    >>> sides = encode([["a", "b"], ["a"]]), encode([["x", "y"], ["x"]])
+    >>> sides = encode([["a", "b"], ["a"] * 4]), encode([["x", "y"], ["x"] * 4])
     >>> bitext = SpreadBitext(make_buckets(*sides), *sides, processes=Here(), cells=16)
     >>> len(bitext.shards), len(bitext.index)
     (2, 5)
     >>> bitext.sweep(Pass(0.1)).pairs.tolist()
-    [0.0, 1.5, 0.5, 0.5, 0.5]
+    [0.0, 4.5, 0.5, 0.5, 0.5]
     """
 
     def __init__(

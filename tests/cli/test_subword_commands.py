@@ -101,7 +101,8 @@ def test_raw_text_is_cut_by_sentencepiece_and_links_count_its_words(text, pieces
     sizes = [(len(source.split()), len(target.split())) for source, target in zip(*SIDES, strict=True)]
     assert all(s < S and t < T for line, (S, T) in zip(found, sizes, strict=True) for s, t in line)
     right = sum(len(line & set(gold)) for line, gold in zip(found, TOY.links, strict=True))
-    assert right > 0.6 * sum(map(len, TOY.links))
+    assert right > 0.5 * sum(map(len, TOY.links))  # single digits say little
+    assert right > 0.85 * sum(map(len, found))
 
 
 def test_other_names_of_tokenisers_are_refused(text, tmp_path, capsys):

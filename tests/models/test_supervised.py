@@ -198,6 +198,6 @@ def test_the_seed_and_nothing_else_decides():
 
 def test_too_few_gold_links_and_other_inputs_are_refused():
     with pytest.raises(DataError, match="expected 50 pairs with gold links or more"):
-        train(TOY.pairs, settings=SETTINGS, gold=GOLD[:49], workers=1)
+        train(TOY.pairs, settings=SETTINGS, gold=GOLD[-49:], workers=1)
     with pytest.raises(UsageError, match="over clues"):
         with_heads(Settings(), ("lexicon", "vectors", "bahdanau"), inputs="words", teacher="gold")
