@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.models.hmm import LONG
+
 Ints = NDArray[np.int32]
 
 CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket: about what a core's own cache holds
 LANES = 16  # columns of a bucket are a multiple of this: sums run in one order for any batch size
 FEW_LANES = 2  # of buckets of long sentences
-LONG = 48  # words of a long sentence, padded
 ENOUGH = 6_000  # cells of one target word in a bucket; for fewer, calling NumPy costs more than the work
 SPREAD = 3  # buckets of like source length, or that length is widened
 
@@ -178,7 +179,7 @@ def _runs(lengths: NDArray[np.int64], cells: int, other: int = 0) -> Iterator[tu
     yield begin, len(lengths)
 
 
-def _stack(
+def stack(
     side: EncodedSide, pairs: NDArray[np.int64], columns: int, height: int
 ) -> tuple[Ints, NDArray[np.int64]]:
     """Return the words of `pairs` as columns of a padded (height, columns) array, and their lengths."""
@@ -236,8 +237,8 @@ def _stacked(source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64])
     for start in range(0, len(pairs), width):
         chosen = pairs[start : start + width]
         columns = -(-len(chosen) // lanes) * lanes
-        s, s_lengths = _stack(source, chosen, columns, heights[0])
-        t, t_lengths = _stack(target, chosen, columns, heights[1])
+        s, s_lengths = stack(source, chosen, columns, heights[0])
+        t, t_lengths = stack(target, chosen, columns, heights[1])
         numbers = np.full(columns, -1, dtype=np.int64)
         numbers[: len(chosen)] = chosen
         yield Bucket(numbers, s, t, s_lengths, t_lengths)

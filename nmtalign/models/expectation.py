@@ -150,11 +150,10 @@ class _Direction(NamedTuple):
         """Return the emissions (T, S, B), of which the observed words come first, over those of null."""
         return np.asarray(emission * (1 / self.by_null)[:, None, :], dtype=np.float32)
 
-    def look(self, odds: Floats, counted: slice | None) -> Posterior:
-        """Attend in this direction."""
-        found = forward_backward(odds, self.walk, counted=counted)
+    def likely(self, alone: Posterior, found: Posterior) -> Posterior:
+        """Return what was found with the log-likelihood that this direction has by itself, not over null."""
         by_null = np.log(self.by_null).sum(axis=0, dtype=np.float64)  # (B,)
-        return found._replace(log_likelihood=found.log_likelihood + by_null)
+        return found._replace(log_likelihood=alone.log_likelihood + by_null)
 
 
 def _direction(
@@ -213,7 +212,10 @@ def attend(
 
     def look(*, last: bool) -> Attention:
         columns = counted if last else None
-        return Attention(forward.look(by_source, columns), reverse.look(by_target, columns))
+        return Attention(
+            forward_backward(by_source, forward.walk, counted=columns),
+            forward_backward(by_target, reverse.walk, counted=columns),
+        )
 
     found = alone = look(last=rounds == 0)
     for number in range(1, rounds + 1):
@@ -224,8 +226,7 @@ def attend(
         by_target /= step.transpose(1, 0, 2)
         found = look(last=number == rounds)
     return Attention(
-        found.forward._replace(log_likelihood=alone.forward.log_likelihood),
-        found.reverse._replace(log_likelihood=alone.reverse.log_likelihood),
+        forward.likely(alone.forward, found.forward), reverse.likely(alone.reverse, found.reverse)
     )
 
 

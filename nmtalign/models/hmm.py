@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
-REACH = 512  # widest jump; no sentence that is aligned in one piece is longer
+REACH = 512  # widest jump; a wider one, in a long piece of a longer sentence, counts as this
 LONG = 48  # positions from which on products of whole matrices are faster than sums over stacked pairs
 TINY = np.float32(1e-35)
 HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 128

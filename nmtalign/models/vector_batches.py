@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
-from nmtalign.models.corpus import Bucket, EncodedSide
+from nmtalign.models.corpus import Bucket, EncodedSide, stack
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -96,18 +96,11 @@ class Batches:
         width = max(1, CELLS // longest**2)
         for at in range(0, len(pairs), width):
             chosen = pairs[at : at + width]
-            source, target = (lengths[chosen] for lengths in self._lengths)
-            words = _stacked(self._sides[0], chosen, source), _stacked(self._sides[1], chosen, target)
-            yield Bucket(chosen, *words, source, target)
-
-
-def _stacked(side: EncodedSide, pairs: Longs, lengths: Longs) -> Ints:
-    """Return the word numbers of sentences as columns, padded with 0, shape (longest, B)."""
-    rows = np.arange(int(lengths.max()))[:, None]  # (longest, 1)
-    inside = rows < lengths  # (longest, B)
-    words = np.zeros(inside.shape, dtype=np.int32)
-    words[inside] = side.tokens[(side.offsets[pairs] + rows)[inside]]
-    return words
+            (source, s_lengths), (target, t_lengths) = (
+                stack(side, chosen, len(chosen), int(lengths[chosen].max()))
+                for side, lengths in zip(self._sides, self._lengths, strict=True)
+            )
+            yield Bucket(chosen, source, target, s_lengths, t_lengths)
 
 
 def _batch_words(side: EncodedSide, stacks: list[Ints]) -> tuple[Longs, Floats, list[Longs]]:

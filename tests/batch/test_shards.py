@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from nmtalign.batch.shards import ShardRun
 from nmtalign.batch.workers import WorkerError
 from nmtalign.cli import main
 from nmtalign.errors import StoppedError
@@ -60,6 +61,31 @@ def found(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def command(text, tmp_path) -> list[object]:
     return ["align", *text, "--out-shards", tmp_path / "shards", "--shard-pairs", 300]
+
+
+def test_ctrl_c_right_after_the_manifest_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    start = ShardRun.start
+
+    def interrupted(*arguments, **options):
+        start(*arguments, **options)
+        raise KeyboardInterrupt
+
+    (tmp_path / "pairs").write_text("the cat ||| le chat\n")
+    arguments = (
+        "align",
+        "--pairs",
+        tmp_path / "pairs",
+        "-o",
+        tmp_path / "links",
+        "--out-shards",
+        tmp_path / "run",
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(ShardRun, "start", interrupted)
+        assert run(*arguments) == 4
+    assert "the same command with --resume goes on" in capsys.readouterr().err
+    assert run(*arguments, "--resume") == 0
+    assert (tmp_path / "links").read_text() == "0-0 1-1\n"
 
 
 def test_shards_put_together_are_the_run_without_shards(command, wanted, tmp_path, capsys):

@@ -11,7 +11,7 @@ from nmtalign.errors import UsageError
 from nmtalign.models.corpus import encode, make_buckets
 from nmtalign.models.estimation import Estimator
 from nmtalign.models.expectation import attend, expect_uniform, expect_with_jumps, expect_without_positions
-from nmtalign.models.hmm import initial_jumps
+from nmtalign.models.hmm import initial_jumps, walk_by
 from nmtalign.models.lexicon import Emissions
 from nmtalign.models.pairs import index_pairs
 from nmtalign.models.settings import PRESETS, Settings, preset
@@ -182,6 +182,19 @@ def test_rounds_do_not_depend_on_the_side_nor_on_whether_jumps_are_counted():
     np.testing.assert_allclose(swapped.reverse.attention, found.forward.attention, rtol=1e-4, atol=1e-6)
     assert swapped.forward.jumps is not None
     np.testing.assert_array_equal(found.forward.log_likelihood, alone.forward.log_likelihood)
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_the_likelihood_of_words_that_only_null_can_make(rounds: int):
+    bucket, emission, words, jumps = one_pair(6, 3, 4)
+    found = attend(bucket, 0 * emission, words, jumps, 0.06, rounds=rounds)
+    for posterior, own, states, lengths, observed, ratio in (
+        (found.forward, jumps[0], bucket.source, bucket.source_lengths, bucket.target, words.target_null),
+        (found.reverse, jumps[1], bucket.target, bucket.target_lengths, bucket.source, words.source_null),
+    ):
+        stop = walk_by(own, states, lengths, 0.06).stop[0, 0]
+        expected = np.log(0.06 * ratio[observed[:, 0]]).sum() + np.log(stop)
+        np.testing.assert_allclose(posterior.log_likelihood[0], expected, rtol=1e-5)
 
 
 def test_presets():

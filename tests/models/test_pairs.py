@@ -66,10 +66,15 @@ def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.Monkey
     assert not index.complete
 
 
-@given(st.lists(st.integers(0, 2**40), min_size=1, max_size=200))
-def test_distinct_is_unique(keys):
+@given(
+    st.lists(st.integers(0, 9) | st.integers(0, 2**40), min_size=1, max_size=200),
+    st.sampled_from([3, 8, 1 << 17]),
+)
+def test_distinct_is_unique(keys, part):
     expected = np.unique(keys, return_inverse=True)
-    found = distinct(np.array(keys, dtype=np.int64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "PART", part)
+        found = distinct(np.array(keys, dtype=np.int64))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
