@@ -96,13 +96,14 @@ def test_raw_text_is_cut_by_sentencepiece_and_links_count_its_words(text, pieces
         path.rename(place)
     moved = model.rename(tmp_path / "moved")
     options = "--model", moved, "-o", links, "--remap", "space"
+    options += "--threshold", "0.4"  # single digits say little: both directions agree on few links for sure
     assert run("align", *text, *options) == 0
     found = [parse_pharaoh(line) for line in lines(links)]
     sizes = [(len(source.split()), len(target.split())) for source, target in zip(*SIDES, strict=True)]
     assert all(s < S and t < T for line, (S, T) in zip(found, sizes, strict=True) for s, t in line)
     right = sum(len(line & set(gold)) for line, gold in zip(found, TOY.links, strict=True))
-    assert right > 0.5 * sum(map(len, TOY.links))  # single digits say little
-    assert right > 0.85 * sum(map(len, found))
+    assert right > 0.6 * sum(map(len, TOY.links))
+    assert right > 0.7 * sum(map(len, found))
 
 
 def test_other_names_of_tokenisers_are_refused(text, tmp_path, capsys):
