@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from nmtalign.models.gradient import learn_embeddings
 
 from nmtalign.files import read_lines
 from nmtalign.models.count_vectors import learn_counted
-from nmtalign.models.gradient import learn_embeddings
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
-VIEWS = ("combined", "forward", "reverse", "all", "heads", "attention-heads")
+VIEWS = ("combined", "forward", "reverse", "all", "heads")
 
 
 @click.command()
@@ -94,7 +93,7 @@ def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, nu
 
     found = attention_of(record, aligner)
     return draw_heatmaps(
-        _by_head(aligner, record, view) if "heads" in view else matrices_of(found, view),
+        _by_head(aligner, record, view) if view == "heads" else matrices_of(found, view),
         links=found.alignment if links else None,
         gold=record.gold,
         numbers=numbers,
@@ -108,11 +107,6 @@ def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, Al
 
     if not isinstance(aligner, LearnedAligner):
         raise UsageError(f"--view {view} is for learned models; word vectors have one head")
-    if view == "attention-heads":
-        words = aligner.text.words_of_pair(record.pair, aligner.languages)
-        shown = aligner.with_heads(["attention"]).align(*record.pair).matrix
-        by_number = aligner.attention_heads(*words)
-        return {f"head {h}": replace(shown, weights=w) for h, w in enumerate(by_number, 1)}
     alone = aligner.heads if len(aligner.heads) > 1 else ()
     by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}
     return by_head | {"joint" if by_head else aligner.heads[0]: aligner.align(*record.pair).matrix}

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli._engine import EngineOptions, engine_options
-from nmtalign.cli._heads import head_options, head_settings
 from nmtalign.cli._messages import log_option, say, warn
 from nmtalign.cli._model_options import UNICODE_FORMS, Tokenizer, two_languages
 from nmtalign.cli._progress import Progress
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from nmtalign.alignment.links import AlignedBatch
     from nmtalign.models.estimation import PlaceBitext
     from nmtalign.models.knowledge import Knowledge
-    from nmtalign.models.learned import Reached, Training
+    from nmtalign.models.learned import Training
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
@@ -35,13 +34,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="DIR", required=True, help="Folder of the model, made if need be.")
 @click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
-@click.option(
-    "--preset", type=click.Choice(("fast", "default", "best")), default="default", help="Time for error."
-)
-@head_options
-@click.option(
-    "--gold", metavar="FILE", help="Hand-made links of the last pairs, or a line a pair: teach the heads."
-)
+@click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Time for error.")
 @click.option("--links", metavar="FILE", help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", metavar="FILE", help="Probability that a pair is parallel, one a line.")
@@ -71,18 +64,14 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
-    from nmtalign.alignment.formats import read_gold
     from nmtalign.cli.align import open_bitext
     from nmtalign.models import training
+    from nmtalign.models.settings import preset
     from nmtalign.models.stages import remove_stages
     from nmtalign.models.store import save_model
     from nmtalign.text.tokenization import TextSettings
-    from nmtalign.vectors.storage import load_pair
 
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
-    gold = list(read_gold(options["gold"])) if options["gold"] is not None else []
-    settings = head_settings(options, sum(bool(links.possible) for links in gold))
-    given = load_pair(options["vectors"]) if options["vectors"] is not None else None
     _check_folder(output)
     outputs, state = _outputs(options), f"{output.rstrip('/')}.state"
     if outputs and engine.engine == "dask" and "-" in (source, target, pairs):
@@ -99,17 +88,14 @@ def train(
         with progress:
             found = training.train(
                 progress.counted(open_bitext(source, target, pairs, options["bitext_format"])),
-                settings=settings,
+                settings=preset(options["preset"]),
                 text=text,
                 known=_known(options["prior"], options["init"], text),
                 languages=two_languages(options["langs"]) if options["langs"] else (None, None),
                 workers=options["workers"],
                 report=report,
                 warn=warn,
-                gold=gold,
-                given=given,
                 place=None if client is None else _on_cluster(client),
-                reached=_by_stage(stack, quiet=options["quiet"]),
                 state=state,
             )
         save_model(found.model, output)
@@ -117,18 +103,6 @@ def train(
         report(f"model in {output}")
         again = open_bitext(source, target, pairs, options["bitext_format"]) if client and outputs else ()
         _write_links(found, outputs, client, again)
-
-
-def _by_stage(stack: ExitStack, *, quiet: bool) -> Reached:
-    """Return what says how far each stage is; the stack clears the line at the end."""
-    stages: dict[str, Progress] = {}
-
-    def reached(unit: str, done: int, total: int) -> None:
-        if unit not in stages:
-            stages[unit] = stack.enter_context(Progress(unit, quiet=quiet))
-        stages[unit].reached(done, total)
-
-    return reached
 
 
 def _on_cluster(client: Client) -> PlaceBitext:

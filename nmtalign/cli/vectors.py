@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
 WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
-METHODS = {"gradient": (50, 1), "counts": (128, 1), "cooccurrence": (300, 2)}  # dimension and least count
+METHODS = {"counts": (128, 1), "cooccurrence": (300, 2)}  # dimension and least count
 KINDS = ("word2vec", "fasttext")
 SCORES = ("csls", "cosine")
 
@@ -158,10 +157,8 @@ def convert(path: str, output: str, to: str, **reading: Any) -> None:
 )
 @click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
-@click.option("--method", type=click.Choice(list(METHODS)), default="gradient", show_default=True)
-@click.option(
-    "--dimension", type=click.IntRange(min=1), help="Columns.  [50; counts: 128; cooccurrence: 300]"
-)
+@click.option("--method", type=click.Choice(list(METHODS)), default="counts", show_default=True)
+@click.option("--dimension", type=click.IntRange(min=1), help="Columns.  [128; cooccurrence: 300]")
 @click.option(
     "--min-count",
     type=click.IntRange(min=1),
@@ -195,14 +192,9 @@ def learn(
 ) -> None:
     """Learn word vectors of two languages in one space from a bitext.
 
-    `align --vectors DIR` uses them. gradient: keys and queries of dot-product attention, trained by maximum
-    likelihood with jumps and agreement; the dot product of two vectors is the log ratio of their words to
-    chance. counts: correspondence analysis of the links that a learned aligner counted; it is learned first,
-    or given by --model. cooccurrence: words by sentence pairs, scaled by word and pair size, truncated
-    singular value decomposition (cross-language latent semantic indexing).
-
-    A gradient run that was stopped goes on when the same command is given again; until it ends, DIR.state.npz
-    keeps what it knows.
+    `align --vectors DIR` uses them. counts: correspondence analysis of the links that a learned aligner
+    counted; it is learned first, or given by --model. cooccurrence: words by sentence pairs, scaled by word
+    and pair size, truncated singular value decomposition (cross-language latent semantic indexing).
 
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
@@ -213,8 +205,7 @@ def learn(
     sizes = {"dimension": dimension or METHODS[method][0], "minimum": min_count or METHODS[method][1]}
     text = TextSettings(tokenizer, lowercase, unicode)
     languages = two_languages(langs) if langs else _languages_of_files(source, target)
-    state = Path(f"{output.rstrip('/')}.state.npz") if method == "gradient" else None
-    with warnings_to_stderr(), Progress("pairs") as progress, Progress("steps") as steps:
+    with warnings_to_stderr(), Progress("pairs") as progress:
         if model is not None:
             learned, text, known = _of_model(model, **sizes, subwords=subwords, seed=seed)
             languages = languages if langs else known
@@ -223,12 +214,9 @@ def learn(
 
             bitext = open_bitext(source, target, pairs, bitext_format)
             learner = _learner(method, subwords)
-            kept: dict[str, Any] = {"state": state, "reached": steps.reached} if state else {}
-            learned = learner(_tokenized(bitext, text, languages, progress), **sizes, seed=seed, **kept)
+            learned = learner(_tokenized(bitext, text, languages, progress), **sizes, seed=seed)
         first, second = (with_text_settings(side, text) for side in learned)
         save_pair(first, second, output, languages=languages, format=to)
-        if state is not None:
-            state.unlink(missing_ok=True)
     found = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
     took = f"{first.dimension} dimensions in {progress.seconds:.1f} s"
     click.echo(f"nmtalign: {found} of {took} -> {output}", err=True)
@@ -265,10 +253,6 @@ def _of_model(
 
 
 def _learner(method: str, subwords: bool) -> Callable[..., tuple[Embeddings, Embeddings]]:
-    if method == "gradient":
-        from nmtalign.models.gradient import learn_embeddings
-
-        return learn_embeddings
     if method == "counts":
         from nmtalign.models.count_vectors import learn_counted
 

@@ -5,9 +5,8 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs that mee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,6 @@ from nmtalign.alignment.links import (
     AlignedPair,
     Alignment,
     AlignmentMatrix,
-    GoldAlignment,
     joined_batches,
 )
 from nmtalign.alignment.symmetrization import symmetrize_matrices
@@ -30,12 +28,9 @@ from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
 from nmtalign.models.decoding import Extraction
 from nmtalign.models.estimation import Estimator, PlaceBitext
 from nmtalign.models.expectation import attend
-from nmtalign.models.gradient import VectorSettings, learn_vectors
-from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.lexicon import Emissions, Lexicon, Smoothing, View, ViewCounts, emissions
-from nmtalign.models.opinion import Counts, SecondOpinion
 from nmtalign.models.pairs import PairIndex, index_pairs
 from nmtalign.models.parallel import default_workers, in_order
 from nmtalign.models.parallelness import (
@@ -45,22 +40,17 @@ from nmtalign.models.parallelness import (
     others_evidence,
     parallel_probability,
 )
-from nmtalign.models.projections import ProjectedNetwork
 from nmtalign.models.segments import Segments, cut_long_pairs
-from nmtalign.models.settings import HEADS, Settings, chosen_heads
+from nmtalign.models.settings import Settings, chosen_heads
 from nmtalign.models.spectral import SpectralHead, learn_spectral
 from nmtalign.models.stages import Stages
-from nmtalign.models.teaching import learn_from_gold, learn_opinion
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.views import Listed
 
 Floats = NDArray[np.float32]
 Longs = NDArray[np.int64]
-Reached = Callable[[str, int, int], None]  # what is counted, how many are done, how many there are
 
 BATCH = 20_000  # sentence pairs that are aligned at a time
-FEW = 100  # pairs with which vectors get half of their weight: they need more text than counts do
 DOUBT = np.float32(1e-6)  # least doubt: closer to 1, single precision knows no difference
 THRESHOLD = 0.55  # of the joint probability; chosen on the development sets
 
@@ -106,12 +96,8 @@ class Model(NamedTuple):
     languages : (str or None, str or None)
     corpus : dict
         What it was learned from: number of pairs and words, hash.
-    vectors : VectorHead, optional
-        Attention vectors that have a say beside the lexicon.
-    opinion : SecondOpinion, optional
-        On the posteriors of both, or on their links.
     spectral : SpectralHead, optional
-        Vectors of the lexicon's own links that have a say after those.
+        Vectors of the lexicon's own links, mixed with it.
     """
 
     lexicon: Lexicon
@@ -120,29 +106,19 @@ class Model(NamedTuple):
     text: TextSettings
     languages: tuple[str | None, str | None]
     corpus: dict[str, Any]
-    vectors: VectorHead | None = None
-    opinion: SecondOpinion | None = None
     spectral: SpectralHead | None = None
 
     @property
     def heads(self) -> tuple[str, ...]:
         """Names of the heads, as of :data:`nmtalign.models.settings.HEADS`."""
-        if self.opinion is not None and self.opinion.share == 1:
-            return (self.settings.opinion_name,)
-        own = any(head is not None and head.weight == 1 for head in (self.vectors, self.spectral))
-        there = {
-            "lexicon": not own,
-            "vectors": self.vectors is not None,
-            "spectral": self.spectral is not None,
-            self.settings.opinion_name: self.opinion is not None,
-        }
-        return tuple(name for name in HEADS if there.get(name))
+        if self.spectral is None:
+            return ("lexicon",)
+        return ("spectral",) if self.spectral.weight == 1 else ("lexicon", "spectral")
 
     def with_heads(self, names: Iterable[str]) -> Model:
         """Return a model that aligns by some of its heads.
 
-        Vectors without the lexicon have all the say in the emissions, of the words they know; ``bahdanau``
-        or ``attention`` alone is the second opinion alone.
+        The spectral head without the lexicon scores the words it knows by itself.
 
         Raises
         ------
@@ -153,52 +129,19 @@ class Model(NamedTuple):
         missing = [name for name in chosen if name not in self.heads]
         if missing:
             found = f"this model has the heads {','.join(self.heads)}, not {','.join(missing)}"
-            raise UsageError(f"{found}; learn them with `nmtalign train --heads`")
-        vectors, spectral, opinion = self.vectors, self.spectral, self.opinion
-        name = self.settings.opinion_name
-        if opinion is not None and chosen == (name,):
-            return self._replace(opinion=replace(opinion, share=1.0))
-        if vectors is not None and "lexicon" not in chosen:
-            vectors = replace(vectors, weight=1.0)
-        if spectral is not None and "lexicon" not in chosen and "vectors" not in chosen:
+            raise UsageError(found)
+        spectral = self.spectral if "spectral" in chosen else None
+        if spectral is not None and "lexicon" not in chosen:
             spectral = replace(spectral, weight=1.0)
-        return self._replace(
-            vectors=vectors if "vectors" in chosen else None,
-            opinion=opinion if name in chosen else None,
-            spectral=spectral if "spectral" in chosen else None,
-        )
+        return self._replace(spectral=spectral)
 
     def joined(
         self, words: Emissions, source: EncodedSide, target: EncodedSide, pairs: PairIndex
     ) -> Emissions:
-        """Let the vectors, where there are any, have their say in the emissions of a text."""
-        if self.vectors is not None:
-            words = self.vectors.join(words, source.words, target.words, pairs)
-        if self.spectral is not None:
-            words = self.spectral.join(words, *self.lexicon.known(source, target), pairs)
-        return words
-
-    def second(self, source: EncodedSide, target: EncodedSide) -> Second | None:
-        """Return the second opinion, where there is one, with what it has to know of the words of a text."""
-        if self.opinion is None:
-            return None
-        return Second(self.opinion, self.opinion.network.reader(source, target, self.counts(source, target)))
-
-    def counts(self, source: EncodedSide, target: EncodedSide) -> Counts:
-        """Return how often the source and the target words of a text were seen."""
-        seen = self.lexicon.source_counts, self.lexicon.target_counts
-        found = [
-            np.where(known > 0, counts[known], 0)
-            for known, counts in zip(self.lexicon.known(source, target), seen, strict=True)
-        ]
-        return found[0], found[1]
-
-
-class Second(NamedTuple):
-    """A second opinion on the links of one text, and what reads its buckets."""
-
-    opinion: SecondOpinion
-    reader: Any
+        """Mix the spectral head, where there is one, into the emissions of a text."""
+        if self.spectral is None:
+            return words
+        return self.spectral.join(words, *self.lexicon.known(source, target), pairs)
 
 
 class Found(NamedTuple):
@@ -228,8 +171,6 @@ class Prepared(NamedTuple):
         Probability of the null word.
     rounds : int
         As of :func:`nmtalign.models.expectation.attend`.
-    second : Second, optional
-        Has a say in the probabilities.
     evidence : float32 array of shape (P,), optional
         What each word pair is worth for a sentence pair; by its emission, if left out.
     learned : Learned
@@ -243,7 +184,6 @@ class Prepared(NamedTuple):
     jumps: tuple[Jumps, Jumps]
     null: float
     rounds: int = 0
-    second: Second | None = None
     evidence: Floats | None = None
     learned: Learned = Learned()
 
@@ -254,11 +194,7 @@ class Prepared(NamedTuple):
             self.buckets[k], emission, self.words, self.jumps, self.null, rounds=self.rounds
         )
         weights = forward.attention, reverse.attention.transpose(1, 0, 2)
-        if self.second is None:
-            return *weights, joint_probability(*weights)
-        opinion, seen = self.second.opinion, self.second.reader.read(self.buckets[k], emission, self.words)
-        weights = opinion.join(seen, *weights)
-        return *weights, opinion.judge(seen, *weights, joint_probability(*weights))
+        return *weights, joint_probability(*weights)
 
 
 def find_links(text: Prepared, k: int, extraction: Extraction, evidence: Floats) -> Found:
@@ -412,27 +348,6 @@ class LearnedAligner(Listed):
         """
         return replace(self, model=self.model.with_heads(names))
 
-    def attention_heads(self, source_words: Words, target_words: Words) -> Floats:
-        """Return p(s|t) of every head of the head ``attention``, shape (heads, T, S).
-
-        Raises
-        ------
-        UsageError
-            If the model has no such head.
-        """
-        text = self._prepared([(source_words, target_words)])
-        if text.second is None or not isinstance(text.second.opinion.network, ProjectedNetwork):
-            raise UsageError(f"this model has the heads {','.join(self.heads)}; attention is not among them")
-        network = text.second.opinion.network
-        found = np.zeros((network.heads, len(target_words), len(source_words)), np.float32)
-        for k, bucket in enumerate(text.buckets):
-            emission = text.words.pairs.take(text.cells[k])
-            seen = text.second.reader.read(bucket, emission, text.words)
-            weights = np.exp(network.head_logs(seen)[0].words) * seen.inside
-            for own, matrix in zip(weights, found, strict=True):
-                text.segments.paste(bucket, own, matrix)
-        return found
-
     def align(self, source: str, target: str) -> AlignedPair:
         """Align two lines of text; the matrix shows the words as they stand in the lines."""
         return align_lines(self, source, target)
@@ -448,7 +363,7 @@ class LearnedAligner(Listed):
         -------
         AlignedPair
             Rows of `forward` and columns of `reverse` sum to 1 minus the probability of null; `matrix` is
-            :func:`joint_probability` of both, or what a second opinion on links makes of it.
+            :func:`joint_probability` of both.
         """
         text = self._prepared([(source_words, target_words)])
         pair = inspect_prepared(text, source_words, target_words, self.extraction)
@@ -483,7 +398,6 @@ def _ready(
         jumps,
         model.settings.null,
         model.settings.rounds,
-        model.second(source, target),
         others_evidence(*seen),
         _learned(model.lexicon),
     )
@@ -528,9 +442,6 @@ def learn(
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
-    gold: Mapping[int, GoldAlignment] | None = None,
-    given: tuple[Embeddings, Embeddings] | None = None,
-    reached: Reached | None = None,
     state: str | Path | None = None,
 ) -> Training:
     """Learn a model from an encoded bitext.
@@ -549,12 +460,6 @@ def learn(
         Called with one line of text after each stage.
     place : callable, optional
         As of :class:`nmtalign.models.estimation.Estimator`.
-    gold : mapping of int to GoldAlignment, optional
-        Hand-made links of some pairs, by number from 0: :func:`nmtalign.models.teaching.learn_from_gold`.
-    given : (Embeddings, Embeddings), optional
-        Vectors for a second opinion that looks at words; left out, those of the vector head.
-    reached : callable, optional
-        Called with what is counted, the number of steps done and of all steps, of the stages by gradient.
     state : str or Path, optional
         Folder that keeps the state of each stage: the same call goes on from there and learns the same model
         as if it had never stopped. :func:`nmtalign.models.stages.remove_stages` removes it afterwards.
@@ -562,9 +467,7 @@ def learn(
     if known is not None:
         source, target = known.extend(source, target)
     whole = source, target
-    keyed = given if state is not None else None
-    rows = keyed and [own.vectors(side.words) for own, side in zip(keyed, whole, strict=True)]
-    stages = Stages(state, *whole, settings, known, rows)
+    stages = Stages(state, *whole, settings, known)
     source, target, segments = cut_long_pairs(source, target)
     estimator = Estimator(source, target, settings, known=known, workers=workers, report=report, place=place)
     estimate = estimator.run(stages.checkpoint("lexicon"))
@@ -577,39 +480,10 @@ def learn(
         estimator.smoothing,
         settings.spelling,
     )
-    head = None
-    if settings.vector_weight:
-        vectors = learn_vectors(
-            *whole,
-            VectorSettings(seed=settings.seed),
-            report=report,
-            reached=reached and partial(reached, "steps of the vectors"),
-            state=stages.path("vectors"),
-        )
-        n = len(source.lengths)
-        head = VectorHead(vectors, settings.vector_weight * n / (n + FEW))
-    model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {}, head)
+    model = Model(lexicon, estimate.jumps, settings, text, languages, corpus or {})
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
         model = model._replace(spectral=spectral)
-    distilled = settings.opinion_weight and settings.opinion_teacher != "gold"
-    if distilled and len(whole[0].lengths) >= settings.opinion_from:
-        opinion = learn_opinion(
-            model,
-            LearnedAligner(model)._prepared,
-            *whole,
-            given=given,
-            workers=workers,
-            report=report,
-            reached=reached and partial(reached, "steps of the second opinion"),
-            kept=stages.checkpoint("opinion"),
-        )
-        model = model._replace(opinion=opinion)
-    if gold:
-        pairs = [(whole[0].sentence(n), whole[1].sentence(n)) for n in gold]
-        model = learn_from_gold(
-            model, lambda m, text: LearnedAligner(m)._prepared(text), pairs, [*gold.values()]
-        )
 
     def align(extraction: Extraction) -> AlignedBatch:
         if place is not None or not estimator.index.complete:

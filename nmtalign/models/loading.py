@@ -84,11 +84,9 @@ def learned_aligner(
     """Open a learned model; settings as of :func:`load`, where they make sense for one.
 
     Text is cut into words as the bitext was that the model was learned from, unless told otherwise. `heads`
-    are some of those of the model; the score ``bahdanau`` is that head alone.
+    are some of those of the model.
     """
-    if score == "bahdanau" and heads is None:
-        heads = ("bahdanau",)
-    elif score is not None:
+    if score is not None:
         others["score"] = score
     if others:
         names = ", ".join(name.replace("_", "-") for name in others)
@@ -181,7 +179,7 @@ def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:
         return
     source, target = source.first(COMMON), target.first(COMMON)
     warn_if_unrelated(source, target)
-    if score == "cosine" or source.settings.get("method") == "gradient":
+    if score == "cosine":
         return
     spread = max(_lengths(side).std() / _lengths(side).mean() for side in (source, target))
     if spread > UNEVEN:

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.models.attention_vectors import log_norms, log_ratios
-from nmtalign.models.heads import blended
 from nmtalign.models.lexicon import Emissions, Lexicon
 from nmtalign.models.pairs import PairIndex
 from nmtalign.vectors.correspondence import correspondence_analysis
@@ -33,6 +32,7 @@ TEMPERATURE = np.float32(14)  # T; chosen on the development sets, as are the we
 FREQUENT = 1024  # words that log Z is taken over
 LEAST_LINKS = 0.05  # links that are expected less often are noise
 TOP = 127  # largest code
+SMALLEST = np.float32(1e-30)  # ratio under a logarithm
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,13 @@ class SpectralHead:
         joint = words.pairs.copy()
         joint[place] = blended(words.pairs[place], logits, self.weight)
         return words._replace(pairs=joint)
+
+
+def blended(ratios: Floats, logits: Floats, weight: float) -> Floats:
+    """Return ``exp((1 - weight) log ratio + weight logit)``; `logits` is overwritten."""
+    logits *= np.float32(weight)
+    logits += np.float32(1 - weight) * np.log(np.maximum(ratios, SMALLEST))
+    return np.exp(logits, out=logits)
 
 
 def _vectors(codes: Codes) -> Floats:

@@ -2,10 +2,9 @@
 
 meta.json                    format, settings, tokeniser, what it was learned from, size of every array
 source.txt, target.txt       one word a line, the most frequent first
-arrays.npz                   word counts, counts of forms, jumps, second opinion
+arrays.npz                   word counts, counts of forms, jumps
 view-K.targets.npy, .counts.npy  word pairs of view K, sorted by source form, memory-mapped
 (arrays.npz says how many of them each source form has)
-source.vectors.npy, ...      attention vectors in half precision, where it has any
 source.spectral.npy, ...     vectors of the spectral head, one byte an entry, memory-mapped
 sentencepiece-1.model        copies of the files of the tokeniser, where it has any
 """
@@ -15,7 +14,6 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
-from nmtalign.models.attention_vectors import AttentionVectors, WordRows, lay_out
-from nmtalign.models.heads import VectorHead
 from nmtalign.models.hmm import Jumps
 from nmtalign.models.learned import Model
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
-from nmtalign.models.opinion import SecondOpinion
 from nmtalign.models.settings import Settings
 from nmtalign.models.spectral import SpectralHead
-from nmtalign.models.teaching import opinion_of, untaught
 from nmtalign.text.tokenization import TextSettings
 
 FORMAT = "nmtalign model"
-VERSION = 2  # 1 had no second opinion
+VERSION = 3
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -79,22 +73,10 @@ def _write(model: Model, folder: Path) -> None:
         arrays[f"{k}_pairs"] = np.bincount(rows, minlength=len(view.source.linked)).astype(np.int32)
         np.save(folder / f"view-{k}.targets.npy", targets.astype(np.int32), allow_pickle=False)
         np.save(folder / f"view-{k}.counts.npy", view.counts, allow_pickle=False)
-    if model.vectors is not None:
-        for side in ("source", "target"):
-            for name in ("norms", "share"):
-                arrays[f"{side}_{name}"] = getattr(model.vectors.vectors, f"{side}_{name}")
-            table: WordRows = getattr(model.vectors.vectors, f"{side}_rows")
-            half = table.rows.astype(np.float16)
-            np.save(folder / f"{side}.vectors.npy", half, allow_pickle=False)
     if model.spectral is not None:
         for side in ("source", "target"):
             arrays[f"{side}_spectral_norms"] = getattr(model.spectral, f"{side}_norms")
             np.save(folder / f"{side}.spectral.npy", getattr(model.spectral, side), allow_pickle=False)
-    if model.opinion is not None:
-        for name, values in model.opinion.network.weights._asdict().items():
-            arrays[f"opinion_{name}"] = values
-        for side, given in _given_rows(model).items():
-            np.save(folder / f"{side}.given.npy", given.rows.astype(np.float16), allow_pickle=False)
     np.savez_compressed(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     model = model._replace(text=model.text.kept_in(folder))
     meta = json.dumps(_meta(model), ensure_ascii=False, indent=1) + "\n"
@@ -111,13 +93,7 @@ def _meta(model: Model) -> dict[str, Any]:
         "text": model.text.as_dict(),
         "languages": list(model.languages),
         "corpus": model.corpus,
-        "vectors": None
-        if model.vectors is None
-        else {"weight": model.vectors.weight, "cuts": list(model.vectors.vectors.source_rows.cuts)},
         "spectral": None if model.spectral is None else {"weight": model.spectral.weight},
-        "opinion": None
-        if model.opinion is None
-        else {"share": model.opinion.share, "given": bool(_given_rows(model))},
         "source_words": len(lexicon.source_words) - 1,
         "target_words": len(lexicon.target_words) - 1,
         "smoothing": lexicon.smoothing._asdict(),
@@ -189,22 +165,17 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
     settings = Settings(**(meta["settings"] | {"views": tuple(meta["settings"]["views"])}))
     jumps = [Jumps(arrays[f"{side}_jumps"], arrays[f"{side}_classes"]) for side in ("source", "target")]
     languages = meta["languages"][0], meta["languages"][1]
-    head = _read_head(folder, meta["vectors"], lexicon, arrays) if meta["vectors"] else None
-    model = Model(
+    return Model(
         lexicon,
         (jumps[0], jumps[1]),
         settings,
         TextSettings.from_dict(meta["text"]).opened_in(folder),
         languages,
         meta["corpus"],
-        head,
         spectral=_read_spectral(folder, meta["spectral"]["weight"], lexicon, arrays)
         if meta.get("spectral")
         else None,
     )
-    if not meta.get("opinion"):
-        return model
-    return model._replace(opinion=_read_opinion(folder, meta["opinion"], model, arrays))
 
 
 def _read_spectral(folder: Path, weight: float, lexicon: Lexicon, arrays: Arrays) -> SpectralHead:
@@ -215,61 +186,6 @@ def _read_spectral(folder: Path, weight: float, lexicon: Lexicon, arrays: Arrays
         for name, found in (("spectral", codes[-1]), ("spectral_norms", norms[-1])):
             _check_length(folder, f"{side}.{name}", found, len(words))
     return SpectralHead(codes[0], codes[1], norms[0], norms[1], weight)
-
-
-def _given_rows(model: Model) -> dict[str, WordRows]:
-    """Return the vectors that the second opinion does not share with the vector head, by side."""
-    if model.opinion is None or model.settings.opinion_inputs == "clues":
-        return {}
-    rows = {side: getattr(model.opinion.network, f"{side}_rows") for side in ("source", "target")}
-    own = model.vectors and model.vectors.vectors.source_rows
-    return {} if rows["source"] is own else rows
-
-
-def _read_opinion(folder: Path, meta: dict[str, Any], model: Model, arrays: Arrays) -> SecondOpinion:
-    rows = None
-    if meta.get("given"):
-        rows = (
-            _read_given(folder, "source", model.lexicon.source_words),
-            _read_given(folder, "target", model.lexicon.target_words),
-        )
-    network = untaught(model, rows)
-    names = network.weights._fields
-    values = [arrays[f"opinion_{name}"] for name in names]
-    for name, found, expected in zip(names, values, network.weights, strict=True):
-        if found.shape != expected.shape:
-            what = f"expected opinion_{name} of shape {expected.shape}, found {found.shape}"
-            raise DataError(f"{what}; the folder is damaged").at(folder)
-    return opinion_of(network.replace(values), meta["share"])
-
-
-def _read_given(folder: Path, side: str, words: list[str]) -> WordRows:
-    rows = np.load(folder / f"{side}.given.npy", allow_pickle=False).astype(np.float32)
-    table = lay_out(words, (), rows.shape[1])
-    _check_length(folder, f"{side}.given", rows, len(table.rows))
-    return replace(table, rows=rows)
-
-
-def _read_head(folder: Path, meta: dict[str, Any], lexicon: Lexicon, arrays: Arrays) -> VectorHead:
-    tables = []
-    for side, words in (("source", lexicon.source_words), ("target", lexicon.target_words)):
-        rows = np.load(folder / f"{side}.vectors.npy", allow_pickle=False).astype(np.float32)
-        table = lay_out(words, meta["cuts"][1:], rows.shape[1])
-        _check_length(folder, f"{side}.vectors", rows, len(table.rows))
-        tables.append(replace(table, rows=rows))
-        for name in (f"{side}_norms", f"{side}_share"):
-            _check_length(folder, name, arrays[name], len(words))
-    vectors = AttentionVectors(
-        tables[0].vectors,
-        tables[1].vectors,
-        arrays["source_norms"],
-        arrays["target_norms"],
-        tables[0],
-        tables[1],
-        arrays["source_share"],
-        arrays["target_share"],
-    )
-    return VectorHead(vectors, meta["weight"])
 
 
 def _read_words(path: Path, count: int) -> list[str]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nmtalign.alignment.links import GoldAlignment
 from nmtalign.errors import DataError
 from nmtalign.models.corpus import EncodedSide, SideEncoder
 from nmtalign.models.estimation import PlaceBitext
 from nmtalign.models.knowledge import Knowledge
-from nmtalign.models.learned import Reached, Training, learn
+from nmtalign.models.learned import Training, learn
 from nmtalign.models.settings import PRESETS, Settings
-from nmtalign.models.teaching import ENOUGH, FEWEST_GOLD, gold_of_pairs
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Embeddings
 
 EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
 FEWEST = 50  # pairs from which on statistics of lengths mean something
@@ -36,9 +33,6 @@ def train(
     report: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
-    gold: Sequence[GoldAlignment] = (),
-    given: tuple[Embeddings, Embeddings] | None = None,
-    reached: Reached | None = None,
     state: str | Path | None = None,
 ) -> Training:
     """Learn an alignment model from sentence pairs.
@@ -59,12 +53,7 @@ def train(
         Threads; the model does not depend on it.
     report, warn : callable, optional
         Called with a line of text: progress, and what looks wrong with the bitext.
-    gold : sequence of GoldAlignment
-        Hand-made links: one for each pair, empty ones where there are none, or those of the last pairs. From
-        `ENOUGH` of them on they decide how much each head counts; they teach a second opinion if the settings
-        say so.
-    given : (Embeddings, Embeddings), optional
-    reached, state : optional
+    state : optional
         As of :func:`nmtalign.models.learned.learn`.
     place : callable, optional
         As of :class:`nmtalign.models.estimation.Estimator`: where passes over the bitext are made.
@@ -78,8 +67,7 @@ def train(
     Raises
     ------
     DataError
-        If no pair has words on both sides, gold links are too few for what is to learn from them, or one
-        lies outside of its pair.
+        If no pair has words on both sides.
 
     Examples
     --------
@@ -93,16 +81,7 @@ def train(
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
     warnings = suspicions(source, target)
-    known_links = gold_of_pairs(gold, source, target)
     settings = settings or PRESETS["default"]
-    if settings.opinion_teacher == "gold":
-        if len(known_links) < FEWEST_GOLD:
-            found = f"expected {FEWEST_GOLD} pairs with gold links or more to learn bahdanau from"
-            raise DataError(f"{found}, found {len(known_links)}; let it learn from the posteriors")
-    elif 0 < len(known_links) < ENOUGH:
-        found = f"{len(known_links)} pairs with gold links are too few to weigh the heads"
-        warnings.append(f"{found}; their weights stay as they are (from {ENOUGH} pairs on they are learned)")
-        known_links = {}
     if known is not None and known.swapped(source, target):
         warnings.append("the sides look like those of the older model the other way round; are they swapped?")
     for warning in warnings:
@@ -124,9 +103,6 @@ def train(
         workers=workers,
         report=report,
         place=place,
-        gold=known_links,
-        given=given,
-        reached=reached,
         state=state,
     )
 

@@ -131,4 +131,4 @@ def test_nothing_linked_makes_no_head(model):
 
 def test_presets_have_the_head():
     weights = {name: settings.spectral_weight for name, settings in PRESETS.items()}
-    assert weights == {"fast": 0, "default": 0.4, "best": 0.3}
+    assert weights == {"fast": 0, "default": 0.4}
