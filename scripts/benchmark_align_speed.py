@@ -114,7 +114,7 @@ def run_nmtalign(folder: Path) -> float:
 def time_stages(folder: Path) -> dict[str, float]:
     """Return the seconds of each stage of nmtalign, one after the other in this process."""
     import nmtalign
-    from nmtalign.alignment.formats import format_pharaoh_batch
+    from nmtalign.links.formats import format_pharaoh_batch
 
     aligner = nmtalign.load(folder, languages=("en", "fr"), positions="none")
     seconds = {"read and cut into words": 0.0, "look up, score, choose": 0.0, "write links": 0.0}

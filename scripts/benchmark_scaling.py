@@ -27,17 +27,17 @@ from typing import Any, NamedTuple
 
 from benchmark_aligners import markdown
 
-from nmtalign.alignment.formats import format_pharaoh_batch
+from nmtalign.aligner.opening import load
 from nmtalign.batch.cluster import align_on_cluster, connected, in_order
 from nmtalign.batch.stream import AlignedChunk, cut
 from nmtalign.batch.workers import Packed, align_chunks, pack
-from nmtalign.models import pairs as pairs_module
-from nmtalign.models.corpus import EncodedSide, SideEncoder
-from nmtalign.models.distributed import Shard, SpreadBitext
-from nmtalign.models.estimation import Estimator
-from nmtalign.models.loading import load
-from nmtalign.models.settings import preset
+from nmtalign.corpus import word_pairs as pairs_module
+from nmtalign.corpus.sides import EncodedSide, SideEncoder
+from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, read_bitext
+from nmtalign.training.distributed import Shard, DistributedBitext
+from nmtalign.training.em import Estimator
+from nmtalign.training.settings import preset
 
 TEXT_BYTES = 64  # of the links of a pair on disk, about; twice that with probabilities
 
@@ -164,13 +164,13 @@ class Spread(NamedTuple):
 def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
     settings, processes = preset("default"), Counting()
     start = time.process_time()
-    estimator = Estimator(*sides, settings, place=partial(SpreadBitext, processes=processes))
+    estimator = Estimator(*sides, settings, place=partial(DistributedBitext, processes=processes))
     setup, shards = processes.sent, list(processes.shards)
     processes.sent = processes.fetched = 0
     estimator.run()
-    passes = settings.lexicon_passes + settings.jump_passes
+    passes = settings.model1_iterations + settings.hmm_iterations
     bitext = estimator.bitext
-    assert isinstance(bitext, SpreadBitext)
+    assert isinstance(bitext, DistributedBitext)
     return Spread(
         len(sides[0].lengths),
         len(estimator.index),
@@ -186,7 +186,7 @@ def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
     )
 
 
-def held_here(estimator: Estimator, bitext: SpreadBitext) -> int:
+def held_here(estimator: Estimator, bitext: DistributedBitext) -> int:
     arrays = [estimator.index.source, estimator.index.target, *(shard.pairs for shard in bitext.shards)]
     for view in estimator.views:
         arrays += [view.source, view.target, view.prior]

@@ -29,9 +29,9 @@ import numpy as np
 from nmtalign.models.gradient import learn_embeddings
 
 from nmtalign.files import read_lines
-from nmtalign.models.count_vectors import learn_counted
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.training.count_vectors import learn_counted
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.induction import learn_cooccurrence
 from nmtalign.vectors.mapping import MappedSpaces, identical_strings, map_spaces, read_dictionary

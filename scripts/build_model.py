@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from nmtalign.models.settings import preset
-from nmtalign.models.store import save_model
-from nmtalign.models.training import train
+from nmtalign.aligner.model_folder import save_model
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.training.settings import preset
+from nmtalign.training.train import train
 
 BITEXTS = ("laws", "tatoeba", "tico19")
 PRUNE = 0.1

@@ -5,7 +5,7 @@
 WORK is the folder of ``benchmark_aligners.py`` after ``make``. From each text in SAMPLES a part is taken, a
 tenth of its target lines change places, and a model is learned from it. Its pairs and those of another dirty
 part that it has not seen, also with several lines joined to one, are what the coefficients of
-``nmtalign/models/parallelness.py`` are fitted to, by logistic regression in which each part weighs the same.
+``nmtalign/aligner/pair_scores.py`` are fitted to, by logistic regression in which each part weighs the same.
 Copy what is printed into that module;
 ``scripts/evaluate_filtering.py`` then looks at other texts.
 """
@@ -20,12 +20,12 @@ from unittest import mock
 
 import numpy as np
 from benchmark_aligners import lines_of
+from nmtalign.models import learned, parallelness
 from scipy.optimize import minimize
 
-from nmtalign.models import learned, parallelness
-from nmtalign.models.decoding import Extraction
-from nmtalign.models.training import train
+from nmtalign.aligner.decoding import Extraction
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.training.train import train
 
 DOCUMENTS = (5, 15, 50)  # lines
 SHARE = 0.1  # of the target lines that change places

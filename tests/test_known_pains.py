@@ -5,8 +5,8 @@ Some are tested beside the code that keeps them away:
 a full disk (eflomal#15)                    tests/cli/test_faults.py, tests/batch/test_shards.py
 train once, align new text (fast_align#33)  tests/cli/test_train.py
 a Python API (awesome-align PR 63)          tests/test_door.py
-matching is slow (simalign#18)              tests/alignment/test_extraction.py
-batches (simalign#43)                       tests/models/test_learned.py, test_vector_aligner.py
+matching is slow (simalign#18)              tests/links/test_extraction.py
+batches (simalign#43)                       tests/aligner/test_learned.py, test_vector_aligner.py
 why is this word not aligned (simalign#33)  tests/report/test_heatmap.py, test_html.py
 SVG, PDF, no CDN (bertviz#13, #33, #63)     tests/report/test_heatmap.py, test_html.py
 CJK labels are boxes (matplotlib#15820)     tests/report/test_heatmap.py
@@ -23,7 +23,11 @@ import sys
 import numpy as np
 import pytest
 
-from nmtalign.alignment.formats import (
+from nmtalign.cli import main
+from nmtalign.errors import DataError
+from nmtalign.files import open_text
+from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment
+from nmtalign.links.formats import (
     LinkRecord,
     format_pair_scores_batch,
     format_pharaoh_batch,
@@ -31,10 +35,6 @@ from nmtalign.alignment.formats import (
     format_scores_batch,
     parse_pharaoh,
 )
-from nmtalign.alignment.links import AlignedBatch, Alignment, GoldAlignment
-from nmtalign.cli import main
-from nmtalign.errors import DataError
-from nmtalign.files import open_text
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.subwords import links_of_words, word_numbers
 from nmtalign.text.tokenization import TextSettings, remap

@@ -231,7 +231,7 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
         return additive_projected(queries[None, :], keys, v)[..., 0, :]
     T, rows = queries.shape[-2], max(1, _BLOCK // max(1, math.prod(keys.shape)))
     blocks = [
-        _tanh_of_sum(xp, queries[..., start : min(start + rows, T), None, :], keys[..., None, :, :]) @ v
+        xp.sum(_tanh_of_sum(xp, queries[..., start : min(start + rows, T), None, :], keys[..., None, :, :]) * v, axis=-1)
         for start in range(0, max(1, T), rows)
     ]
     return joined(blocks, axis=-2)  # (..., T, S)

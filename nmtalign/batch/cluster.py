@@ -20,15 +20,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, Chunk
 from nmtalign.batch.workers import Answer, Packed, WorkerError, align_packed, pack, unpacked, with_threads
 from nmtalign.errors import UsageError
-from nmtalign.models.aligner import Aligner
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster, WorkerPlugin
 
-REACH = 10  # seconds in which a scheduler has to answer
+MAX_JUMP = 10  # seconds in which a scheduler has to answer
 START = 60  # seconds in which it has to have a worker
 PATIENCE = 20  # seconds after which a late answer makes us look whether there are workers
 LOOKS = 3  # times that there may be none
@@ -70,7 +70,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
         else:
             where = scheduler
         try:
-            client = stack.enter_context(Client(where, timeout=REACH, set_as_default=False))
+            client = stack.enter_context(Client(where, timeout=MAX_JUMP, set_as_default=False))
         except (OSError, ValueError) as error:
             why = str(error).partition("\n")[0]
             raise UsageError(
@@ -268,7 +268,7 @@ def _align(name: str, packed: Packed, remap_to: str | None) -> Answer:
 
 
 class ClusterProcesses:
-    """The workers of a cluster, for :class:`nmtalign.models.distributed.SpreadBitext`.
+    """The workers of a cluster, for :class:`nmtalign.training.distributed.DistributedBitext`.
 
     What they keep is lost with a worker and made again by another: the scheduler knows how.
     """

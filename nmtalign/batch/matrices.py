@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from nmtalign.alignment.links import AlignedPair
+from nmtalign.aligner.attention_files import read_matrices
+from nmtalign.aligner.decoding import Extraction, Floats
+from nmtalign.aligner.external import Reading, inspect_weights, links_of
+from nmtalign.aligner.stacks import StackLinks, joined
 from nmtalign.batch.remapping import SPACES
 from nmtalign.batch.stream import PAIRS, AlignedChunk, Chunk, cut
 from nmtalign.errors import DataError
-from nmtalign.models.decoding import Extraction, Floats
-from nmtalign.models.matrices import Reading, inspect_weights, links_of
-from nmtalign.models.matrix_files import read_matrices
-from nmtalign.models.stacks import StackLinks, joined
+from nmtalign.links.alignments import AlignedPair
 from nmtalign.text.bitext import SentencePair
 
 
@@ -33,7 +33,7 @@ def align_matrices(
     pairs : iterable of SentencePair
         The pieces that the matrices are of, between spaces.
     path : str or Path
-        Of the matrices, as of :func:`nmtalign.models.matrix_files.read_matrices`, one a pair.
+        Of the matrices, as of :func:`nmtalign.aligner.attention_files.read_matrices`, one a pair.
     reading : Reading
     extraction : Extraction
     chunk : int

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.alignment.links import AlignedBatch
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import word_numbers
 from nmtalign.text.tokenization import TextSettings, remap

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from nmtalign.alignment.links import AlignedBatch
+from nmtalign.aligner.aligner import Aligner, VectorAligner
 from nmtalign.batch.remapping import SPACES, places_of, remap_batch
-from nmtalign.models.aligner import Aligner, VectorAligner
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import join_pieces
 from nmtalign.text.tokenization import TextSettings

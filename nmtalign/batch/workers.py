@@ -23,11 +23,11 @@ from functools import partial
 from itertools import chain, islice
 from multiprocessing.connection import wait
 
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.fitting import JumpAligner
+from nmtalign.aligner.learned import LearnedAligner
 from nmtalign.batch.stream import AlignedChunk, Chunk, align_chunk
 from nmtalign.errors import NmtalignError
-from nmtalign.models.aligner import Aligner
-from nmtalign.models.learned import LearnedAligner
-from nmtalign.models.positional import JumpAligner
 from nmtalign.text.bitext import SentencePair
 
 OpenAligner = Callable[[], Aligner]  # has to be picklable: a function of a module, or a partial of one

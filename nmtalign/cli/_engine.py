@@ -49,7 +49,7 @@ class EngineOptions:
         if self.scheduler is not None and workers is not None:
             raise UsageError("--workers counts processes of this machine; with --scheduler leave it out")
         from nmtalign.batch.cluster import connected
-        from nmtalign.models.parallel import default_workers
+        from nmtalign.corpus.parallel import default_workers
 
         return stack.enter_context(connected(self.scheduler, workers or default_workers()))
 

@@ -11,7 +11,7 @@ import click
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
-    from nmtalign.alignment.lexicon import Entry
+    from nmtalign.links.lexicon import Entry
 
 _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
 
@@ -30,9 +30,9 @@ def list_links(
 
 def _count(source: str, target: str, links: str, least: float) -> list[Entry]:
     """Return the linked words of a bitext; `least` is the least probability, of either direction."""
-    from nmtalign.alignment.formats import read_links
-    from nmtalign.alignment.lexicon import LinkCounts
-    from nmtalign.alignment.links import Alignment
+    from nmtalign.links.alignments import Alignment
+    from nmtalign.links.formats import read_links
+    from nmtalign.links.lexicon import LinkCounts
     from nmtalign.text.bitext import read_bitext
 
     counts = LinkCounts()
@@ -59,9 +59,9 @@ def _show(entries: Iterable[Entry], word: str | None, limit: int) -> None:
 
 def _write(entries: list[Entry], prefix: str, limit: int) -> None:
     """Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv."""
-    from nmtalign.alignment.lexicon import shortlist
     from nmtalign.batch.output import whole_file
     from nmtalign.files import open_text
+    from nmtalign.links.lexicon import shortlist
 
     contents = {
         "s2t": shortlist(entries, most=limit),

@@ -14,10 +14,10 @@ from nmtalign.cli._model_options import ModelOptions
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.alignment.links import AlignedPair
+    from nmtalign.aligner.decoding import Extraction
+    from nmtalign.aligner.external import Reading
     from nmtalign.batch.stream import AlignedChunk
-    from nmtalign.models.decoding import Extraction
-    from nmtalign.models.matrices import Reading
+    from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
 
 PIECES = ("bpe", "sentencepiece")
@@ -83,8 +83,8 @@ def inspect_by_options(
 
 
 def _reading(given: MatrixOptions, options: ModelOptions) -> tuple[Reading, Extraction]:
-    from nmtalign.models.decoding import Extraction
-    from nmtalign.models.matrices import Reading
+    from nmtalign.aligner.decoding import Extraction
+    from nmtalign.aligner.external import Reading
 
     said = [field.name for field in fields(ModelOptions) if getattr(options, field.name) is not None]
     others = [f"--{name.replace('_', '-')}" for name in said if name not in _CHOICES]

@@ -16,7 +16,7 @@ from nmtalign.cli._messages import warn
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.models.aligner import Aligner
+    from nmtalign.aligner.aligner import Aligner
 
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
 POSITIONS = ("none", "diagonal", "fast-align", "simalign", "hmm")
@@ -138,7 +138,7 @@ def load_aligner(options: ModelOptions) -> Aligner:
     UsageError
         If the options contradict each other.
     """
-    from nmtalign.models.loading import load, load_vector_files
+    from nmtalign.aligner.opening import load, load_vector_files
 
     _check_one_source(options)
     if options.score == "bahdanau" and options.bahdanau is None and options.model is None:
@@ -156,7 +156,7 @@ def load_aligner(options: ModelOptions) -> Aligner:
 
 def _check_kind(options: ModelOptions) -> None:
     """Refuse vectors given as a model, and a model given as vectors."""
-    from nmtalign.models.store import is_model
+    from nmtalign.aligner.model_folder import is_model
 
     if options.model is not None and not is_model(options.model):
         raise DataError("expected a folder that `nmtalign train` wrote; it holds no model").at(options.model)

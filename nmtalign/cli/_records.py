@@ -15,7 +15,7 @@ from nmtalign.cli._matrices import MatrixOptions, check_unused, inspect_by_optio
 from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
 
 if TYPE_CHECKING:
-    from nmtalign.models.aligner import Aligner
+    from nmtalign.aligner.aligner import Aligner
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
@@ -48,7 +48,7 @@ class RecordOptions:
         fit : bool
             Fit jumps on the bitext, where the aligner has some to fit.
         """
-        from nmtalign.models.positional import fitted_on
+        from nmtalign.aligner.fitting import fitted_on
         from nmtalign.report.corpus import read_corpus
 
         check_unused(self.given)

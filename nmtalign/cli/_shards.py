@@ -68,8 +68,8 @@ def open_run(
     matrices: str | None,
 ) -> ShardRun | None:
     """Return the run in shards that the options ask for, if they do."""
-    from nmtalign.alignment.formats import format_pharaoh_batch, format_scores_batch
     from nmtalign.batch.shards import ShardRun
+    from nmtalign.links.formats import format_pharaoh_batch, format_scores_batch
 
     if sharding.out_shards is None:
         if sharding.resume or sharding.shard is not None:
@@ -99,7 +99,7 @@ def open_run(
 
 def _asked_for(outputs: Mapping[str, str | None]) -> dict[str, Text]:
     """Return what makes the shards of tables and guided text, which repeat the words, where asked for."""
-    from nmtalign.alignment.formats import format_guided_batch
+    from nmtalign.links.formats import format_guided_batch
     from nmtalign.report.tables import TABLE_HEADS, batch_rows, table_text
 
     texts: dict[str, Text] = {}
@@ -135,8 +135,8 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(inputs: Sequence[str | None], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
+    from nmtalign.aligner.opening import MODEL, VECTORS
     from nmtalign.batch.shards import fingerprint
-    from nmtalign.models.loading import MODEL, VECTORS
     from nmtalign.shipped import shipped
 
     named = options.chosen("model", "vectors", "source_vectors", "target_vectors")

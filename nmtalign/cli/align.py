@@ -23,11 +23,11 @@ from nmtalign.errors import NmtalignError, UsageError
 if TYPE_CHECKING:
     from distributed import Client
 
+    from nmtalign.aligner.aligner import Aligner
+    from nmtalign.aligner.fitting import Fit
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
-    from nmtalign.models.aligner import Aligner
-    from nmtalign.models.positional import Fit
     from nmtalign.text.bitext import SentencePair
     from nmtalign.vectors.embeddings import Coverage
 
@@ -189,10 +189,10 @@ def _aligned(
 
     Returns the chunks and the settings that make their links.
     """
+    from nmtalign.aligner.fitting import fitted_on
     from nmtalign.batch.stream import cut
     from nmtalign.batch.workers import align_chunks
-    from nmtalign.models.parallel import default_workers
-    from nmtalign.models.positional import fitted_on
+    from nmtalign.corpus.parallel import default_workers
 
     aligner, bitext = fitted_on(load_aligner(options), bitext)
     chunks = run.missing(bitext) if run else cut(bitext)
@@ -207,7 +207,7 @@ def _aligned(
 
 def _opened(options: ModelOptions, fit: Fit | None) -> Aligner:
     """Open the aligner in another process, with the jumps that were fitted in this one."""
-    from nmtalign.models.positional import JumpAligner
+    from nmtalign.aligner.fitting import JumpAligner
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # this process has said it
@@ -301,25 +301,25 @@ def _open_whole(path: str, stack: ExitStack) -> TextIO:
 
 
 def _links(path: str, stack: ExitStack) -> Sink:
-    from nmtalign.alignment.formats import format_pharaoh_batch
+    from nmtalign.links.formats import format_pharaoh_batch
 
     return _text_sink(path, stack, lambda chunk: format_pharaoh_batch(chunk.batch))
 
 
 def _scores(path: str, stack: ExitStack) -> Sink:
-    from nmtalign.alignment.formats import format_scores_batch
+    from nmtalign.links.formats import format_scores_batch
 
     return _text_sink(path, stack, lambda chunk: format_scores_batch(chunk.batch))
 
 
 def _pair_scores(path: str, stack: ExitStack) -> Sink:
-    from nmtalign.alignment.formats import format_pair_scores_batch
+    from nmtalign.links.formats import format_pair_scores_batch
 
     return _text_sink(path, stack, lambda chunk: format_pair_scores_batch(chunk.batch))
 
 
 def _guided(path: str, stack: ExitStack) -> Sink:
-    from nmtalign.alignment.formats import format_guided_batch
+    from nmtalign.links.formats import format_guided_batch
 
     return _text_sink(
         path, stack, lambda chunk: format_guided_batch(chunk.batch, *chunk.tokens(), first=chunk.first)

@@ -10,7 +10,7 @@ import click
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.alignment.formats import LinkRecord
+    from nmtalign.links.formats import LinkRecord
 
 READABLE = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
 WRITABLE = (*READABLE, "words", "phrases")
@@ -32,9 +32,9 @@ def convert(links: str, from_: str, to: str, output: str, source: str | None, ta
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
-    from nmtalign.alignment.formats import format_record, read_records
     from nmtalign.batch.output import whole_file
     from nmtalign.files import open_text
+    from nmtalign.links.formats import format_record, read_records
 
     if (source is None) != (target is None):
         raise UsageError("give both --source and --target, or neither")
@@ -50,8 +50,8 @@ def _with_words(
     records: Iterator[LinkRecord], source: str, target: str, links: str, *, padded: bool
 ) -> Iterator[LinkRecord]:
     """Put the words of the texts into the records; `padded` records may end early."""
-    from nmtalign.alignment.formats import LinkRecord
-    from nmtalign.alignment.links import GoldAlignment
+    from nmtalign.links.alignments import GoldAlignment
+    from nmtalign.links.formats import LinkRecord
     from nmtalign.text.bitext import read_bitext
 
     empty = LinkRecord(GoldAlignment(frozenset(), frozenset())) if padded else None

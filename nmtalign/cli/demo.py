@@ -81,9 +81,9 @@ def _draw(sample: Path, folder: Path) -> None:
 
 def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
     """Yield the pictures of lines of the sample, with their gold links."""
-    from nmtalign.alignment.formats import read_gold
+    from nmtalign.aligner.opening import load
     from nmtalign.cli._lines import pick
-    from nmtalign.models.loading import load
+    from nmtalign.links.formats import read_gold
     from nmtalign.report.heatmap import draw_heatmap
     from nmtalign.text.bitext import read_bitext
 

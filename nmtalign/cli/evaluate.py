@@ -10,7 +10,7 @@ from nmtalign import __version__
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
-    from nmtalign.alignment.evaluation import Difference, Evaluation
+    from nmtalign.links.evaluation import Difference, Evaluation
 
 METRICS = ("precision", "recall", "f1", "aer")
 FORMATS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
@@ -64,8 +64,8 @@ def evaluate(
 
     Example: nmtalign evaluate links.txt gold.pharaoh
     """
-    from nmtalign.alignment import evaluation
-    from nmtalign.alignment.formats import read_gold, read_links
+    from nmtalign.links import evaluation
+    from nmtalign.links.formats import read_gold, read_links
 
     if one_based:
         format_, gold_format = (name.replace("pharaoh", "talp") for name in (format_, gold_format))

@@ -14,8 +14,8 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from nmtalign.alignment.links import AlignmentMatrix
-    from nmtalign.models.aligner import Aligner
+    from nmtalign.aligner.aligner import Aligner
+    from nmtalign.links.alignments import AlignmentMatrix
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
@@ -103,7 +103,7 @@ def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, nu
 
 def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, AlignmentMatrix]:
     """Return the matrix of each head of a learned model by itself, and that of all together."""
-    from nmtalign.models.learned import LearnedAligner
+    from nmtalign.aligner.learned import LearnedAligner
 
     if not isinstance(aligner, LearnedAligner):
         raise UsageError(f"--view {view} is for learned models; word vectors have one head")

@@ -10,7 +10,7 @@ from nmtalign.cli._link_lexicon import list_links
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.models.lexicon import Lexicon, Translations
+    from nmtalign.heads.lexicon import Lexicon, Translations
 
 
 @click.command()
@@ -44,7 +44,7 @@ def lexicon(
     if model is None:
         list_links(texts, word, output, limit, least)
         return
-    from nmtalign.models.store import load_model
+    from nmtalign.aligner.model_folder import load_model
 
     learned = load_model(model).lexicon
     table = learned.translations()

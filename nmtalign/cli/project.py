@@ -29,10 +29,10 @@ def project(source: str, target: str, links: str, tags: str, format_: str, outpu
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
-    from nmtalign.alignment.formats import read_links
-    from nmtalign.alignment.links import Alignment
     from nmtalign.batch.output import whole_file
     from nmtalign.files import open_text, read_lines
+    from nmtalign.links.alignments import Alignment
+    from nmtalign.links.formats import read_links
 
     carry = {"xml": _carry_tags, "bio": _carry_labels, "spans": _carry_spans}[format_]
     paths = (source, target, links, tags)
@@ -58,7 +58,7 @@ def _check_all(record: Sequence[object], paths: Sequence[str], number: int) -> N
 
 
 def _carry_tags(tagged: str, source: list[str], target: list[str], links: Iterable[tuple[int, int]]) -> str:
-    from nmtalign.alignment.projection import parse_tags, project_tags
+    from nmtalign.links.projection import parse_tags, project_tags
 
     words = parse_tags(tagged)[0]
     if words != source:
@@ -67,7 +67,7 @@ def _carry_tags(tagged: str, source: list[str], target: list[str], links: Iterab
 
 
 def _carry_labels(line: str, source: list[str], target: list[str], links: Iterable[tuple[int, int]]) -> str:
-    from nmtalign.alignment.projection import labels_of_spans, project_spans, spans_of_labels
+    from nmtalign.links.projection import labels_of_spans, project_spans, spans_of_labels
 
     labels = [label for label in line.split(" ") if label]
     if len(labels) != len(source):
@@ -77,7 +77,7 @@ def _carry_labels(line: str, source: list[str], target: list[str], links: Iterab
 
 
 def _carry_spans(line: str, source: list[str], target: list[str], links: Iterable[tuple[int, int]]) -> str:
-    from nmtalign.alignment.projection import parse_spans, project_spans
+    from nmtalign.links.projection import parse_spans, project_spans
 
     spans = project_spans(parse_spans(line, len(source)), links, len(target))
     return " ".join(f"{start}-{end}:{label}" for start, end, label in spans)

@@ -12,7 +12,7 @@ from nmtalign.cli._records import RecordOptions, record_options
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.models.aligner import Aligner
+    from nmtalign.aligner.aligner import Aligner
     from nmtalign.report.corpus import Record
     from nmtalign.report.summary import Figure
     from nmtalign.text.bitext import SentencePair

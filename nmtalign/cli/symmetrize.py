@@ -24,10 +24,10 @@ def symmetrize(forward: str, reverse: str, method: str, turned: bool, output: st
 
     Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
     """
-    from nmtalign.alignment.formats import format_pharaoh
-    from nmtalign.alignment.symmetrization import symmetrize_many
     from nmtalign.batch.output import whole_file
     from nmtalign.files import open_text
+    from nmtalign.links.formats import format_pharaoh
+    from nmtalign.links.symmetrization import symmetrize_many
 
     lines = _both(forward, reverse)
     with whole_file(output) as partial, open_text(partial, "w") as file:
@@ -41,7 +41,7 @@ def symmetrize(forward: str, reverse: str, method: str, turned: bool, output: st
 
 def _both(forward: str, reverse: str) -> Iterator[tuple[frozenset[tuple[int, int]], ...]]:
     """Yield the links of both files side by side; files of different length are an error at the end."""
-    from nmtalign.alignment.formats import read_links
+    from nmtalign.links.formats import read_links
 
     found = [0, 0]
     for sides in zip_longest(read_links(forward), read_links(reverse)):

@@ -20,12 +20,12 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.alignment.links import AlignedBatch
-    from nmtalign.models.estimation import PlaceBitext
-    from nmtalign.models.knowledge import Knowledge
-    from nmtalign.models.learned import Training
+    from nmtalign.aligner.learned import Training
+    from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
+    from nmtalign.training.em import PlaceBitext
+    from nmtalign.training.prior import Prior
 
 
 @click.command()
@@ -64,12 +64,12 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
+    from nmtalign.aligner.model_folder import save_model
     from nmtalign.cli.align import open_bitext
-    from nmtalign.models import training
-    from nmtalign.models.settings import preset
-    from nmtalign.models.stages import remove_stages
-    from nmtalign.models.store import save_model
     from nmtalign.text.tokenization import TextSettings
+    from nmtalign.training import train as training
+    from nmtalign.training.settings import preset
+    from nmtalign.training.stages import remove_stages
 
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
     _check_folder(output)
@@ -108,32 +108,32 @@ def train(
 def _on_cluster(client: Client) -> PlaceBitext:
     """Let the workers of a cluster hold the bitext."""
     from nmtalign.batch.cluster import ClusterProcesses
-    from nmtalign.models.distributed import SpreadBitext
+    from nmtalign.training.distributed import DistributedBitext
 
-    return partial(SpreadBitext, processes=ClusterProcesses(client))
+    return partial(DistributedBitext, processes=ClusterProcesses(client))
 
 
-def _known(prior: str | None, init: str | None, text: TextSettings) -> Knowledge | None:
+def _known(prior: str | None, init: str | None, text: TextSettings) -> Prior | None:
     """Return what is known before the bitext is seen, if anything."""
-    from nmtalign.models.knowledge import Knowledge, read_word_list, similar_words
-    from nmtalign.models.store import is_model, load_model
+    from nmtalign.aligner.model_folder import is_model, load_model
+    from nmtalign.training.prior import Prior, read_word_list, similar_words
     from nmtalign.vectors.storage import load_pair
 
     words = [] if prior is None else read_word_list(prior, text)
     if init is not None and not is_model(init):
         words += similar_words(*load_pair(init))
     if init is None or not is_model(init):
-        return Knowledge(words) if words else None
+        return Prior(words) if words else None
     older = load_model(init)
     if older.text != text:
         found = f"{init} was learned with text={older.text}, found text={text}"
         raise UsageError(f"{found}; give the same options")
-    return Knowledge(words, older.lexicon, older.jumps)
+    return Prior(words, older.lexicon, older.jumps)
 
 
 def _check_folder(output: str) -> None:
     """Refuse to write a model into a folder that holds something else."""
-    from nmtalign.models.store import is_model
+    from nmtalign.aligner.model_folder import is_model
 
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
@@ -157,12 +157,12 @@ def _write_links(
     found: Training, outputs: dict[str, str], client: Client | None, bitext: Iterable[SentencePair]
 ) -> None:
     """Align the bitext that was learned from, if a file for it was named; on a cluster it is read again."""
-    from nmtalign.alignment.formats import (
+    from nmtalign.aligner.decoding import Extraction
+    from nmtalign.links.formats import (
         format_pair_scores_batch,
         format_pharaoh_batch,
         format_scores_batch,
     )
-    from nmtalign.models.decoding import Extraction
 
     writers = {
         "links": format_pharaoh_batch,
@@ -177,9 +177,9 @@ def _write_links(
 
 def _aligned(client: Client, found: Training, bitext: Iterable[SentencePair]) -> AlignedBatch:
     """Align a bitext on a cluster."""
-    from nmtalign.alignment.links import joined_batches
     from nmtalign.batch.cluster import align_on_cluster
     from nmtalign.batch.stream import cut
+    from nmtalign.links.alignments import joined_batches
 
     return joined_batches([chunk.batch for chunk in align_on_cluster(client, found.aligner, cut(bitext))])
 

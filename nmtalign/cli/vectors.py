@@ -244,8 +244,8 @@ def _of_model(
     folder: str, **settings: Any
 ) -> tuple[tuple[Embeddings, Embeddings], TextSettings, tuple[str, str]]:
     """Return the vectors of a learned model's counts, how its text became words, and its languages."""
-    from nmtalign.models.count_vectors import count_embeddings
-    from nmtalign.models.store import load_model
+    from nmtalign.aligner.model_folder import load_model
+    from nmtalign.training.count_vectors import count_embeddings
 
     model = load_model(folder)
     known = model.languages[0] or "source", model.languages[1] or "target"
@@ -254,7 +254,7 @@ def _of_model(
 
 def _learner(method: str, subwords: bool) -> Callable[..., tuple[Embeddings, Embeddings]]:
     if method == "counts":
-        from nmtalign.models.count_vectors import learn_counted
+        from nmtalign.training.count_vectors import learn_counted
 
         return partial(learn_counted, subwords=subwords)
     from nmtalign.vectors.induction import learn_cooccurrence

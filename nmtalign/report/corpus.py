@@ -10,11 +10,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmtalign.alignment.evaluation import Counts, Evaluation, evaluate
-from nmtalign.alignment.formats import read_gold, read_links
-from nmtalign.alignment.links import AlignedPair, Alignment, GoldAlignment, Link
+from nmtalign.aligner.aligner import Aligner, VectorAligner
 from nmtalign.errors import DataError, UsageError
-from nmtalign.models.aligner import Aligner, VectorAligner
+from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
+from nmtalign.links.evaluation import Counts, Evaluation, evaluate
+from nmtalign.links.formats import read_gold, read_links
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.bitext import SentencePair
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.alignment.links import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.report.colours import is_light
 from nmtalign.report.fonts import choose_fonts
 from nmtalign.report.labels import shorten, visible

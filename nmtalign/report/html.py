@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.alignment.evaluation import Counts
-from nmtalign.alignment.links import AlignedPair, GoldAlignment, Link
 from nmtalign.errors import UsageError
+from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
+from nmtalign.links.evaluation import Counts
 from nmtalign.report.colours import scale
 from nmtalign.report.labels import visible
 from nmtalign.report.sample import (

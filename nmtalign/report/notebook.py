@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nmtalign.alignment.evaluation import METRICS, Evaluation, compare
-from nmtalign.alignment.links import AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.errors import UsageError
+from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, Link
+from nmtalign.links.evaluation import METRICS, Evaluation, compare
 from nmtalign.report.colours import LEVELS, is_light, scale
 from nmtalign.report.heatmap import (
     SMALLEST_NUMBER,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from nmtalign.models.aligner import Aligner
+    from nmtalign.aligner.aligner import Aligner
 
 MOST_CELLS = 1600  # a larger matrix is shown as a picture
 NUMBERS_FIT = 24  # words: wider matrices have no numbers in their cells

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from nmtalign.alignment.links import AlignmentMatrix
+from nmtalign.links.alignments import AlignmentMatrix
 from nmtalign.report.labels import shorten, visible
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.alignment.extraction import argmax_forward, argmax_reverse
-from nmtalign.alignment.links import AlignedPair, Alignment, GoldAlignment
 from nmtalign.errors import DataError
+from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment
+from nmtalign.links.extraction import argmax_forward, argmax_reverse
 
 
 @dataclass(frozen=True)

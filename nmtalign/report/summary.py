@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.alignment.evaluation import Evaluation, evaluate
-from nmtalign.alignment.links import Alignment
+from nmtalign.links.alignments import Alignment
+from nmtalign.links.evaluation import Evaluation, evaluate
 from nmtalign.report.sample import SamplePair
 
 _NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"}

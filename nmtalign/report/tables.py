@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from nmtalign.alignment.links import AlignedBatch, AlignedPair
 from nmtalign.errors import UsageError
 from nmtalign.files import open_text
+from nmtalign.links.alignments import AlignedBatch, AlignedPair
 
 if TYPE_CHECKING:
     import pandas as pd

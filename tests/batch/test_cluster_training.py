@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nmtalign.aligner.decoding import Extraction
+from nmtalign.aligner.learned import Training
+from nmtalign.aligner.model_folder import load_model
 from nmtalign.batch.cluster import ClusterProcesses, connected
 from nmtalign.cli import main
-from nmtalign.models.decoding import Extraction
-from nmtalign.models.distributed import SpreadBitext
-from nmtalign.models.learned import Training
-from nmtalign.models.settings import PRESETS
-from nmtalign.models.store import load_model
-from nmtalign.models.training import train
 from nmtalign.text.bitext import read_bitext
-from tests.models.toy_language import toy_bitext
+from nmtalign.training.distributed import DistributedBitext
+from nmtalign.training.settings import PRESETS
+from nmtalign.training.train import train
+from tests.aligner.toy_language import toy_bitext
 
 pytest.importorskip("distributed")
 
@@ -34,7 +34,7 @@ def client():
 
 
 def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> Training:
-    place = partial(SpreadBitext, processes=ClusterProcesses(client), cells=cells)
+    place = partial(DistributedBitext, processes=ClusterProcesses(client), cells=cells)
     return train(pairs, place=place, **options)
 
 

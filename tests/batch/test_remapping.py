@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.alignment.links import AlignedBatch
 from nmtalign.batch.remapping import remap_batch
+from nmtalign.links.alignments import AlignedBatch
 
 PAIR = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9)), max_size=12, unique_by=lambda x: x[:2]

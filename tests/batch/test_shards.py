@@ -193,7 +193,7 @@ def test_what_shards_cannot_hold_is_refused(options, command):
     "stop", [KeyboardInterrupt(), WorkerError("a worker process died"), OSError(5, "gone")]
 )
 def test_a_stop_from_outside_can_be_resumed(stop, command, wanted, tmp_path, monkeypatch, capsys):
-    from nmtalign.models.learned import LearnedAligner
+    from nmtalign.aligner.learned import LearnedAligner
 
     plain, calls = LearnedAligner.align_batch, []
 
@@ -227,7 +227,7 @@ def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, capsys):
 
 
 def test_a_text_that_changes_or_vanishes_is_noticed(text, tmp_path, monkeypatch, capsys):
-    from nmtalign.models.learned import LearnedAligner
+    from nmtalign.aligner.learned import LearnedAligner
 
     sides = [shutil.copy(path, tmp_path / path.name) for path in text]
     command = ["align", *sides, "--out-shards", tmp_path / "shards", "--shard-pairs", 300, "--workers", 1]
@@ -245,7 +245,7 @@ def test_ctrl_c_without_shards_leaves_nothing(text, tmp_path, monkeypatch, capsy
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nmtalign.models.learned.LearnedAligner.align_batch", interrupted)
+    monkeypatch.setattr("nmtalign.aligner.learned.LearnedAligner.align_batch", interrupted)
     assert run("align", *text, "-o", tmp_path / "links") == 1
     assert "interrupted" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

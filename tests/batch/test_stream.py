@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nmtalign.aligner.opening import vector_aligner
 from nmtalign.batch import stream
 from nmtalign.batch.stream import align_stream
-from nmtalign.models.loading import vector_aligner
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings

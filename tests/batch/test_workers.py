@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.opening import load
 from nmtalign.batch import workers as workers_module
 from nmtalign.batch.stream import cut
 from nmtalign.batch.workers import align_chunks
 from nmtalign.errors import NmtalignError
-from nmtalign.models.aligner import Aligner
-from nmtalign.models.loading import load
 from nmtalign.shipped import shipped
 from nmtalign.text.bitext import SentencePair, read_bitext
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.alignment.formats import parse_pharaoh
 from nmtalign.cli import main
+from nmtalign.links.formats import parse_pharaoh
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
@@ -138,10 +138,11 @@ def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
 
 
 def test_every_choice_of_the_command_line_exists():
-    from nmtalign.alignment.extraction import EXTRACTORS
-    from nmtalign.alignment.symmetrization import METHODS
-    from nmtalign.cli import _model_options as options
     from nmtalign.models import decoding, scoring
+
+    from nmtalign.cli import _model_options as options
+    from nmtalign.links.extraction import EXTRACTORS
+    from nmtalign.links.symmetrization import METHODS
     from nmtalign.text import tokenization
     from nmtalign.vectors import embeddings
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nmtalign.alignment.evaluation import evaluate
-from nmtalign.alignment.formats import read_gold, read_links
 from nmtalign.cli import main
 from nmtalign.cli.demo import _RESULTS
+from nmtalign.links.evaluation import evaluate
+from nmtalign.links.formats import read_gold, read_links
 from nmtalign.shipped import shipped
 
 

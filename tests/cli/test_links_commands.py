@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from nmtalign.alignment.evaluation import METRICS
-from nmtalign.alignment.formats import READABLE, WRITABLE, format_pharaoh, parse_pharaoh
-from nmtalign.alignment.symmetrization import METHODS, symmetrize
 from nmtalign.cli import convert as convert_command
 from nmtalign.cli import evaluate as evaluate_command
 from nmtalign.cli import main
 from nmtalign.cli import symmetrize as symmetrize_command
+from nmtalign.links.evaluation import METRICS
+from nmtalign.links.formats import READABLE, WRITABLE, format_pharaoh, parse_pharaoh
+from nmtalign.links.symmetrization import METHODS, symmetrize
 
 
 def run(capsys, *arguments):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.alignment.formats import parse_pharaoh
 from nmtalign.cli import main
+from nmtalign.links.formats import parse_pharaoh
 from nmtalign.text.subwords import word_numbers
-from tests.models.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(300, longest=12)
 SIDES = TOY.source, TOY.target

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import main
-from tests.models.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(150, longest=25)
 

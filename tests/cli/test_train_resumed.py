@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.models import checkpoint
-from nmtalign.models.corpus import encode
-from nmtalign.models.knowledge import Knowledge
-from nmtalign.models.settings import Settings
-from nmtalign.models.stages import Stages, remove_stages
-from nmtalign.models.training import train
-from tests.models.toy_language import toy_bitext
+from nmtalign.corpus.sides import encode
+from nmtalign.training import checkpoint
+from nmtalign.training.prior import Prior
+from nmtalign.training.settings import Settings
+from nmtalign.training.stages import Stages, remove_stages
+from nmtalign.training.train import train
+from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
 OPTIONS = ("--heads", "lexicon,vectors,spectral,bahdanau", "--bahdanau-inputs", "words", "--workers", "1")
@@ -27,7 +27,7 @@ OPTIONS = ("--heads", "lexicon,vectors,spectral,bahdanau", "--bahdanau-inputs", 
 KILLED = """
 import importlib, os, signal, sys
 from nmtalign.cli import main
-from nmtalign.models import checkpoint
+from nmtalign.training import checkpoint
 checkpoint.SECONDS = 0.0
 module, name, n = sys.argv[1], sys.argv[2].split("."), int(sys.argv[3])
 owner = importlib.import_module(module)
@@ -71,7 +71,7 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
 @pytest.mark.parametrize(
     ("module", "name", "call", "states", "told"),
     [
-        ("nmtalign.models.estimation", "Estimator._jump_pass", 3, ["lexicon.npz"], "jump pass 3 of"),
+        ("nmtalign.training.em", "Estimator._jump_pass", 3, ["lexicon.npz"], "jump pass 3 of"),
         ("nmtalign.models.gradient", "_Trainer.step", 120, ["lexicon.npz", "vectors.npz"], "after 119 of"),
         (
             "nmtalign.models.distillation",
@@ -107,7 +107,7 @@ def test_the_second_opinion_goes_on_at_any_step(monkeypatch, tmp_path: Path, cal
     from nmtalign.models.distillation import _Pupil
 
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    settings = Settings(opinion_weight=0.5, lexicon_passes=2, jump_passes=1)
+    settings = Settings(opinion_weight=0.5, model1_iterations=2, hmm_iterations=1)
     once = train(TOY.pairs, settings=settings, workers=1).model.opinion.network.weights
     steps: list[int] = []
     whole = _Pupil.step
@@ -134,8 +134,8 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
         (Settings(), None, None),
         (Settings(seed=1), None, None),
         (replace(Settings(), views=(0, 4)), None, None),
-        (Settings(), Knowledge([("a", "x", 1.0)]), None),
-        (Settings(), Knowledge([("a", "x", 2.0)]), None),
+        (Settings(), Prior([("a", "x", 1.0)]), None),
+        (Settings(), Prior([("a", "x", 2.0)]), None),
         (Settings(), None, [array, array]),
         (Settings(), None, [array, array + 1]),
     ]

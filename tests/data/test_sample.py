@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.alignment.links import GoldAlignment, Link
+from nmtalign.links.alignments import GoldAlignment, Link
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.storage import load_pair
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nmtalign import DataError, GoldAlignment, Link
-from nmtalign.models.loading import vector_aligner
+from nmtalign.aligner.opening import vector_aligner
 from nmtalign.report.corpus import Record, random_sample, read_corpus, show, worst_sample
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, UsageError
-from nmtalign.alignment.evaluation import evaluate
-from nmtalign.models.loading import vector_aligner
+from nmtalign.aligner.opening import vector_aligner
+from nmtalign.links.evaluation import evaluate
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair

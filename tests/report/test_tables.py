@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link, UsageError
-from nmtalign.alignment.links import AlignedBatch
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.report.tables import LinkRow, TableWriter, batch_rows, link_rows, link_table, write_table
 
 AWKWARD = ['"', "a,b", "\\t", "tab\tin", "\u2028", "line\nend", "cr\r", "'", "=1+1", "中", "NA", "🙂"]

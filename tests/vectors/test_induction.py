@@ -88,9 +88,9 @@ def test_too_little_text_is_refused() -> None:
 
 def test_alignment_error_of_the_written_recipe(shared_data: Path) -> None:
     """Hansard, 5,000 pairs: far better than chance without any position model."""
-    from nmtalign.alignment.evaluation import evaluate
-    from nmtalign.alignment.formats import read_gold
-    from nmtalign.models.loading import vector_aligner
+    from nmtalign.aligner.opening import vector_aligner
+    from nmtalign.links.evaluation import evaluate
+    from nmtalign.links.formats import read_gold
 
     hansard, gold = shared_data / "bitext" / "hansard", shared_data / "gold" / "naacl2003_enfr_dev37"
     dev = list(read_bitext(gold / "text.en", gold / "text.fr"))

@@ -65,7 +65,7 @@ def test_a_killed_run_goes_on(bitext: tuple[Path, Path], tmp_path: Path) -> None
     code = """
 import os, signal, sys
 from nmtalign.cli import _progress, group
-from nmtalign.models import checkpoint
+from nmtalign.training import checkpoint
 checkpoint.SECONDS = 0.0
 advance = _progress.Progress.advance
 def killed(self, count, *, last=None):

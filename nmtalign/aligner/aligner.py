@@ -1,0 +1,184 @@
+"""The aligner: heads say what words mean, a position model where attention goes, an extraction what is a link.
+
+Axes: T target words, S source words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from nmtalign.aligner.decoding import Decoder
+from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.pair_scores import TrainingSize
+from nmtalign.corpus.parallel import default_workers
+from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.errors import UsageError
+from nmtalign.heads.embeddings import EmbeddingHead
+from nmtalign.heads.mixture import Mixture
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.positions.model import PositionModel, TextScores
+from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.vectors.embeddings import Coverage
+from nmtalign.views import Listed
+
+Words = Sequence[str]
+Sentence = str | Words
+
+
+@dataclass(frozen=True)
+class Aligner(Listed):
+    """Aligns the words of sentence pairs.
+
+    Parameters
+    ----------
+    heads : Mixture or EmbeddingHead
+        What the words say.
+    positions : PositionModel, optional
+        Where attention goes; anywhere, if left out.
+    extraction : Extraction, optional
+        How links are chosen.
+    text : TextSettings, optional
+        How lines become words.
+    languages : (str or None, str or None), optional
+        Source and target language, where known; tokenisers may use them.
+    training : mapping, optional
+        Settings and corpus it was learned with.
+    workers : int, optional
+        Threads or processes; the links do not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmtalign.heads.scoring import make_scorer
+    >>> from nmtalign.text.vocabulary import Vocabulary
+    >>> from nmtalign.vectors.embeddings import Embeddings
+    >>> english = Embeddings(Vocabulary.from_words(["cat", "black"]), np.eye(2))
+    >>> french = Embeddings(Vocabulary.from_words(["noir", "chat"]), np.eye(2)[::-1].copy())
+    >>> aligner = Aligner(EmbeddingHead(english, french, make_scorer("cosine", 2)))
+    >>> aligner.align("Black cat", "chat noir").links
+    [Link(source=0, target=1), Link(source=1, target=0)]
+    """
+
+    heads: Mixture | EmbeddingHead
+    positions: PositionModel = field(default_factory=SoftmaxPositions)
+    extraction: Extraction = field(default_factory=Extraction)
+    text: TextSettings = field(default_factory=TextSettings)
+    languages: tuple[str | None, str | None] = (None, None)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    workers: int | None = None
+
+    @property
+    def settings(self) -> str:
+        """The settings that make the links, in one line."""
+        learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
+        parts = f"{self.heads.settings}{learned} {self.positions.settings} {self._extraction}"
+        return f"{parts} text={self.text}"
+
+    @property
+    def _extraction(self) -> Extraction:
+        return self.extraction.resolved(null=self.positions.has_null)
+
+    def with_heads(self, names: Iterable[str]) -> Aligner:
+        """Return an aligner by some of the heads of a learned model.
+
+        Raises
+        ------
+        UsageError
+            If one of them is not there.
+        """
+        return replace(self, heads=self.heads.chosen(names))
+
+    def save(self, folder: str | Path) -> None:
+        """Write a learned aligner into a folder; an older one there is replaced when the new one is whole."""
+        from nmtalign.aligner.model_folder import save_aligner
+
+        save_aligner(self, folder)
+
+    def align(self, source: Sentence, target: Sentence) -> AlignedPair:
+        """Align two sentences, with all weights to look at.
+
+        Parameters
+        ----------
+        source, target : str or sequence of str
+            A line of text, or its words.
+
+        Returns
+        -------
+        AlignedPair
+            Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
+            a null word. The matrix shows the words as they were given.
+        """
+        words = self._words(source, target)
+        decoder = self._decoder(encode_text([words]))
+        forward, reverse, weights = decoder.matrices()
+        batch = decoder.align(1)
+        links = batch.links(0)
+        shown = self._shown(source, target)
+        return AlignedPair(
+            Alignment(frozenset(links), len(words[0]), len(words[1])),
+            AlignmentMatrix(weights, *shown),
+            forward=forward,
+            reverse=reverse,
+            probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
+            score=float(batch.scores[0]),
+            settings=self.settings,
+        )
+
+    def align_batch(self, pairs: Iterable[tuple[Sentence, Sentence]]) -> AlignedBatch:
+        """Align many sentence pairs: the same links as one by one.
+
+        Parameters
+        ----------
+        pairs : iterable of (source, target)
+            Lines of text, or their words.
+
+        Returns
+        -------
+        AlignedBatch
+            One entry for each pair, empty where a side has no words.
+        """
+        return self.align_words([self._words(*pair) for pair in pairs])
+
+    def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
+        """Align many pairs of words that are already normalised."""
+        workers = default_workers() if self.workers is None else self.workers
+        return self._decoder(encode_text(pairs)).align(workers)
+
+    def coverage(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[Coverage, Coverage] | None:
+        """Count how many source and target words have a vector of their own, over given vectors."""
+        return self.heads.coverage(pairs)
+
+    def decoder(self, scores: TextScores) -> Decoder:
+        """Return what aligns a text whose words have been looked up."""
+        attend = self.positions.over(scores)
+        size = TrainingSize.of(self.heads.training_words)
+        return Decoder(scores, attend, self._extraction, self.positions.has_null, size)
+
+    def _decoder(self, text: EncodedText) -> Decoder:
+        return self.decoder(self.heads.read(text))
+
+    def _words(self, source: Sentence, target: Sentence) -> tuple[list[str], list[str]]:
+        """Return the normalised words of both sides."""
+        if isinstance(source, str) and isinstance(target, str):
+            return self.text.words_of_pair((source, target), self.languages)
+        first, second = (self.text.normalized(list(side)) for side in _both_words(source, target))
+        return first, second
+
+    def _shown(self, source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the words of both sides as they were given."""
+        if isinstance(source, str) and isinstance(target, str):
+            sides = self.text.tokens_of_pair((source, target), self.languages)
+            first, second = (tuple(token.text for token in side) for side in sides)
+            return first, second
+        return _both_words(source, target)
+
+
+def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return two lists of words; a line beside a list of words is a mistake."""
+    if isinstance(source, str) or isinstance(target, str):
+        raise UsageError("expected two lines of text or two lists of words, found one of each")
+    return tuple(source), tuple(target)

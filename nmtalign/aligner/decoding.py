@@ -1,0 +1,118 @@
+"""From posteriors to the links of a text, bucket by bucket.
+
+Axes: B pairs of a bucket, T target words, S source words, L links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.text import EncodedText
+from nmtalign.links.alignments import AlignedBatch
+from nmtalign.positions.model import Attended, TextScores
+
+Longs = NDArray[np.int64]
+Doubles = NDArray[np.float64]
+
+
+class BucketLinks(NamedTuple):
+    """Links of a bucket: pair, source and target position, probability, each (L,); evidence of its pairs."""
+
+    pair: Longs
+    source: Longs
+    target: Longs
+    probability: NDArray[np.floating]
+    pairs: Longs
+    evidence: Doubles
+
+
+class Decoder(NamedTuple):
+    """A text whose buckets can be aligned.
+
+    Attributes
+    ----------
+    scores : TextScores
+        Of the words of the text.
+    attend : callable
+        Gives the posteriors of the bucket of a number.
+    extraction : Extraction
+    null : bool
+        Whether words may be aligned to the null word.
+    size : TrainingSize, optional
+        Of the text that was learned from, for pair scores that are probabilities.
+    """
+
+    scores: TextScores
+    attend: Callable[[int], Attended]
+    extraction: Extraction
+    null: bool
+    size: TrainingSize = TrainingSize()
+
+    @property
+    def text(self) -> EncodedText:
+        """The text."""
+        return self.scores.text
+
+    def links(self, k: int) -> BucketLinks:
+        """Attend in bucket k and choose links."""
+        bucket = self.text.buckets[k]
+        posteriors, ratios = self.attend(k)
+        (t, s, b), probability = self.extraction.cells(posteriors, bucket)
+        real = np.flatnonzero(bucket.pairs >= 0)
+        if ratios is None:  # without null every word has links: their probabilities say how parallel a pair is
+            evidence = np.bincount(b, probability, len(bucket.pairs))
+        else:
+            worth, core = self.scores.evidence(k, ratios), self.text.segments.core(bucket)
+            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth, core)
+        return BucketLinks(bucket.pairs[b], s, t, probability, bucket.pairs[real], evidence[real])
+
+    def align(self, workers: int) -> AlignedBatch:
+        """Return the links of all pairs; they do not depend on the number of workers."""
+        found = in_order(self.links, range(len(self.text.buckets)), workers, cells=self.text.cells)
+        return self._collected(list(found))
+
+    def _collected(self, found: Sequence[BucketLinks]) -> AlignedBatch:
+        """Put the links of all buckets into the order of the pairs."""
+        segments = self.text.segments
+        columns = [np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*found, strict=True)]
+        if not columns:
+            columns = [np.zeros(0, np.int64) for _ in BucketLinks._fields]
+        piece, source, target, probability = (column for column in columns[:4])
+        kept, pair, source, target = segments.restore(piece.astype(np.int64), source, target)
+        order = np.lexsort((target, source, pair))
+        counts = np.bincount(pair, minlength=segments.pairs)
+        evidence = segments.total(columns[4].astype(np.int64), columns[5].astype(np.float64))
+        return AlignedBatch(
+            offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
+            source=source[order].astype(np.int32),
+            target=target[order].astype(np.int32),
+            probability=probability[kept][order].astype(np.float32),
+            scores=self._pair_scores(evidence),
+        )
+
+    def _pair_scores(self, evidence: Doubles) -> Doubles:
+        """Return one number for each pair: how parallel it looks."""
+        S, T = self.text.segments.source_lengths, self.text.segments.target_lengths
+        if self.null:
+            return parallel_probability(evidence, S, T, self.size)
+        return 2 * evidence / np.maximum(S + T, 1)
+
+    def matrices(self) -> tuple[NDArray[np.floating], ...]:
+        """Return p(s|t), p(t|s) and the weights that links are chosen from, of a text of one pair, (T, S)."""
+        segments = self.text.segments
+        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
+        wholes: list[NDArray[np.floating]] = []
+        for k, bucket in enumerate(self.text.buckets):
+            found = self.attend(k).posteriors
+            parts = found.forward, found.reverse, self.extraction.matrix(found)
+            wholes = wholes or [np.zeros(shape, part.dtype) for part in parts]
+            for part, whole in zip(parts, wholes, strict=True):
+                segments.paste(bucket, part, whole)
+        return tuple(wholes) or tuple(np.zeros((3, *shape), np.float32))

@@ -1,0 +1,130 @@
+"""Which cells of the posteriors become links, by name.
+
+Axes: B pairs of a bucket, T target words, S source words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.errors import UsageError
+from nmtalign.links.extraction import EXTRACTORS, best_cells, extract
+from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
+from nmtalign.positions.model import Cells, Matrix, Posteriors
+
+Links = NDArray[np.bool_]
+
+THRESHOLD = 0.55  # of the joint probability; chosen on the development sets
+_OWN_THRESHOLD = ("posterior", "threshold", "transport")
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """How links are chosen from posteriors, by name.
+
+    Parameters
+    ----------
+    method : str, optional
+        A key of :data:`nmtalign.links.extraction.EXTRACTORS`, or ``posterior``: every cell whose joint
+        probability is at least the threshold. Left out: ``posterior`` where words may be aligned to null, else
+        ``mutual``.
+    threshold : float, optional
+        For ``posterior``, ``threshold`` and ``transport`` their own; for the others the least joint
+        probability of a link, none if left out.
+    symmetrize : str, optional
+        Join the argmax of both directions by this method instead: a name of
+        :data:`nmtalign.links.symmetrization.METHODS`.
+
+    Raises
+    ------
+    UsageError
+        If a name is unknown, or both a method and `symmetrize` are given.
+
+    Examples
+    --------
+    >>> print(Extraction("mutual", threshold=0.1))
+    extract=mutual threshold=0.1
+    """
+
+    method: str | None = None
+    threshold: float | None = None
+    symmetrize: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.symmetrize is not None and self.method is not None:
+            raise UsageError("symmetrize joins the argmax of both directions; leave the extraction out")
+        if self.symmetrize is not None and self.symmetrize not in METHODS:
+            raise UsageError(f"expected one of {', '.join(METHODS)} to symmetrize, found {self.symmetrize!r}")
+        if self.method is not None and self.method not in ("posterior", *EXTRACTORS):
+            names = ", ".join(("posterior", *EXTRACTORS))
+            raise UsageError(f"expected one of the extractions {names}, found {self.method!r}")
+
+    def __str__(self) -> str:
+        name = f"symmetrize={self.symmetrize}" if self.symmetrize else f"extract={self.method}"
+        return name if self.threshold is None else f"{name} threshold={self.threshold:g}"
+
+    def resolved(self, *, null: bool) -> Extraction:
+        """Return the extraction with the method that is meant where none is named."""
+        if self.symmetrize is not None:
+            return self
+        method = self.method or ("posterior" if null else "mutual")
+        default = THRESHOLD if null and method == "posterior" else None
+        return replace(self, method=method, threshold=default if self.threshold is None else self.threshold)
+
+    def matrix(self, posteriors: Posteriors) -> Matrix:
+        """Return the weights that the links are chosen from, shape (T, S, B)."""
+        directions = {"argmax": "forward", "argmax-reverse": "reverse"}
+        return np.asarray(getattr(posteriors, directions.get(self.method or "", "joint")))
+
+    def cells(self, posteriors: Posteriors, bucket: Bucket) -> tuple[Cells, Matrix]:
+        """Return the links of a bucket as (target, source, column), and the joint probability of each."""
+        t, s, b = np.nonzero(self._links(posteriors, bucket))
+        probability = posteriors.probability((t, s, b))
+        if self.threshold is None or self.method in _OWN_THRESHOLD:
+            return (t, s, b), probability
+        kept = probability >= self.threshold
+        return (t[kept], s[kept], b[kept]), probability[kept]
+
+    def _links(self, posteriors: Posteriors, bucket: Bucket) -> Links:
+        """Choose cells, shape (T, S, B); those of the padding are never chosen."""
+        method = self.method or ""
+        if method in ("argmax", "argmax-reverse", "mutual"):
+            lengths = bucket.source_lengths, bucket.target_lengths
+            ranking = posteriors.ranking(method)
+            axes = {"argmax": (1,), "argmax-reverse": (0,), "mutual": (1, 0)}[method]
+            return np.logical_and.reduce([best_cells(ranking, axis, *lengths) for axis in axes])
+        if method in ("posterior", "threshold"):
+            limit = 0.5 if self.threshold is None else self.threshold
+            joint = posteriors.joint
+            return np.asarray((joint >= joint.dtype.type(limit)) & bucket.inside)
+        return self._by_lengths(posteriors, bucket)
+
+    def _by_lengths(self, posteriors: Posteriors, bucket: Bucket) -> Links:
+        """Choose cells by a method for matrices without padding: pairs of equal lengths at a time."""
+        chosen = np.zeros(bucket.shape, dtype=bool)
+        lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
+        forward, reverse, joint = posteriors.ranking("argmax"), posteriors.ranking("argmax-reverse"), None
+        if self.symmetrize is None:
+            joint = posteriors.joint
+        for S, T in np.unique(lengths[:, bucket.pairs >= 0], axis=1).T:
+            columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
+            stacks = [
+                None if w is None else np.moveaxis(w[:T, :S, columns], -1, 0)
+                for w in (forward, reverse, joint)
+            ]  # (B, T, S)
+            chosen[:T, :S, columns] = np.moveaxis(self._stacked(*stacks), 0, -1)
+        return chosen
+
+    def _stacked(self, forward: Matrix, reverse: Matrix, joint: Matrix | None) -> Links:
+        """Choose cells of a stack (B, T, S) without padding."""
+        if self.symmetrize is not None:
+            both = extract(forward, "argmax"), extract(reverse, "argmax-reverse")
+            return symmetrize_matrices(*both, self.symmetrize)
+        assert joint is not None
+        if self.method == "transport" and self.threshold is not None:
+            return extract(joint, "transport", threshold=self.threshold)
+        return extract(joint, str(self.method))

@@ -1,0 +1,211 @@
+"""Open an aligner by path: what lies in the folder decides what it is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.aligner.aligner import Aligner, VectorAligner
+from nmtalign.aligner.decoding import DIAGONAL, Extraction, Positions
+from nmtalign.aligner.fitting import JumpAligner
+from nmtalign.aligner.learned import LearnedAligner
+from nmtalign.aligner.model_folder import is_model, load_model
+from nmtalign.errors import DataError, UsageError
+from nmtalign.heads.scoring import DotScorer, Scorer, cosine_scale, make_scorer
+from nmtalign.shipped import place_of, shipped
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.mapping import warn_if_unrelated
+from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
+
+MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign
+COMMON = 20_000  # first words, that stand for all
+UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
+_OF_BOTH = {"heads", "extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode"}
+
+
+def load(path: str | Path | None = None, **settings: Any) -> Aligner:
+    """Open an aligner.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
+        ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones. Left out: the
+        shipped English-French model, or the shipped vectors where a setting makes sense for vectors only.
+    **settings
+        As of :func:`vector_aligner` or :func:`learned_aligner`; for vectors also ``languages`` (source and
+        target, where the folder does not tell), ``limit`` and ``unsafe_pickle``.
+
+    Raises
+    ------
+    DataError
+        If the folder is not there or holds nothing of the kind.
+    UsageError
+        If a setting makes no sense for what is in the folder.
+
+    Examples
+    --------
+    >>> aligner = load()
+    >>> list(aligner.align("the black cat", "le chat noir").alignment)
+    [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
+    """
+    shipped_name = MODEL if _OF_BOTH.issuperset(settings) else VECTORS
+    folder = shipped(shipped_name) if path is None else place_of(path)
+    if not folder.is_dir():
+        raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
+    if is_model(folder):
+        return learned_aligner(folder, **settings)
+    reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
+    languages = settings.pop("languages", None) or pair_languages(folder)
+    source, target = load_pair(folder, languages=languages, **reading)
+    warn_about(source, target, settings.get("score", "cosine"))
+    return vector_aligner(source, target, languages=languages, **settings)
+
+
+def learned_aligner(
+    folder: str | Path,
+    *,
+    extract: str | None = None,
+    threshold: float | None = None,
+    symmetrize: str | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
+    heads: Sequence[str] | None = None,
+    score: str | None = None,
+    **others: Any,
+) -> LearnedAligner:
+    """Open a learned model; settings as of :func:`load`, where they make sense for one.
+
+    Text is cut into words as the bitext was that the model was learned from, unless told otherwise. `heads`
+    are some of those of the model.
+    """
+    if score is not None:
+        others["score"] = score
+    if others:
+        names = ", ".join(name.replace("_", "-") for name in others)
+        raise UsageError(f"{names}: only for word vectors, and {folder} is a learned model")
+    model = load_model(folder)
+    if heads is not None:
+        model = model.with_heads(heads)
+    chosen = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
+    text = model.text.as_dict() | {name: value for name, value in chosen.items() if value is not None}
+    return LearnedAligner(
+        model._replace(text=TextSettings.from_dict(text)), Extraction(extract, threshold, symmetrize)
+    )
+
+
+def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> VectorAligner:
+    """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
+    reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
+    sides = load_embeddings(source, **reading), load_embeddings(target, **reading)
+    if sides[0].dimension != sides[1].dimension:
+        found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
+        raise DataError(f"{found}; vectors of one space have equal lengths")
+    warn_about(*sides, settings.get("score", "cosine"))
+    return vector_aligner(*sides, **settings)
+
+
+def vector_aligner(
+    source: Embeddings,
+    target: Embeddings,
+    *,
+    score: str = "cosine",
+    temperature: float | None = None,
+    bahdanau: str | Path | None = None,
+    seed: int | None = None,
+    positions: str | None = None,
+    diagonal: float | None = None,
+    extract: str | None = None,
+    threshold: float | None = None,
+    symmetrize: str | None = None,
+    unknown: str | None = None,
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
+    languages: tuple[str, str] | None = None,
+) -> VectorAligner:
+    """Build an aligner over given vectors from settings by name.
+
+    Parameters
+    ----------
+    source, target : Embeddings
+        Of one space.
+    score, temperature, bahdanau, seed
+        As of :func:`nmtalign.heads.scoring.make_scorer`; `bahdanau` is its `weights`.
+    positions, diagonal
+        Name and strength of :class:`~nmtalign.aligner.decoding.Positions`; a strength that is left out grows
+        with the vectors for dot products. Left out: ``diagonal`` for
+        ``cosine``, whose temperature it is made for, else ``none``. ``hmm`` gives a
+        :class:`~nmtalign.aligner.fitting.JumpAligner`, whose jumps ``fitted`` estimates, and the
+        temperature where it is left out.
+    extract, threshold, symmetrize
+        As of :class:`~nmtalign.aligner.decoding.Extraction`.
+    unknown : str, optional
+        Policy for unknown words; that of the embeddings if left out.
+    tokenizer, lowercase, unicode
+        As of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: as the vectors were learned, where
+        they say so, else words between spaces in lower case.
+    languages : (str, str), optional
+        Source and target language, for tokenisers.
+    """
+    if positions is None:
+        positions = "diagonal" if score == "cosine" else "none"
+    if positions == "simalign" and score != "cosine":
+        raise UsageError(f"positions simalign weigh cosines; choose them with score cosine, not {score}")
+    scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau, seed=seed)
+    if unknown is not None:
+        source, target = source.with_unknown(unknown), target.with_unknown(unknown)
+    if positions == "hmm" and diagonal is not None:
+        raise UsageError("positions hmm learn how far attention jumps; leave the strength of a diagonal out")
+    chosen = Extraction(extract, threshold, symmetrize)
+    text = _text_settings(source, tokenizer=tokenizer, lowercase=lowercase, unicode=unicode)
+    if diagonal is None and positions in ("diagonal", "fast-align"):
+        diagonal = _fitting_strength(source, target, scorer)
+    prior = Positions("none" if positions == "hmm" else positions, diagonal)
+    known = source, target, scorer, prior, chosen, text, languages or (None, None)
+    return JumpAligner(*known, tune=temperature is None) if positions == "hmm" else VectorAligner(*known)
+
+
+def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:
+    """Warn where vectors do not look like one space, or their lengths spoil raw dot products."""
+    if score == "bahdanau":  # its projections may bring any two spaces together
+        return
+    source, target = source.first(COMMON), target.first(COMMON)
+    warn_if_unrelated(source, target)
+    if score == "cosine":
+        return
+    spread = max(_lengths(side).std() / _lengths(side).mean() for side in (source, target))
+    if spread > UNEVEN:
+        percent = f"{100 * spread:.0f} %"
+        warnings.warn(
+            f"the lengths of the vectors differ by {percent} of their mean: dot products favour the long"
+            " ones, whatever they mean; try --score cosine",
+            stacklevel=3,
+        )
+
+
+def _lengths(side: Embeddings) -> NDArray[np.floating]:
+    """Return the lengths of the vectors that are not zero."""
+    lengths = np.linalg.norm(np.asarray(side.matrix, dtype=np.float32), axis=1)
+    return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
+
+
+def _fitting_strength(source: Embeddings, target: Embeddings, scorer: Scorer) -> float | None:
+    """Return a strength of a diagonal for dot products of any size: what the default is for cosines."""
+    if not isinstance(scorer, DotScorer) or scorer.unit_length:
+        return None
+    products = [float(_lengths(side.first(COMMON)).mean()) for side in (source, target)]
+    return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)
+
+
+def _text_settings(embeddings: Embeddings, **chosen: str | bool | None) -> TextSettings:
+    """Return what was chosen, over what the vectors were learned with, over the defaults."""
+    learned = TextSettings.from_dict(embeddings.settings.get("text", {}))
+    return TextSettings.from_dict(learned.as_dict() | {k: v for k, v in chosen.items() if v is not None})

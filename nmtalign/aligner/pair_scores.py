@@ -1,0 +1,130 @@
+"""Pair scores: the probability that the two sides of a sentence pair are translations of each other.
+
+The evidence for a link is the logarithm of the likelihood ratio of its two words, counted as if they had been
+linked once less: so a pair that the model learned from is no witness for itself. With both directions of attention, p(s|t) and p(t|s),
+
+    v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
+    n = log of (S + T) / 2, at most log LONGEST
+    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION; c target words a source word
+    u = log10 of the source words that were learned from / 10,000, from LEAST to MOST words
+
+    p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 u)))
+
+The coefficients b are fitted by ``scripts/fit_parallelness.py``; ``scripts/evaluate_filtering.py`` looks at
+other texts. They are made for one wrong pair in ten; where the share of wrong pairs is w, the logit is
+``log(9) - log((1 - w) / w)`` too high.
+
+Axes: B pairs of a bucket, T target words, S source words, P word pairs that meet, N sentence pairs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+LONGEST = 500  # words; longer pairs are aligned in pieces
+MAX_LENGTH_DEVIATION = 6.0  # of a relation of lengths
+LEAST, MOST = 3_000, 350_000  # words of a text to learn from: the range that the coefficients are fitted to
+SUREST = 1e-6  # least distance from 0 and from 1
+
+
+class TrainingSize(NamedTuple):
+    """Size of the text that a model was learned from.
+
+    Attributes
+    ----------
+    words : int
+        Source words.
+    relation : float
+        Target words for each source word.
+    """
+
+    words: int = 100_000
+    relation: float = 1.0
+
+    @classmethod
+    def of(cls, words: tuple[int, int] | None) -> TrainingSize:
+        """Return the size of a text of so many source and target words."""
+        return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
+
+
+class Coefficients(NamedTuple):
+    """Of the logit."""
+
+    constant: float
+    evidence: float
+    length: float
+    relation: float
+    evidence_length: float
+    learned: float
+
+
+FITTED = Coefficients(2.588, 3.152, -2.69, -0.6784, 1.105, -2.956)
+
+
+def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats, core: NDArray[np.bool_]) -> Doubles:
+    """Return the sum of the evidence of each pair of a bucket, shape (B,).
+
+    Parameters
+    ----------
+    forward, reverse, evidence : arrays of shape (T, S, B)
+    core : bool array of shape (T, B)
+        Target words that count; those at the edge of a piece of a long pair are left to its neighbour.
+    """
+    worth = (forward + reverse) * evidence
+    by_word = np.add.reduce(worth, axis=1)  # (T, B)
+    return np.asarray(np.add.reduce(np.where(core, by_word, 0).astype(np.float64), axis=0))
+
+
+def parallel_probability(
+    evidence: Doubles,
+    source_lengths: Longs,
+    target_lengths: Longs,
+    size: TrainingSize,
+) -> Doubles:
+    """Return the probability that pairs are parallel, 0 where a side is empty.
+
+    Parameters
+    ----------
+    evidence : array of shape (N,)
+        As of :func:`evidence_of_pairs`.
+    source_lengths, target_lengths : arrays of shape (N,)
+        In words.
+    size : TrainingSize
+
+    Returns
+    -------
+    array of shape (N,)
+        Rises with the evidence.
+
+    Examples
+    --------
+    >>> lengths = np.array([10, 10, 10, 0])
+    >>> found = parallel_probability(np.array([2.0, 20, 60, 0]), lengths, lengths, TrainingSize())
+    >>> found.round(2).tolist()
+    [0.0, 0.3, 1.0, 0.0]
+    """
+    features = pair_features(evidence, source_lengths, target_lengths, size)
+    logit = (features * np.array(FITTED)[:, None]).sum(axis=0)
+    probability = np.clip(1 / (1 + np.exp(-np.clip(logit, -30, 30))), SUREST, 1 - SUREST)
+    return np.where((source_lengths > 0) & (target_lengths > 0), probability, 0.0)
+
+
+def pair_features(
+    evidence: Doubles, source_lengths: Longs, target_lengths: Longs, size: TrainingSize
+) -> Doubles:
+    """Return 1, v, n, z, v n and u of each pair, as the head of this module names them, shape (6, N)."""
+    S, T = source_lengths.astype(np.float64), target_lengths.astype(np.float64)
+    words = np.maximum(S + T, 1)
+    v = evidence / words
+    n = np.log(np.minimum(words / 2, LONGEST))
+    z = np.abs(np.log((T + 0.5) / (size.relation * S + 0.5))) * np.sqrt(np.minimum(S, T))
+    u = np.log10(min(max(size.words, LEAST), MOST) / 10_000)
+    return np.stack([np.ones_like(v), v, n, np.minimum(z, MAX_LENGTH_DEVIATION), v * n, np.full_like(v, u)])

@@ -1,1 +1,0 @@
-"""Floor 1: results. Links, matrices, extraction, symmetrisation, link formats, evaluation."""

@@ -1,0 +1,150 @@
+"""Buckets: sentence pairs of like length, stacked and padded, so that one array operation serves many pairs.
+
+Axes: B pairs of a bucket, S source words, T target words. Word number 0 is padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.sides import EncodedSide
+
+Ints = NDArray[np.int32]
+
+CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket: about what a core's own cache holds
+PADDED = -1e30  # score of a cell outside of the sentences
+LANES = 16  # columns of a bucket are a multiple of this: sums run in one order for any batch size
+LONG = 48  # words from which on products of whole matrices are faster than sums over stacked pairs
+FEW_LANES = 2  # of buckets of long sentences
+ENOUGH = 6_000  # cells of one target word in a bucket; for fewer, calling NumPy costs more than the work
+SPREAD = 3  # buckets of like source length, or that length is widened
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """B sentence pairs of like length, padded with word 0 to S and T words.
+
+    Attributes
+    ----------
+    pairs : int64 array of shape (B,)
+        Number of each pair in the bitext; -1 marks a filler column.
+    source, target : int32 arrays of shapes (S, B) and (T, B)
+    source_lengths, target_lengths : int64 arrays of shape (B,)
+    """
+
+    pairs: NDArray[np.int64]
+    source: Ints
+    target: Ints
+    source_lengths: NDArray[np.int64]
+    target_lengths: NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(T, S, B)."""
+        return len(self.target), len(self.source), len(self.pairs)
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Which cells, of shape (T, S, B), lie inside of the sentences."""
+        return (self.target > 0)[:, None, :] & (self.source > 0)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of its emission array."""
+        return len(self.target) * len(self.source) * len(self.pairs)
+
+
+def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Round lengths of long sentences up to a grid with steps of at most an eighth; others stay.
+
+    Products of whole matrices, which long sentences take, round a pair by its padding: so that is a matter of
+    the pair alone.
+    """
+    step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
+    rounded = -(-lengths // step) * step
+    return np.where(rounded < LONG, lengths, rounded)
+
+
+def _runs(lengths: NDArray[np.int64], cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
+    """Cut ascending lengths into runs that are padded to the last of them.
+
+    Lengths of a run differ by a twelfth; by a half while the run, as wide as it is or as long as the `other`
+    side, has fewer cells than wanted. Long sentences are in a run with those of their own length alone.
+    """
+    values, starts = np.unique(lengths, return_index=True)
+    begin, first = 0, int(values[0])
+    for value, start in zip(values[1:].tolist(), starts[1:].tolist(), strict=True):
+        few = (start - begin) * max(first, other) < cells
+        if value >= LONG or value > first + (max(1, first // 2) if few else first // 12):
+            yield begin, start
+            begin, first = start, value
+    yield begin, len(lengths)
+
+
+def stack(
+    side: EncodedSide, pairs: NDArray[np.int64], columns: int, height: int
+) -> tuple[Ints, NDArray[np.int64]]:
+    """Return the words of `pairs` as columns of a padded (height, columns) array, and their lengths."""
+    lengths = np.zeros(columns, dtype=np.int64)
+    lengths[: len(pairs)] = side.lengths[pairs]
+    rows = np.arange(height)[:, None]  # (height, 1)
+    inside = rows < lengths  # (length, B)
+    starts = np.zeros(columns, dtype=np.int64)
+    starts[: len(pairs)] = side.offsets[pairs]
+    stacked = np.zeros(inside.shape, dtype=np.int32)
+    stacked[inside] = side.tokens[(starts + rows)[inside]]
+    return stacked, lengths
+
+
+def make_buckets(
+    source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64] | None = None
+) -> list[Bucket]:
+    """Stack sentence pairs of like length; pairs with an empty side are left out.
+
+    The cut depends on the lengths alone, never on the number of workers.
+    """
+    if pairs is None:
+        pairs = np.arange(len(source.lengths), dtype=np.int64)
+    pairs = pairs[(source.lengths[pairs] > 0) & (target.lengths[pairs] > 0)]
+    return [
+        bucket
+        for like_source in _alike(source, pairs, SPREAD * ENOUGH)
+        for like in _alike(target, like_source, ENOUGH, _height(source, like_source))
+        for bucket in _stacked(source, target, like)
+    ]
+
+
+def _height(side: EncodedSide, pairs: NDArray[np.int64]) -> int:
+    """Return the length that the sentences of some pairs are padded to."""
+    return int(_grid(side.lengths[pairs]).max())
+
+
+def _alike(
+    side: EncodedSide, pairs: NDArray[np.int64], cells: int, other: int = 0
+) -> Iterator[NDArray[np.int64]]:
+    """Yield pairs with sentences of like length on one side, as of :func:`_runs`."""
+    grid = _grid(side.lengths[pairs])
+    order = np.lexsort((pairs, grid))
+    pairs, grid = pairs[order], grid[order]
+    for start, stop in _runs(grid, cells, other) if len(pairs) else ():
+        yield pairs[start:stop]
+
+
+def _stacked(source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64]) -> Iterator[Bucket]:
+    """Yield buckets of pairs of like length."""
+    heights = _height(source, pairs), _height(target, pairs)
+    longest = max(heights)
+    lanes = LANES if longest < LONG else FEW_LANES
+    width = max(lanes, CELLS // (longest * (longest + 1)) // lanes * lanes)
+    for start in range(0, len(pairs), width):
+        chosen = pairs[start : start + width]
+        columns = -(-len(chosen) // lanes) * lanes
+        s, s_lengths = stack(source, chosen, columns, heights[0])
+        t, t_lengths = stack(target, chosen, columns, heights[1])
+        numbers = np.full(columns, -1, dtype=np.int64)
+        numbers[: len(chosen)] = chosen
+        yield Bucket(numbers, s, t, s_lengths, t_lengths)

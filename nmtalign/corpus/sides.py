@@ -1,0 +1,114 @@
+"""One side of a bitext as numbers: each distinct word has a number, the most frequent ones first.
+
+Word number 0 is padding; real words count from 1.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class EncodedSide:
+    """One side of a bitext.
+
+    Attributes
+    ----------
+    words : list of str
+        ``words[k]`` is the word with number k; ``words[0]`` is the padding.
+    tokens : int32 array
+        Word numbers of all sentences, one after the other.
+    offsets : int64 array of shape (N + 1,)
+        Sentence n is ``tokens[offsets[n]:offsets[n + 1]]``.
+    counts : int64 array of shape (V + 1,)
+        How often each word occurs.
+    """
+
+    words: list[str]
+    tokens: Ints
+    offsets: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of words of each sentence, shape (N,)."""
+        return np.diff(self.offsets)
+
+    def sentence(self, n: int) -> list[str]:
+        """The words of sentence n."""
+        return [self.words[k] for k in self.tokens[self.offsets[n] : self.offsets[n + 1]]]
+
+
+class SideEncoder:
+    """Numbers the words of one side of a bitext, sentence by sentence.
+
+    Examples
+    --------
+    >>> encoder = SideEncoder()
+    >>> encoder.add(["a", "b", "a"])
+    >>> encoder.add([])
+    >>> side = encoder.finish()
+    >>> side.words, side.tokens.tolist(), side.lengths.tolist()
+    (['', 'a', 'b'], [1, 2, 1], [3, 0])
+    """
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict()
+        self._numbers.default_factory = self._numbers.__len__
+        self._done: list[NDArray[np.int32]] = []
+        self._pending: list[int] = []
+        self._lengths = array("q")
+
+    def add(self, words: Sequence[str]) -> None:
+        """Add one sentence."""
+        self._pending.extend(map(self._numbers.__getitem__, words))
+        self._lengths.append(len(words))
+        if len(self._pending) > 1 << 18:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._done.append(np.array(self._pending, dtype=np.int32))
+        self._pending.clear()
+
+    def finish(self) -> EncodedSide:
+        """Return the side, its words numbered by falling frequency (ties: first seen first)."""
+        self._flush()
+        first_seen = np.concatenate(self._done)
+        counts = np.bincount(first_seen, minlength=len(self._numbers))
+        order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
+        rank = np.empty(len(order), dtype=np.int32)
+        rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
+        spelling = list(self._numbers)
+        offsets = np.zeros(len(self._lengths) + 1, dtype=np.int64)
+        np.cumsum(np.array(self._lengths, dtype=np.int64), out=offsets[1:])
+        return EncodedSide(
+            ["", *(spelling[k] for k in order)],
+            rank[first_seen] if len(first_seen) else first_seen,
+            offsets,
+            np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
+        )
+
+
+def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
+    """Number the words of one side; see :class:`SideEncoder`."""
+    encoder = SideEncoder()
+    for words in sentences:
+        encoder.add(words)
+    return encoder.finish()
+
+
+def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
+    """Number the words of both sides of a bitext, which is read once."""
+    source, target = SideEncoder(), SideEncoder()
+    for source_words, target_words in pairs:
+        source.add(source_words)
+        target.add(target_words)
+    return source.finish(), target.finish()

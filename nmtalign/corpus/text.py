@@ -1,0 +1,54 @@
+"""A text as the aligner sees it: numbered words, buckets of sentence pairs, numbered word pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from nmtalign.corpus.buckets import Bucket, make_buckets
+from nmtalign.corpus.long_pairs import Segments, cut_long_pairs
+from nmtalign.corpus.sides import EncodedSide, encode_pairs
+from nmtalign.corpus.word_pairs import PairIndex, index_pairs
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Sentence pairs as arrays.
+
+    Attributes
+    ----------
+    source, target : EncodedSide
+        Long pairs are cut into pieces.
+    segments : Segments
+        Where the pieces come from.
+    buckets : sequence of Bucket
+    """
+
+    source: EncodedSide
+    target: EncodedSide
+    segments: Segments
+    buckets: Sequence[Bucket]
+
+    @cached_property
+    def index(self) -> PairIndex:
+        """The word pairs that meet, numbered when a head first asks for them."""
+        return index_pairs(self.buckets, self.source, self.target)
+
+    @property
+    def cells(self) -> int:
+        """Cells of all buckets: the amount of work."""
+        return sum(bucket.cells for bucket in self.buckets)
+
+
+def encode_text(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:
+    """Number the words of sentence pairs, cut long ones and stack those of like length.
+
+    Examples
+    --------
+    >>> text = encode_text([(["a", "b"], ["x"]), ([], ["y"])])
+    >>> [bucket.shape[:2] for bucket in text.buckets], len(text.index)
+    ([(1, 2)], 3)
+    """
+    source, target, segments = cut_long_pairs(*encode_pairs(pairs))
+    return EncodedText(source, target, segments, make_buckets(source, target))

@@ -1,0 +1,237 @@
+"""The word pairs that meet in a bitext, numbered, in bounded memory.
+
+Up to LARGE cells every pair has a number of its own, and the numbers of all cells are held in memory. In a
+larger bitext the numbers lie in a temporary file and are read bucket by bucket, and pairs that meet once or
+twice, no more often than chance would have it, share one number.
+
+Axes: B pairs of a bucket, T target words, S source words, P word pairs.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.sides import EncodedSide
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+PIECE = 1 << 24  # cells that are numbered at a time: 128 MB of keys
+PART = 1 << 17  # keys that are worked on at a time: a megabyte
+LARGE = 1 << 26  # cells of a bitext from which on numbers go to a file: 256 MB of them
+SELDOM = 2  # pairs that meet more often are always kept
+LIFT = 3.0  # the others if they meet this many times as often as chance has it
+SHARED = 1  # number of the pairs that are not kept
+
+
+@dataclass(frozen=True)
+class PairIndex:
+    """The word pairs that meet in a bitext.
+
+    Attributes
+    ----------
+    source, target : int32 arrays of shape (P,)
+        The two words of each pair; pair 0 is the padding.
+    cells : sequence of int32 arrays of shape (T, S, B)
+        Number of the word pair of every cell of every bucket.
+    complete : bool
+        Whether each pair has a number of its own.
+    """
+
+    source: Ints
+    target: Ints
+    cells: Sequence[Ints]
+    complete: bool = True
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def index_pairs(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
+    """Number the word pairs that meet in a sentence pair of `buckets`."""
+    if is_large(buckets):
+        return _index_large(buckets, source, target)
+    return number_pairs(buckets, len(target.words))
+
+
+def is_large(buckets: Sequence[Bucket]) -> bool:
+    """Tell whether pairs that tell nothing share a number."""
+    return sum(bucket.cells for bucket in buckets) > LARGE
+
+
+def number_pairs(buckets: Sequence[Bucket], targets: int) -> PairIndex:
+    """Give each word pair a number of its own; `targets` is more than any target word's number."""
+    keys, numbers = distinct(_keys(buckets, targets))
+    return PairIndex(*words_of(keys, targets), list(_shaped(numbers, buckets)))
+
+
+def words_of(keys: Longs, targets: int) -> tuple[Ints, Ints]:
+    """Return the source and the target word of each key."""
+    source, target = np.divmod(keys, targets)
+    return source.astype(np.int32), target.astype(np.int32)
+
+
+def _keys(buckets: Sequence[Bucket], targets: int) -> Longs:
+    """Return ``source * targets + target`` of every cell, 0 where padded, and one 0 at the end."""
+    keys = np.zeros(sum(b.cells for b in buckets) + 1, dtype=np.int64)
+    start = 0
+    for b in buckets:
+        block = keys[start : start + b.cells].reshape(b.shape)  # (T, S, B)
+        np.add(b.source.astype(np.int64) * targets, b.target[:, None, :], out=block)
+        padded = (b.source == 0)[None, :, :] | (b.target == 0)[:, None, :]
+        if padded.any():
+            block[padded] = 0
+        start += b.cells
+    return keys
+
+
+def _shaped(numbers: Ints, buckets: Sequence[Bucket]) -> Iterator[Ints]:
+    """Cut the numbers of cells into the shapes of their buckets."""
+    start = 0
+    for b in buckets:
+        yield numbers[start : start + b.cells].reshape(b.shape)
+        start += b.cells
+
+
+def _distinct_wide(keys: Longs) -> tuple[Longs, Ints]:
+    """Do the work of :func:`distinct` where a key and its place do not fit into one integer."""
+    found, place = np.unique(keys, return_inverse=True)
+    rank: Ints = place.reshape(-1).astype(np.int32)
+    return found, rank
+
+
+def distinct(keys: Longs) -> tuple[Longs, Ints]:
+    """Return the sorted distinct keys and the rank of each key. `keys` is overwritten.
+
+    A key and its place share one integer: a plain sort does the work of np.unique with its slow argsort.
+    """
+    bits = len(keys).bit_length()
+    if int(keys.max(initial=0)).bit_length() + bits > 63:
+        return _distinct_wide(keys)
+    parts = [keys[at : at + PART] for at in range(0, len(keys), PART)]
+    for k, part in enumerate(parts):
+        part <<= bits
+        part |= np.arange(k * PART, k * PART + len(part))
+    keys.sort()
+    rank = np.empty(len(keys), dtype=np.int32)
+    found, last, count = [keys[:0]], -1, -1
+    for part in parts:
+        place = part & ((1 << bits) - 1)
+        part >>= bits
+        new = part != np.concatenate([[last], part[:-1]])
+        numbers = np.cumsum(new, dtype=np.int32)
+        numbers += np.int32(count)
+        rank[place] = numbers
+        found.append(part[new])
+        last, count = int(part[-1]), int(numbers[-1])
+    return np.concatenate(found), rank
+
+
+class Cells(Sequence[Ints]):
+    """Numbers of the cells of all buckets in a temporary file; read by any thread or process."""
+
+    def __init__(self, shapes: Sequence[tuple[int, int, int]]) -> None:
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it is gone when the last reference is
+        self._lock = threading.Lock()
+        self._shapes = list(shapes)
+        sizes = [4 * t * s * b for t, s, b in self._shapes]
+        self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def __getitem__(self, k: int) -> Ints:  # type: ignore[override]
+        numbers = np.empty(self._shapes[k], dtype=np.int32)
+        space, start = numbers.data.cast("B"), int(self._starts[k])
+        if hasattr(os, "preadv"):  # forked processes share the place where a file is read
+            os.preadv(self._file.fileno(), [space], start)
+            return numbers
+        with self._lock:
+            self._file.seek(start)
+            self._file.readinto(space)
+        return numbers
+
+    def write(self, k: int, numbers: Ints) -> None:
+        """Write the numbers of the buckets from `k` on."""
+        with self._lock:
+            self._file.seek(int(self._starts[k]))
+            self._file.write(numbers.tobytes())
+
+
+class _Piece(NamedTuple):
+    """A run of buckets."""
+
+    first: int
+    buckets: Sequence[Bucket]
+
+
+def _pieces(buckets: Sequence[Bucket]) -> Iterator[_Piece]:
+    """Cut the buckets into runs of at most about PIECE cells."""
+    first, size = 0, 0
+    for k, bucket in enumerate(buckets):
+        if size and size + bucket.cells > PIECE:
+            yield _Piece(first, buckets[first:k])
+            first, size = k, 0
+        size += bucket.cells
+    yield _Piece(first, buckets[first:])
+
+
+def _index_large(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
+    """Number pairs piece by piece: count them all first, then look up those that are kept."""
+    targets = len(target.words)
+    keys, counts = np.zeros(1, np.int64), np.ones(1, np.int32)
+    for piece in _pieces(buckets):
+        own = _keys(piece.buckets, targets)
+        own.sort()
+        keys, counts = merged(keys, counts, *_run_lengths(own))
+    keys = keys[worth_keeping(keys, counts, source, target)]
+    cells = Cells([bucket.shape for bucket in buckets])
+    for piece in _pieces(buckets):
+        own, numbers = distinct(_keys(piece.buckets, targets))
+        cells.write(piece.first, numbers_among(keys, own)[numbers[:-1]])
+    return kept_index(keys, targets, cells)
+
+
+def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:
+    """Return the index of pairs of which only those with these keys are kept."""
+    at_source, at_target = (np.insert(words, SHARED, 0) for words in words_of(keys, targets))
+    return PairIndex(at_source, at_target, cells, complete=False)
+
+
+def numbers_among(kept: Longs, keys: Longs) -> Ints:
+    """Return the number of each key in :func:`kept_index`; SHARED if it is not kept."""
+    place = np.minimum(np.searchsorted(kept, keys), len(kept) - 1)
+    return np.where(kept[place] == keys, place + (place > 0), SHARED).astype(np.int32)
+
+
+def _run_lengths(ordered: Longs) -> tuple[Longs, Ints]:
+    """Return the distinct numbers of a sorted array, and how often each occurs."""
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return ordered[starts], np.diff(starts, append=len(ordered)).astype(np.int32)
+
+
+def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:
+    """Merge two sorted lists of distinct keys and add up their counts."""
+    place = np.searchsorted(keys, more)
+    known = keys[np.minimum(place, len(keys) - 1)] == more
+    counts[place[known]] += more_counts[known]
+    new = ~known
+    return np.insert(keys, place[new], more[new]), np.insert(counts, place[new], more_counts[new])
+
+
+def worth_keeping(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> NDArray[np.bool_]:
+    """Tell which pairs meet often, or at least much more often than chance would have it."""
+    at_source, at_target = words_of(keys, len(target.words))
+    by_chance = source.counts[at_source] * (target.counts[at_target] / len(source.lengths))
+    kept = (counts > SELDOM) | (counts >= LIFT * by_chance)
+    kept[0] = True
+    return np.asarray(kept)

@@ -1,0 +1,1 @@
+"""Floor 3: what words say: scores of word pairs."""

@@ -1,0 +1,163 @@
+"""From expected counts to emission ratios: how much more often two words are linked than by chance.
+
+A *view* shortens every word (the word itself, its first 3, 4, 6 letters). For each view there are expected
+counts c(e, f) of links on which both directions agree, and from them the ratio
+
+    r(e, f) = (c(e, f) + prior(e, f)) N / ((c(e) + s) (c(f) + s)) + floor
+
+which is p(f|e) / p(f) and p(e|f) / p(e) at once, with the discount s taken off rare words. The emission ratio
+of a word pair is the geometric mean of its ratios over the views.
+
+Axes: P word pairs of a bitext, Q pairs of a view, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.word_pairs import PairIndex
+from nmtalign.heads.views import View
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+RAREST = 1e-3  # expected null count of a word that was never unaligned
+
+
+class Emissions(NamedTuple):
+    """What forward-backward needs to know about words.
+
+    Attributes
+    ----------
+    pairs : float32 array of shape (P,)
+        Likelihood ratio of each word pair to chance; 0 for pair 0, the padding.
+    source_null, target_null : float32 arrays of shape (V + 1,)
+        Likelihood ratio of each word under the null word.
+    """
+
+    pairs: Floats
+    source_null: Floats
+    target_null: Floats
+
+
+class FormCounts(NamedTuple):
+    """Expected counts of the forms of one side of a view.
+
+    Attributes
+    ----------
+    linked : float64 array
+        Agreed links of each form.
+    null : float64 array
+        How often each form was aligned to null.
+    all_null : float
+        The same, of all forms of the model.
+    """
+
+    linked: Doubles
+    null: Doubles
+    all_null: float
+
+    def null_ratios(self, words: float, discount: float) -> Doubles:
+        """Return p(form | null) / p(form) of each form, at most 1,000."""
+        by_null = (self.null + RAREST) / (self.all_null + 1)
+        return np.minimum(1000.0, by_null / ((self.linked + discount) / words))
+
+
+class ViewCounts(NamedTuple):
+    """Expected counts of one view: agreed links of each of its pairs (Q,), and of the forms of both sides."""
+
+    pairs: Floats
+    source: FormCounts
+    target: FormCounts
+
+
+class WordCounts(NamedTuple):
+    """Expected counts of word pairs (P,), and of linked and unaligned words of both sides (V + 1,)."""
+
+    pairs: Doubles
+    source: Doubles
+    target: Doubles
+    source_null: Doubles
+    target_null: Doubles
+
+
+def word_counts(index: PairIndex, pairs: Doubles, source_null: Doubles, target_null: Doubles) -> WordCounts:
+    """Add up how often each word was linked."""
+    return WordCounts(
+        pairs,
+        _summed(index.source, pairs, len(source_null)),
+        _summed(index.target, pairs, len(target_null)),
+        source_null,
+        target_null,
+    )
+
+
+def view_counts(view: View, words: WordCounts) -> ViewCounts:
+    """Sum the counts of words and word pairs into those of a view."""
+    sides = []
+    for forms, number, linked, null in (
+        (view.source_forms, view.source_number, words.source, words.source_null),
+        (view.target_forms, view.target_number, words.target, words.target_null),
+    ):
+        of_forms = [_summed(number, values, len(forms)) for values in (linked, null)]
+        sides.append(FormCounts(of_forms[0], of_forms[1], float(null.sum())))
+    return ViewCounts(view.counts(words.pairs).astype(np.float32), *sides)
+
+
+def _summed(place: Ints, values: Doubles, size: int) -> Doubles:
+    """Add values up by place."""
+    return np.asarray(np.bincount(place, values, size), dtype=np.float64)
+
+
+class Smoothing(NamedTuple):
+    """How counts become ratios: words of the bitext N, discount s, floor."""
+
+    words: float
+    discount: float
+    floor: float
+
+
+def ratios(view: View, counts: ViewCounts, smoothing: Smoothing) -> Floats:
+    """Return r(e, f) of each of the view's pairs, shape (Q,); see the head of this module."""
+    words, discount, floor = smoothing
+    result = counts.pairs + view.prior
+    result *= (words / (counts.source.linked + discount)).astype(np.float32)[view.source]
+    result *= (1 / (counts.target.linked + discount)).astype(np.float32)[view.target]
+    result += np.float32(floor)
+    return result
+
+
+def emissions(views: Sequence[View], counts: Sequence[ViewCounts], smoothing: Smoothing) -> Emissions:
+    """Join the views: geometric mean of the ratios of pairs, arithmetic mean of those of null."""
+    joint = view_product(views, counts, smoothing)
+    nulls = []
+    for side, number in (("source", "source_number"), ("target", "target_number")):
+        total = sum(
+            getattr(c, side).null_ratios(smoothing.words, smoothing.discount)[getattr(view, number)]
+            for view, c in zip(views, counts, strict=True)
+        )
+        nulls.append((total / len(views)).astype(np.float32))
+    return Emissions(joint, *nulls)
+
+
+def view_product(views: Sequence[View], counts: Sequence[ViewCounts], smoothing: Smoothing) -> Floats:
+    """Return the geometric mean over views of the ratios of each word pair (P,), 0 for the padding."""
+    joint = np.ones(1, dtype=np.float32)
+    for view, c in zip(views, counts, strict=True):
+        joint = joint * view.spread(ratios(view, c, smoothing))
+    joint = _root(joint, len(views))
+    joint[0] = 0
+    return joint
+
+
+def _root(values: Floats, n: int) -> Floats:
+    """Return the n-th root; square roots where they do."""
+    while n % 2 == 0:
+        np.sqrt(values, out=values)
+        n //= 2
+    return values if n == 1 else np.power(values, np.float32(1 / n), out=values)

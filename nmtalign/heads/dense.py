@@ -1,0 +1,198 @@
+"""Dense heads: log likelihood ratios of word pairs from the cosines of their vectors.
+
+    log r(e, f) = c cos(e, f) - (log Z_e + log Z_f) / 2        Z_e = sum over f of p(f) exp(c cos(e, f))
+
+so that words that are near to everything gain nothing, and a ratio of 1 is chance.
+
+Axes: V vocabulary (word 0 is padding), N words asked for, D dimension, P word pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.text import EncodedText
+from nmtalign.heads.head import Arrays, LogRatios, Stored
+
+Floats = NDArray[np.float32]
+Codes = NDArray[np.int8]
+
+SCORE_LIMIT = np.float32(40)  # of a score: exp of it and of its opposite are far from overflow and from zero
+CELLS, PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: all of some words, and chosen ones
+FREQUENT = 1024  # words that log Z is taken over
+CODE_LIMIT = 127  # largest code
+
+
+@dataclass(frozen=True, eq=False)
+class DenseHead:
+    """Word vectors of two languages in one space, as a head.
+
+    Attributes
+    ----------
+    name : str
+    source_words, target_words : sequence of str
+        ``words[0]`` is the padding.
+    source, target : int8 arrays of shape (V, D)
+        Directions of the vectors, in steps of 1/127 of the largest entry; zero for words without a vector,
+        on which the head says nothing.
+    source_norms, target_norms : float32 arrays of shape (V,)
+        log Z of each word.
+    scale : float
+        c, the inverse temperature.
+    weight : float
+        In the log-linear interpolation.
+    """
+
+    name: str
+    source_words: Sequence[str]
+    target_words: Sequence[str]
+    source: Codes
+    target: Codes
+    source_norms: Floats
+    target_norms: Floats
+    scale: float
+    weight: float
+
+    def log_ratios(self, text: EncodedText) -> LogRatios:
+        """Return the log likelihood ratios of the word pairs of which both words have a vector."""
+        rows = [
+            np.array([numbers.get(word, 0) for word in side.words])
+            for numbers, side in zip(self._numbers, (text.source, text.target), strict=True)
+        ]
+        vectors = tuple(_vectors(codes[own], self.scale) for codes, own in zip(self._codes, rows, strict=True))
+        norms = self.source_norms[rows[0]], self.target_norms[rows[1]]
+        has = [np.asarray(side.any(axis=1)) for side in vectors]
+        pairs = text.index
+        place = np.flatnonzero(has[0][pairs.source] & has[1][pairs.target])
+        return LogRatios(
+            place, log_ratios((vectors[0], vectors[1]), norms, pairs.source[place], pairs.target[place])
+        )
+
+    @property
+    def _codes(self) -> tuple[Codes, Codes]:
+        return self.source, self.target
+
+    @cached_property
+    def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Number of each source and target word."""
+        source, target = (
+            {word: k for k, word in enumerate(words)} for words in (self.source_words, self.target_words)
+        )
+        return source, target
+
+    def stored(self) -> Stored:
+        """Return the head as plain values; its words are those of the model."""
+        return Stored(
+            {"weight": self.weight, "scale": self.scale},
+            {"source_norms": self.source_norms, "target_norms": self.target_norms},
+            {"source": self.source, "target": self.target},
+        )
+
+    @classmethod
+    def opened(
+        cls, name: str, words: tuple[Sequence[str], Sequence[str]], meta: Mapping[str, Any], arrays: Arrays
+    ) -> DenseHead:
+        """Return what :meth:`stored` was made of."""
+        sides = arrays["source"], arrays["target"], arrays["source_norms"], arrays["target_norms"]
+        return cls(name, *words, *sides, float(meta["scale"]), float(meta["weight"]))
+
+
+def make_dense_head(
+    name: str,
+    words: tuple[Sequence[str], Sequence[str]],
+    counts: tuple[NDArray[np.integer], NDArray[np.integer]],
+    vectors: tuple[NDArray[np.floating], NDArray[np.floating]],
+    *,
+    scale: float,
+    weight: float,
+) -> DenseHead:
+    """Make a head of word vectors.
+
+    Parameters
+    ----------
+    name : str
+    words : (sequence of str, sequence of str)
+        Source and target words, the first of each the padding, the most frequent first.
+    counts : (int array, int array)
+        How often each occurs.
+    vectors : (array, array) of shapes (V, D)
+        One row a word; only their directions count.
+    scale, weight : float
+        As of :class:`DenseHead`.
+    """
+    codes = _rounded(vectors[0]), _rounded(vectors[1])
+    source, target = (_vectors(side, scale) for side in codes)
+    shares = [_shares(own) for own in counts]
+    norms = (
+        log_norms(source, target[: len(shares[1])], shares[1]),
+        log_norms(target, source[: len(shares[0])], shares[0]),
+    )
+    return DenseHead(name, *words, *codes, *norms, scale, weight)
+
+
+def _vectors(codes: Codes, scale: float) -> Floats:
+    """Return vectors of length sqrt(scale) in the direction of their codes; zero stays zero."""
+    vectors = codes.astype(np.float32)
+    lengths = np.sqrt(np.einsum("vd,vd->v", vectors, vectors))
+    vectors *= (np.sqrt(np.float32(scale)) / np.maximum(lengths, 1))[:, None]
+    return vectors
+
+
+def _rounded(vectors: NDArray[np.floating]) -> Codes:
+    """Round the direction of vectors to whole numbers up to 127."""
+    largest = np.abs(vectors).max(axis=1, initial=0, keepdims=True)
+    return np.rint(vectors * (CODE_LIMIT / np.where(largest > 0, largest, 1))).astype(np.int8)
+
+
+def _shares(counts: NDArray[np.integer]) -> Floats:
+    """Return the shares of the most frequent words among themselves, by word number."""
+    frequent = counts[: FREQUENT + 1].astype(np.float64)
+    shares: Floats = (frequent / max(frequent.sum(), 1)).astype(np.float32)
+    return shares
+
+
+def log_ratios(
+    vectors: tuple[Floats, Floats],
+    norms: tuple[Floats, Floats],
+    source: NDArray[np.integer],
+    target: NDArray[np.integer],
+) -> Floats:
+    """Return ``k . q - (log Z_e + log Z_f) / 2`` for pairs of words, given by number, shape (N,).
+
+    Parameters
+    ----------
+    vectors, norms : pairs of arrays of shapes (V, D) and (V,)
+        Of source and target words.
+    source, target : int arrays of shape (N,)
+    """
+    result = np.empty(len(source), dtype=np.float32)
+    for at in range(0, len(source), PAIRS):
+        e, f = source[at : at + PAIRS], target[at : at + PAIRS]
+        scores = np.einsum("nd,nd->n", vectors[0][e], vectors[1][f])
+        np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT, out=scores)
+        result[at : at + PAIRS] = scores - (norms[0][e] + norms[1][f]) / 2
+    return result
+
+
+def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
+    """Return ``log sum over f of p(f) exp(k . q_f)`` for each key.
+
+    Parameters
+    ----------
+    keys : array of shape (N, D)
+    queries : array of shape (V, D)
+    shares : array of shape (V,)
+        p(f); sums to 1.
+    """
+    result = np.empty(len(keys), dtype=np.float32)
+    width = max(1, CELLS // max(1, len(queries)))
+    for at in range(0, len(keys), width):
+        scores = np.clip(keys[at : at + width] @ queries.T, -SCORE_LIMIT, SCORE_LIMIT)
+        result[at : at + width] = np.exp(scores, out=scores) @ shares
+    return np.log(result, out=result)

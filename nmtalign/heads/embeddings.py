@@ -1,0 +1,200 @@
+"""Given word vectors as the head of an aligner: each cell of a bucket is scored by the vectors of its words.
+
+Scores are exact products: each vector is brought to a grid of 26 bits below the power of two above its
+length. The product of two such entries, and every partial sum of products, fits the 53 bits of a double, so a
+sum is the same in any order, whatever the linear algebra library, the bucket or the batch does. Equal words
+get equal scores, and a pair gets the same bits in any company, by construction. Scores agree with plain
+products to about 1e-8 of the lengths.
+
+Axes: B pairs of a bucket, T target words, S source words, N words, K size of a prepared vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import PADDED
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.text import EncodedText
+from nmtalign.errors import UsageError
+from nmtalign.heads.dense import SCORE_LIMIT
+from nmtalign.heads.scoring import Scorer
+from nmtalign.vectors.embeddings import Coverage, Embeddings
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+GATHERED = 1 << 16  # numbers of vectors that are gathered at a time: they stay in the second-level cache
+REFERENCE = 1024  # most frequent words that log Z is taken over
+ROWS = 4096  # words whose log Z is computed at a time
+
+
+class Reference(NamedTuple):
+    """Words of one language and their shares of a text (sum 1), which words of the other are compared with."""
+
+    words: Sequence[str]
+    share: Doubles
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingHead:
+    """Word vectors of two languages that share a space, and how they are scored.
+
+    Attributes
+    ----------
+    source, target : Embeddings
+        Vectors of equal length.
+    scorer : Scorer
+    references : (Reference, Reference), optional
+        Frequent source and target words of the text; left out, the first words of the vectors.
+    """
+
+    source: Embeddings
+    target: Embeddings
+    scorer: Scorer
+    references: tuple[Reference, Reference] | None = None
+
+    @property
+    def settings(self) -> str:
+        """What makes the scores, in a few words."""
+        return f"{self.scorer.settings} unknown={self.source.unknown}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of the one head."""
+        return ("embeddings",)
+
+    @property
+    def training_words(self) -> None:
+        """Unknown: the vectors were learned elsewhere."""
+        return
+
+    def chosen(self, names: Iterable[str]) -> EmbeddingHead:
+        """Refuse to choose: there is one head."""
+        raise UsageError("word vectors are one head; only a learned model has several to choose from")
+
+    def coverage(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[Coverage, Coverage]:
+        """Count how many source and target words have a vector of their own."""
+        return (
+            self.source.coverage([word for words, _ in pairs for word in words]),
+            self.target.coverage([word for _, words in pairs for word in words]),
+        )
+
+    def rescaled(self, scale: float) -> EmbeddingHead:
+        """Return the head at another temperature, 1 / `scale`."""
+        return replace(self, scorer=cast(Scorer, replace(cast(Any, self.scorer), scale=scale)))
+
+    def read(self, text: EncodedText) -> CellScores:
+        """Look up the words of a text."""
+        return CellScores(text, *self.prepared(text.source.words, text.target.words), self)
+
+    def prepared(self, source: Sequence[str], target: Sequence[str]) -> tuple[Doubles, Doubles]:
+        """Return the prepared vectors of source and target words, each (N, K)."""
+        return (
+            self.scorer.keys(self.source.vectors(source)),
+            self.scorer.queries(self.target.vectors(target)),
+        )
+
+    def scores(self, queries: Doubles, keys: Doubles) -> Doubles:
+        """Return the scores (..., T, S) of prepared queries (..., T, K) and keys (..., S, K)."""
+        return np.asarray(self.scorer.score(queries, keys))
+
+    @cached_property
+    def known_references(self) -> tuple[Reference, Reference]:
+        """The references, or what stands for them before there is a text."""
+        if self.references is not None:
+            return self.references
+        words = [side.first(REFERENCE).vocabulary.words for side in (self.source, self.target)]
+        first, second = (Reference(own, np.full(len(own), 1 / max(len(own), 1))) for own in words)
+        return first, second
+
+    @cached_property
+    def _compared(self) -> tuple[Doubles, Doubles]:
+        """Prepared vectors of the references."""
+        source, target = self.known_references
+        return self.prepared(source.words, target.words)
+
+    def log_norms(self, keys: Doubles, queries: Doubles) -> tuple[Floats, Floats]:
+        """Return log Z of source and of target words, from their prepared vectors."""
+        source, target = self.known_references
+        of_keys = [
+            _log_mean(self.scores(self._compared[1], keys[at : at + ROWS]).T, target.share)
+            for at in range(0, len(keys), ROWS)
+        ]
+        of_queries = [
+            _log_mean(self.scores(queries[at : at + ROWS], self._compared[0]), source.share)
+            for at in range(0, len(queries), ROWS)
+        ]
+        return np.concatenate(of_keys), np.concatenate(of_queries)
+
+
+def _log_mean(scores: Doubles, share: Doubles) -> Floats:
+    """Return the logarithm of the mean of exp(scores) over the last axis, row by row."""
+    likelihood = np.ascontiguousarray(np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT))
+    np.exp(likelihood, out=likelihood)
+    likelihood *= share
+    return np.log(likelihood.sum(axis=1)).astype(np.float32)
+
+
+def reference_of(side: EncodedSide) -> Reference:
+    """Return the most frequent words of a side as a reference."""
+    words, counts = side.words[1 : REFERENCE + 1], side.counts[1 : REFERENCE + 1]
+    return Reference(words, counts / max(counts.sum(), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class CellScores:
+    """Scores of the cells of a text by word vectors.
+
+    Attributes
+    ----------
+    text : EncodedText
+    keys, queries : arrays of shape (V, K)
+        Prepared vectors of its source and target words.
+    head : EmbeddingHead
+    """
+
+    text: EncodedText
+    keys: Doubles
+    queries: Doubles
+    head: EmbeddingHead
+
+    @property
+    def null_ratios(self) -> tuple[Floats, Floats]:
+        """Null emits every word as chance does."""
+        return np.ones(len(self.keys), np.float32), np.ones(len(self.queries), np.float32)
+
+    def scores(self, k: int) -> Doubles:
+        """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
+        bucket = self.text.buckets[k]
+        T, S, B = bucket.shape
+        found = np.empty((T, S, B))
+        width = max(1, GATHERED // ((T + S) * self.keys.shape[1]))
+        for at in range(0, B, width):
+            columns = slice(at, at + width)
+            queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
+            found[..., columns] = self.head.scores(queries, keys).transpose(1, 2, 0)
+        found[~bucket.inside] = PADDED
+        return found
+
+    def ratios(self, k: int) -> Floats:
+        """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
+        bucket = self.text.buckets[k]
+        of_source, of_target = self._norms
+        logits = np.clip(self.scores(k), -SCORE_LIMIT, SCORE_LIMIT).astype(np.float32)
+        logits -= (of_source[bucket.source] + of_target[bucket.target][:, None]) / 2
+        return np.exp(logits, out=logits) * bucket.inside
+
+    def evidence(self, k: int, ratios: Floats) -> Floats:
+        """Return what each cell is worth for the score of its pair: its log ratio, 0 for less than 1."""
+        return np.log(np.maximum(ratios, np.float32(1)))
+
+    @cached_property
+    def _norms(self) -> tuple[Floats, Floats]:
+        return self.head.log_norms(self.keys, self.queries)

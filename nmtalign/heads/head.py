@@ -1,0 +1,84 @@
+"""What every head offers, and how heads are mixed.
+
+Axes: B pairs of a bucket, T target words, S source words, P word pairs of a text, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.text import EncodedText
+from nmtalign.heads.counts import Emissions
+
+Floats = NDArray[np.float32]
+Arrays = Mapping[str, NDArray[Any]]
+
+TINY = np.float32(1e-30)  # least ratio under a logarithm
+
+
+class LogRatios(NamedTuple):
+    """What a head says of the word pairs of a text.
+
+    Attributes
+    ----------
+    place : int array
+        Numbers of the word pairs that the head knows.
+    values : float32 array of the same shape
+        Their log likelihood ratios to chance.
+    """
+
+    place: NDArray[np.integer]
+    values: Floats
+
+
+class Head(Protocol):
+    """A source of evidence on word pairs.
+
+    Attributes
+    ----------
+    name : str
+        A key of :data:`nmtalign.heads.HEADS`, if the head can be saved.
+    weight : float
+        Weight in the log-linear interpolation with the heads before it, from 0 to 1.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def weight(self) -> float: ...
+
+    def log_ratios(self, text: EncodedText) -> LogRatios:
+        """Return the log likelihood ratios of the word pairs of a text."""
+        ...
+
+
+class Stored(NamedTuple):
+    """A head as plain values: what meta.json says, small arrays, and large ones to be memory-mapped."""
+
+    meta: dict[str, Any]
+    arrays: Arrays
+    mapped: Arrays
+
+
+def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText) -> Emissions:
+    """Mix heads into the emissions of a lexicon, one after the other.
+
+    Notes
+    -----
+    ``log r = (1 - weight) log r_before + weight log r_head`` for the word pairs that a head knows (Klakow
+    1998, log-linear interpolation); the others stay as they are.
+    """
+    for head in heads:
+        place, values = head.log_ratios(text)
+        kept = emissions.pairs[place] > 0  # the padding and what cannot be stays 0
+        place, values = place[kept], values[kept]
+        pairs = emissions.pairs.copy()
+        weight = np.float32(head.weight)
+        pairs[place] = np.exp(values * weight + np.float32(1 - head.weight) * np.log(np.maximum(pairs[place], TINY)))
+        emissions = emissions._replace(pairs=pairs)
+    return emissions

@@ -1,0 +1,202 @@
+"""The lexicon head: counts learned from a bitext, and the emission ratios they give any words.
+
+An unknown word falls back on its shortened forms, then on its spelling.
+
+Axes: P word pairs of a text, Q pairs of a view, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.word_pairs import PairIndex
+from nmtalign.errors import UsageError
+from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts
+from nmtalign.heads.views import View, make_view, shorten
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+UNKNOWN_RATIO = 0.2  # of two forms of which one is unknown: the other views decide, or the positions
+
+
+class StoredView(NamedTuple):
+    """What a model knows of one view.
+
+    Attributes
+    ----------
+    letters : int
+    keys : int64 array of shape (Q,)
+        ``source form * number of target forms + target form``, sorted.
+    counts : float32 array of shape (Q,)
+    source, target : FormCounts
+    """
+
+    letters: int
+    keys: Longs
+    counts: Floats
+    source: FormCounts
+    target: FormCounts
+
+    def table(self, least: float) -> Any:
+        """Return the pairs with at least `least` links as a sparse table, (source forms, target forms)."""
+        from scipy.sparse import coo_array
+
+        kept = self.counts >= least
+        shape = len(self.source.linked), len(self.target.linked)
+        return coo_array((self.counts[kept], np.divmod(self.keys[kept], shape[1])), shape=shape)
+
+
+def stored_view(view: View, counts: ViewCounts) -> StoredView:
+    """Keep the pairs of a view that have a count."""
+    kept = np.flatnonzero(counts.pairs > 0)
+    keys = view.source[kept].astype(np.int64) * len(view.target_forms) + view.target[kept]
+    return StoredView(view.letters, keys, counts.pairs[kept], counts.source, counts.target)
+
+
+class Translations(NamedTuple):
+    """Word pairs with counts, each of shape (Q,).
+
+    Attributes
+    ----------
+    source, target : int arrays
+        Numbers of the words.
+    links : float array
+        Expected number of links.
+    target_given_source, source_given_target : float arrays
+        p(target word | source word) and p(source word | target word).
+    """
+
+    source: Longs
+    target: Longs
+    links: Doubles
+    target_given_source: Doubles
+    source_given_target: Doubles
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """A learned lexicon: emission ratios for any words, also for words it has never seen.
+
+    Attributes
+    ----------
+    source_words, target_words : list of str
+        ``words[0]`` is the padding.
+    source_counts, target_counts : int64 arrays
+        How often each word occurred.
+    views : list of StoredView
+    smoothing : Smoothing
+    spelling : float
+        Count that two forms of one spelling start with.
+    """
+
+    source_words: list[str]
+    target_words: list[str]
+    source_counts: Longs
+    target_counts: Longs
+    views: list[StoredView]
+    smoothing: Smoothing
+    spelling: float
+
+    @cached_property
+    def forms(self) -> list[tuple[dict[str, int], dict[str, int]]]:
+        """Number of each source and target form, for each view."""
+        result = []
+        for view in self.views:
+            sides = (shorten(words, view.letters)[1] for words in (self.source_words, self.target_words))
+            source, target = ({form: k for k, form in enumerate(forms)} for forms in sides)
+            result.append((source, target))
+        return result
+
+    @cached_property
+    def numbers(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Number of each source and target word."""
+        source, target = (
+            {word: k for k, word in enumerate(words)} for words in (self.source_words, self.target_words)
+        )
+        return source, target
+
+    @property
+    def whole(self) -> StoredView | None:
+        """The view of whole words, if there is one."""
+        return next((view for view in self.views if view.letters == 0), None)
+
+    def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
+        """Return the number of each source and target word of a text, -1 for unknown words."""
+        source_known, target_known = (
+            np.array([numbers.get(word, -1) for word in side.words])
+            for numbers, side in zip(self.numbers, (source, target), strict=True)
+        )
+        return source_known, target_known
+
+    def translations(self) -> Translations:
+        """Return the word pairs that were linked, by falling count.
+
+        Raises
+        ------
+        UsageError
+            If the lexicon has no view of whole words.
+        """
+        whole = self.whole
+        if whole is None:
+            raise UsageError("this lexicon knows shortened words only; it has no translations to list")
+        source, target = np.divmod(whole.keys, len(self.target_words))
+        counts = np.asarray(whole.counts, dtype=np.float64)
+        order = np.lexsort((target, source, -counts))
+        source, target, counts = source[order], target[order], counts[order]
+        totals = [  # words of a list that were never linked have counts, but no links
+            np.maximum(side.linked[words], counts)
+            for side, words in ((whole.source, source), (whole.target, target))
+        ]
+        return Translations(source, target, counts, counts / totals[0], counts / totals[1])
+
+    def looked_up(
+        self, source: EncodedSide, target: EncodedSide, pairs: PairIndex
+    ) -> tuple[list[View], list[ViewCounts], Smoothing]:
+        """Return the views of a text, their learned counts, and what :func:`emissions` needs besides."""
+        views, counts = [], []
+        for learned, forms in zip(self.views, self.forms, strict=True):
+            view = make_view(source, target, pairs, learned.letters, spelling=self.spelling, apart=False)
+            views.append(view)
+            counts.append(_looked_up(view, learned, *forms, self.smoothing))
+        return views, counts, self.smoothing
+
+
+def _looked_up(
+    view: View,
+    learned: StoredView,
+    source_forms: dict[str, int],
+    target_forms: dict[str, int],
+    smoothing: Smoothing,
+) -> ViewCounts:
+    """Return the learned counts of a text's view; for unknown forms, those that make a ratio of UNKNOWN_RATIO."""
+    source = np.array([source_forms.get(form, -1) for form in view.source_forms])
+    target = np.array([target_forms.get(form, -1) for form in view.target_forms])
+    keys = source[view.source] * len(target_forms) + target[view.target]
+    keys[(source[view.source] < 0) | (target[view.target] < 0)] = -1
+    place = np.minimum(np.searchsorted(learned.keys, keys), max(len(learned.keys) - 1, 0))
+    counts = np.zeros(len(keys), dtype=np.float32)
+    if len(learned.keys):
+        known = learned.keys[place] == keys
+        counts[known] = learned.counts[place[known]]
+    sides = (_known_forms(learned.source, source), _known_forms(learned.target, target))
+    unknown = (keys < 0) & (view.source > 0)
+    by_chance = (sides[0].linked + smoothing.discount)[view.source[unknown]]
+    by_chance *= (sides[1].linked + smoothing.discount)[view.target[unknown]] / smoothing.words
+    counts[unknown] = UNKNOWN_RATIO * by_chance
+    return ViewCounts(counts, *sides)
+
+
+def _known_forms(counts: FormCounts, rows: Longs) -> FormCounts:
+    """Return the counts of forms by their row in the model; 0 for row -1."""
+    known = rows >= 0
+    linked, null = (np.where(known, values[rows], 0.0) for values in (counts.linked, counts.null))
+    return FormCounts(linked, null, counts.all_null)

@@ -1,0 +1,148 @@
+"""The heads of a learned model: the lexicon, and others log-linearly interpolated with it.
+
+Axes: B pairs of a bucket, T target words, S source words, P word pairs of a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import PADDED
+from nmtalign.corpus.text import EncodedText
+from nmtalign.errors import UsageError
+from nmtalign.heads.counts import Emissions, Smoothing, ViewCounts, emissions, view_product
+from nmtalign.heads.head import Head, interpolated
+from nmtalign.heads.lexicon import Lexicon
+from nmtalign.heads.views import View
+
+Floats = NDArray[np.float32]
+
+
+class SeenViews(NamedTuple):
+    """Views of the word pairs of a text, with their counts."""
+
+    views: Sequence[View]
+    counts: Sequence[ViewCounts]
+    smoothing: Smoothing
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A lexicon and the heads that are mixed with it.
+
+    Attributes
+    ----------
+    lexicon : Lexicon
+    others : tuple of Head
+        A head of weight 1 replaces what stands before it, for the word pairs that it knows.
+    """
+
+    lexicon: Lexicon
+    others: tuple[Any, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the heads that count."""
+        found = ["lexicon"]
+        for head in self.others:
+            found = [head.name] if head.weight == 1 else [*found, head.name]
+        return tuple(found)
+
+    @property
+    def settings(self) -> str:
+        """What it is, in a few words."""
+        return f"heads={','.join(self.names)} views={','.join(str(v.letters) for v in self.lexicon.views)}"
+
+    def chosen(self, names: Iterable[str]) -> Mixture:
+        """Return some of the heads; without the lexicon the first of them replaces it.
+
+        Raises
+        ------
+        UsageError
+            If one of them is not there.
+        """
+        wanted = set(names)
+        missing = sorted(wanted - set(self.names))
+        if missing or not wanted:
+            found = f"this model has the heads {','.join(self.names)}, not {','.join(missing) or 'none'}"
+            raise UsageError(found)
+        kept = [head for head in self.others if head.name in wanted]
+        if "lexicon" not in wanted:
+            kept[0] = replace(kept[0], weight=1.0)
+        return replace(self, others=tuple(kept))
+
+    def with_head(self, head: Head) -> Mixture:
+        """Return the mixture with one head more."""
+        return replace(self, others=(*self.others, head))
+
+    @property
+    def training_words(self) -> tuple[int, int]:
+        """Number of source and target words that were learned from."""
+        return int(self.lexicon.source_counts.sum()), int(self.lexicon.target_counts.sum())
+
+    def coverage(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> None:
+        """Return nothing: unknown words fall back on their first letters."""
+        return
+
+    def read(self, text: EncodedText, seen: SeenViews | None = None) -> PairScores:
+        """Look up the words of a text.
+
+        Parameters
+        ----------
+        text : EncodedText
+        seen : SeenViews, optional
+            Those of the text, where they are known from training.
+        """
+        seen = seen or SeenViews(*self.lexicon.looked_up(text.source, text.target, text.index))
+        mixed = interpolated(emissions(*seen), self.others, text)
+        return PairScores(text, mixed, others_evidence(seen))
+
+
+@dataclass(frozen=True, eq=False)
+class PairScores:
+    """Scores of the cells of a text, by number of the word pair.
+
+    Attributes
+    ----------
+    text : EncodedText
+    emissions : Emissions
+    worth : float32 array of shape (P,)
+        What each word pair is worth for the score of a sentence pair.
+    """
+
+    text: EncodedText
+    emissions: Emissions
+    worth: Floats
+
+    @property
+    def null_ratios(self) -> tuple[Floats, Floats]:
+        """Likelihood ratio of each source and each target word under the null word."""
+        return self.emissions.source_null, self.emissions.target_null
+
+    def ratios(self, k: int) -> Floats:
+        """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
+        return self.emissions.pairs.take(self.text.index.cells[k])
+
+    def scores(self, k: int) -> Floats:
+        """Return the log ratios of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
+        ratios = self.ratios(k)
+        return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDED)
+
+    def evidence(self, k: int, ratios: Floats) -> Floats:
+        """Return what each cell is worth for the score of its pair, shape (T, S, B)."""
+        return self.worth.take(self.text.index.cells[k])
+
+
+def others_evidence(seen: SeenViews) -> Floats:
+    """Return the evidence (P,) of a lexicon in which every word pair has been linked once less.
+
+    So a pair that the model learned from is no witness for itself.
+    """
+    less = [c._replace(pairs=np.maximum(c.pairs - 1, 0)) for c in seen.counts]
+    ratios = view_product(seen.views, less, seen.smoothing)
+    return np.asarray(np.log(np.maximum(ratios, np.float32(1))))

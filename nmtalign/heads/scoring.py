@@ -1,0 +1,263 @@
+"""Scorers: attention scores between the word vectors of two languages.
+
+A scorer maps the vectors of distinct words once (`queries` for target words, `keys` for source words) and
+scores stacks of sentence pairs from the results.
+
+Axes: N distinct words, B sentence pairs, T target words, S source words, D dimension, A attention size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.attention.scores import additive_projected, dot, unit
+from nmtalign.errors import DataError, UsageError
+
+Floats = NDArray[np.floating]
+
+BITS = 26  # of an entry: products of two have 52, and a double holds 53
+ATTENTION_SIZE = 128  # of untrained Bahdanau weights
+COSINE_SCALES = (8.0, 20.0)  # best between these at every dimension tried; sqrt(D) is the scale of Vaswani
+
+
+class Scorer(Protocol):
+    """Anything that scores target words against source words by their vectors."""
+
+    @property
+    def settings(self) -> str:
+        """What made the scores, for signatures."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """What the plain scores are multiplied by: 1 / temperature."""
+        ...
+
+    def queries(self, vectors: Floats) -> Floats:
+        """Prepare the vectors of target words, (N, D) to (N, K)."""
+        ...
+
+    def keys(self, vectors: Floats) -> Floats:
+        """Prepare the vectors of source words, (N, D) to (N, K)."""
+        ...
+
+    def score(self, queries: Floats, keys: Floats) -> Floats:
+        """Return the scores (..., T, S) of prepared queries (..., T, K) and keys (..., S, K)."""
+        ...
+
+
+@dataclass(frozen=True)
+class DotScorer:
+    """Dot products of word vectors, times a scale: ``dot``, ``scaled-dot`` and ``cosine``.
+
+    Attributes
+    ----------
+    name : str
+    scale : float
+        ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1.
+    unit_length : bool
+        Whether vectors are brought to length 1 first; a zero vector stays zero.
+    """
+
+    name: str
+    scale: float
+    unit_length: bool = False
+
+    @property
+    def settings(self) -> str:
+        return f"score={self.name} scale={self.scale:.4g}"
+
+    def queries(self, vectors: Floats) -> Floats:
+        return self.keys(vectors)
+
+    def keys(self, vectors: Floats) -> Floats:
+        wide = np.asarray(vectors, dtype=np.float64)
+        return exact_rows(np.asarray(unit(wide)) if self.unit_length else wide)
+
+    def score(self, queries: Floats, keys: Floats) -> Floats:
+        return np.asarray(dot(queries, keys)) * self.scale
+
+
+def exact_rows(vectors: Floats) -> Floats:
+    """Round vectors (N, D) to a grid on which their dot products are exact in any order of the sum.
+
+    The step of a row is 2^-26 of the power of two above its length: sums of products of two rows are whole
+    multiples of 2^-52 of the product of both powers, and by Cauchy-Schwarz no larger than it.
+
+    Examples
+    --------
+    >>> exact_rows(np.array([[1 / 3, 0.0]])).tolist() == [[round(2**27 / 3) / 2**27, 0.0]]
+    True
+    """
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    exponents = BITS - np.frexp(lengths)[1][:, None]
+    return np.asarray(np.ldexp(np.rint(np.ldexp(vectors, exponents)), -exponents))
+
+
+@dataclass(frozen=True, eq=False)
+class BahdanauScorer:
+    """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
+
+    Attributes
+    ----------
+    W, U : arrays of shape (D, A)
+        For target and source words; vectors are rows, so a projection is ``q @ W``.
+    v, b : arrays of shape (A,)
+    scale : float
+        The scores are multiplied by it.
+    origin : str
+        The file of the weights, or that they are untrained.
+
+    References
+    ----------
+    Bahdanau, Cho & Bengio (2014), A.1.2.
+    """
+
+    W: Floats
+    U: Floats
+    v: Floats
+    b: Floats
+    scale: float = 1.0
+    origin: str = ""
+
+    @property
+    def settings(self) -> str:
+        return f"score=bahdanau({self.origin}) scale={self.scale:.4g}"
+
+    def queries(self, vectors: Floats) -> Floats:
+        return _projected(vectors, self.W) + self.b
+
+    def keys(self, vectors: Floats) -> Floats:
+        return _projected(vectors, self.U)
+
+    def score(self, queries: Floats, keys: Floats) -> Floats:
+        return np.asarray(additive_projected(queries, keys, self.v * self.scale))
+
+
+def _projected(vectors: Floats, weights: Floats) -> Floats:
+    """Return vectors (N, D) @ weights (D, A) row by row: no row depends on how many others there are."""
+    rows = np.asarray(vectors, dtype=np.float64)[:, None, :]  # (N, 1, D)
+    return np.asarray((rows @ weights)[:, 0, :])
+
+
+def untrained_bahdanau(dimension: int, *, seed: int = 0, scale: float = 1.0) -> BahdanauScorer:
+    """Return a scorer with seeded random weights: it shows the shapes and the arithmetic, and knows nothing.
+
+    Examples
+    --------
+    >>> untrained_bahdanau(3, seed=7).settings
+    'score=bahdanau(untrained, seed 7) scale=1'
+    """
+    random = np.random.default_rng(seed)
+    W, U = random.normal(0, dimension**-0.5, (2, dimension, ATTENTION_SIZE))
+    v = random.normal(0, ATTENTION_SIZE**-0.5, ATTENTION_SIZE)
+    return BahdanauScorer(W, U, v, np.zeros(ATTENTION_SIZE), scale, f"untrained, seed {seed}")
+
+
+def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> BahdanauScorer:
+    """Read the weights W (D, A), U (D, A), v (A,) and, where there is one, b (A,) from an npz file.
+
+    Raises
+    ------
+    DataError
+        If the file is no npz, lacks an array, or the shapes do not fit vectors of `dimension`.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: np.asarray(file[name], dtype=np.float64) for name in file.files}
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"expected an npz file with the arrays W, U, v and maybe b ({error})").at(
+            path
+        ) from None
+    missing = {"W", "U", "v"} - set(arrays)
+    if missing:
+        raise DataError(f"expected the arrays W, U and v, found {sorted(arrays)}").at(path)
+    size = len(np.atleast_1d(arrays["v"]))
+    arrays.setdefault("b", np.zeros(size))
+    expected = {"W": (dimension, size), "U": (dimension, size), "v": (size,), "b": (size,)}
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise DataError(f"expected {name} of shape {shape}, found {arrays[name].shape}").at(path)
+    chosen = {name: arrays[name] for name in expected}
+    return BahdanauScorer(**chosen, scale=scale, origin=Path(path).name)
+
+
+def _dot(dimension: int, sharpness: float | None) -> Scorer:
+    return DotScorer("dot", sharpness or 1.0)
+
+
+def _scaled_dot(dimension: int, sharpness: float | None) -> Scorer:
+    return DotScorer("scaled-dot", (sharpness or 1.0) / math.sqrt(dimension))
+
+
+def _cosine(dimension: int, sharpness: float | None) -> Scorer:
+    return DotScorer("cosine", sharpness or cosine_scale(dimension), unit_length=True)
+
+
+def cosine_scale(dimension: int) -> float:
+    """Return what cosines of D dimensions are multiplied by when nothing is said."""
+    least, most = COSINE_SCALES
+    return min(max(math.sqrt(dimension), least), most)
+
+
+# name -> scorer for vectors of a dimension; sharpness = 1 / temperature, None for the score's own default
+_DOTS: dict[str, Callable[[int, float | None], Scorer]] = {
+    "dot": _dot,
+    "scaled-dot": _scaled_dot,
+    "cosine": _cosine,
+}
+SCORES = (*_DOTS, "bahdanau")
+
+
+def make_scorer(
+    name: str,
+    dimension: int,
+    *,
+    temperature: float | None = None,
+    weights: str | Path | None = None,
+    seed: int | None = None,
+) -> Scorer:
+    """Return the scorer of a name.
+
+    Parameters
+    ----------
+    name : {"dot", "scaled-dot", "cosine", "bahdanau"}
+    dimension : int
+        Length D of the word vectors.
+    temperature : float, optional
+        Scores are divided by it. Left out: 1; for ``cosine`` 1/sqrt(D), not above 1/8 nor below 1/20.
+    weights : path, optional
+        npz file for ``bahdanau``; left out: random weights of `seed`, untrained.
+    seed : int, optional
+        0 if left out.
+
+    Raises
+    ------
+    UsageError
+        If the name is unknown, the temperature is not positive, or `weights` or `seed` is given to a score
+        that has no weights.
+
+    Examples
+    --------
+    >>> make_scorer("scaled-dot", 16).settings
+    'score=scaled-dot scale=0.25'
+    """
+    if temperature is not None and not 0 < temperature < math.inf:
+        raise UsageError(f"the temperature must be a positive number, found {temperature}")
+    sharpness = None if temperature is None else 1 / temperature
+    if name == "bahdanau":
+        if weights is not None:
+            return load_bahdanau(weights, dimension, scale=sharpness or 1.0)
+        return untrained_bahdanau(dimension, seed=seed or 0, scale=sharpness or 1.0)
+    if name not in _DOTS:
+        raise UsageError(f"expected one of the scores {', '.join(SCORES)}, found {name!r}")
+    if weights is not None or seed is not None:
+        raise UsageError(f"weights and seed belong to the score bahdanau; {name} has none")
+    return _DOTS[name](dimension, sharpness)

@@ -1,0 +1,334 @@
+"""How good links are against hand-made ones: counts per sentence first, scores from their sums.
+
+With links A, sure gold links S and possible ones P ⊇ S (Och and Ney 2003):
+
+    precision = |A ∩ P| / |A|        recall = |A ∩ S| / |S|        F1 = their harmonic mean
+    AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+
+A score whose denominator is 0 is not known and is NaN. One sentence is a corpus of one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError
+from nmtalign.links.alignments import Alignment, GoldAlignment
+from nmtalign.views import Listed
+
+METRICS = ("precision", "recall", "f1", "aer")
+Links = Iterable[tuple[int, int]] | Alignment
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the scores of any number of sentences are made of; counts add up.
+
+    Attributes
+    ----------
+    links, sure : int
+        |A| and |S|.
+    in_sure, in_possible : int
+        |A ∩ S| and |A ∩ P|.
+
+    Raises
+    ------
+    DataError
+        If the counts cannot come from three sets of links.
+
+    Examples
+    --------
+    >>> Counts(links=4, sure=2, in_sure=2, in_possible=3).aer
+    0.16666666666666663
+    """
+
+    links: int = 0
+    sure: int = 0
+    in_sure: int = 0
+    in_possible: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.in_sure <= min(self.sure, self.in_possible) or self.in_possible > self.links:
+            raise DataError(f"expected in_sure <= sure and in_sure <= in_possible <= links, found {self}")
+
+    @classmethod
+    def of(cls, links: Links, gold: GoldAlignment) -> Counts:
+        """Return the counts of one sentence pair."""
+        chosen = frozenset(links)
+        return cls(len(chosen), len(gold.sure), len(chosen & gold.sure), len(chosen & gold.possible))
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.links + other.links,
+            self.sure + other.sure,
+            self.in_sure + other.in_sure,
+            self.in_possible + other.in_possible,
+        )
+
+    @property
+    def precision(self) -> float:
+        """Share of the links that are possible."""
+        return self._score("precision")
+
+    @property
+    def recall(self) -> float:
+        """Share of the sure links that were found."""
+        return self._score("recall")
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        return self._score("f1")
+
+    @property
+    def aer(self) -> float:
+        """Alignment error rate."""
+        return self._score("aer")
+
+    def _score(self, metric: str) -> float:
+        return float(_SCORES[metric](self._row()))
+
+    def _row(self) -> NDArray[np.float64]:
+        return np.array([self.links, self.sure, self.in_sure, self.in_possible], dtype=np.float64)
+
+
+def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    unknown = np.full(np.shape(part), np.nan)
+    return np.asarray(np.divide(part, whole, out=unknown, where=np.asarray(whole) != 0))
+
+
+def _precision(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    return _ratio(counts[..., 3], counts[..., 0])
+
+
+def _recall(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    return _ratio(counts[..., 2], counts[..., 1])
+
+
+def _f1(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    precision, recall = _precision(counts), _recall(counts)
+    both = precision + recall
+    return np.where(both == 0, 0.0, _ratio(2 * precision * recall, both))
+
+
+def _aer(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 - _ratio(counts[..., 2] + counts[..., 3], counts[..., 0] + counts[..., 1])
+
+
+_SCORES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "precision": _precision,
+    "recall": _recall,
+    "f1": _f1,
+    "aer": _aer,
+}
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """How intervals are found: `samples` corpora of the same size, drawn from the sentences with replacement.
+
+    Attributes
+    ----------
+    samples : int
+    confidence : float
+        Share of the drawn corpora whose score lies within the interval.
+    seed : int
+    """
+
+    samples: int = 1000
+    confidence: float = 0.95
+    seed: int = 1
+
+    def draw(self, sentences: Sequence[Counts]) -> NDArray[np.float64]:
+        """Return the summed counts of each drawn corpus, shape (samples, 4); the same for the same seed."""
+        table = np.array([counts._row() for counts in sentences]).reshape(-1, 4)
+        random = np.random.default_rng(self.seed)
+        N = len(table)
+        draws = (np.bincount(random.integers(0, N, N), minlength=N) for _ in range(self.samples if N else 0))
+        return np.array([times @ table for times in draws]).reshape(-1, 4)
+
+    def interval(self, scores: NDArray[np.float64]) -> tuple[float, float]:
+        """Return the middle `confidence` of the known scores."""
+        known = scores[~np.isnan(scores)]
+        if not len(known):
+            return float("nan"), float("nan")
+        low, high = np.quantile(known, [(1 - self.confidence) / 2, (1 + self.confidence) / 2])
+        return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Evaluation(Listed):
+    """Scores of a corpus, with the counts of each sentence.
+
+    Attributes
+    ----------
+    sentences : tuple of Counts
+    intervals : dict of str to (float, float)
+        Bootstrap interval of each of `METRICS`.
+    settings : str
+        Signature of the settings that made it.
+    """
+
+    sentences: tuple[Counts, ...]
+    intervals: dict[str, tuple[float, float]]
+    settings: str
+
+    @property
+    def counts(self) -> Counts:
+        """The sums over all sentences."""
+        return sum(self.sentences, Counts())
+
+    @property
+    def precision(self) -> float:
+        """Share of the links that are possible."""
+        return self.counts.precision
+
+    @property
+    def recall(self) -> float:
+        """Share of the sure links that were found."""
+        return self.counts.recall
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        return self.counts.f1
+
+    @property
+    def aer(self) -> float:
+        """Alignment error rate."""
+        return self.counts.aer
+
+
+def count(alignments: Iterable[Links], golds: Iterable[GoldAlignment]) -> tuple[Counts, ...]:
+    """Return the counts of each sentence pair.
+
+    Raises
+    ------
+    DataError
+        If there are not as many alignments as gold alignments; names both numbers.
+    """
+    sentences = []
+    found = expected = 0
+    for links, gold in zip_longest(alignments, golds):
+        found, expected = found + (links is not None), expected + (gold is not None)
+        if links is not None and gold is not None:
+            sentences.append(Counts.of(links, gold))
+    if found != expected:
+        raise DataError(f"expected links for as many pairs as have gold links, {expected}, found {found}")
+    return tuple(sentences)
+
+
+def evaluate(
+    alignments: Iterable[Links], golds: Iterable[GoldAlignment], *, bootstrap: Bootstrap | None = None
+) -> Evaluation:
+    """Score alignments against gold links, with bootstrap intervals over sentences.
+
+    Parameters
+    ----------
+    alignments : iterable of Alignment or of sets of (source, target)
+    golds : iterable of GoldAlignment
+        As many as `alignments`.
+    bootstrap : Bootstrap, optional
+        How the intervals are found.
+
+    Returns
+    -------
+    Evaluation
+        The same for the same input and settings.
+
+    Raises
+    ------
+    DataError
+        If the numbers of alignments and of gold alignments differ.
+
+    References
+    ----------
+    Och and Ney 2003; Koehn 2004, "Statistical significance tests for machine translation evaluation".
+
+    Examples
+    --------
+    >>> gold = GoldAlignment({(0, 0)}, {(0, 0), (1, 1)})
+    >>> result = evaluate([{(0, 0), (1, 1), (2, 1)}], [gold])
+    >>> round(result.precision, 3), result.recall, result.aer
+    (0.667, 1.0, 0.25)
+    """
+    bootstrap = bootstrap or Bootstrap()
+    sentences = count(alignments, golds)
+    drawn = bootstrap.draw(sentences)
+    intervals = {metric: bootstrap.interval(_SCORES[metric](drawn)) for metric in METRICS}
+    settings = f"pairs:{len(sentences)}|bootstrap:{bootstrap.samples}|confidence:{bootstrap.confidence:g}"
+    return Evaluation(sentences, intervals, f"{settings}|seed:{bootstrap.seed}")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much one score of the second alignment is above that of the first.
+
+    Attributes
+    ----------
+    value : float
+        Second minus first.
+    interval : (float, float)
+        Paired bootstrap interval of the difference.
+    p : float
+        Probability of a difference at least as large in size if the two were equally good.
+    """
+
+    value: float
+    interval: tuple[float, float]
+    p: float
+
+
+def compare(
+    first: Evaluation, second: Evaluation, *, bootstrap: Bootstrap | None = None
+) -> dict[str, Difference]:
+    """Test the differences between two evaluations of the same sentences by paired bootstrap.
+
+    In each drawn corpus both are scored on the same sentences. The p-value is the share of drawn
+    differences that lie at least as far from their mean as the observed difference lies from 0, with
+    one added above and below, so it is never 0.
+
+    Returns
+    -------
+    dict of str to Difference
+        One for each of `METRICS`.
+
+    Raises
+    ------
+    DataError
+        If the two are not about as many sentences, with as many sure links in each.
+
+    References
+    ----------
+    Koehn 2004; Riezler and Maxwell 2005, figure 1 (centring).
+
+    Examples
+    --------
+    >>> golds = [GoldAlignment({(0, 0), (1, 1)}, {(0, 0), (1, 1)})] * 8
+    >>> half, whole = evaluate([{(0, 0)}] * 8, golds), evaluate([{(0, 0), (1, 1)}] * 8, golds)
+    >>> compare(half, whole)["recall"].value
+    0.5
+    """
+    if [counts.sure for counts in first.sentences] != [counts.sure for counts in second.sentences]:
+        raise DataError("the two evaluations are not about the same gold links")
+    bootstrap = bootstrap or Bootstrap()
+    drawn = [bootstrap.draw(evaluation.sentences) for evaluation in (first, second)]
+    differences = {}
+    for metric in METRICS:
+        value = getattr(second, metric) - getattr(first, metric)
+        spread = _SCORES[metric](drawn[1]) - _SCORES[metric](drawn[0])
+        differences[metric] = Difference(value, bootstrap.interval(spread), _p_value(value, spread))
+    return differences
+
+
+def _p_value(value: float, spread: NDArray[np.float64]) -> float:
+    known = spread[~np.isnan(spread)]
+    if np.isnan(value) or not len(known):
+        return float("nan")
+    as_far = np.abs(known - known.mean()) >= abs(value) - 1e-12
+    return float((as_far.sum() + 1) / (len(known) + 1))

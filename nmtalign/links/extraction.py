@@ -1,0 +1,302 @@
+"""Which cells of a matrix of attention weights become links.
+
+Every function takes weights of shape (T, S), or (B, T, S) for B pairs of the same lengths, and returns a
+boolean array of the same shape. Nothing else is needed, so the weights can come from anywhere.
+
+Ties: of equal weights the cell nearest to the diagonal wins, by the distance |(s + 1/2)/S - (t + 1/2)/T|;
+of two equally near cells the one with the lower position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nmtalign.errors import DataError, UsageError
+
+Matrix = NDArray[np.floating]
+Links = NDArray[np.bool_]
+
+
+def _checked(weights: ArrayLike) -> Matrix:
+    matrix = np.asarray(weights)
+    if matrix.ndim not in (2, 3):
+        raise DataError(f"expected weights of shape (T, S) or (B, T, S), found {matrix.shape}")
+    if not np.issubdtype(matrix.dtype, np.floating):
+        matrix = matrix.astype(np.float64)
+    if np.isnan(matrix).any():
+        raise DataError("the weights hold NaN")
+    return matrix
+
+
+def diagonal_distance(T: int, S: int) -> NDArray[np.int64]:
+    """Return how far each cell is from the diagonal, shape (T, S), in units of 1/(2 S T).
+
+    Whole numbers, ``|(2s + 1) T - (2t + 1) S|``, so that equal distances are exactly equal.
+
+    Examples
+    --------
+    >>> diagonal_distance(2, 3)
+    array([[1, 3, 7],
+           [7, 3, 1]])
+    """
+    s, t = 2 * np.arange(S) + 1, 2 * np.arange(T) + 1
+    return np.asarray(np.abs(s[None, :] * T - t[:, None] * S), dtype=np.int64)
+
+
+def _argmax(matrix: Matrix, axis: int) -> Links:
+    """Mark the greatest cell along `axis` (-1: of each row, -2: of each column)."""
+    T, S = matrix.shape[-2:]
+    stacked = np.moveaxis(matrix.reshape(-1, T, S), 0, -1)  # (T, S, B)
+    lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
+    found = best_cells(stacked, axis + 2, *lengths)
+    return np.moveaxis(found, -1, 0).reshape(matrix.shape)
+
+
+def best_cells(
+    weights: Matrix, axis: int, source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]
+) -> Links:
+    """Mark the greatest cell of each row or column in a padded stack of matrices.
+
+    Parameters
+    ----------
+    weights : array of shape (T, S, B)
+    axis : {0, 1}
+        1: of each row, over source words; 0: of each column, over target words.
+    source_lengths, target_lengths : int arrays of shape (B,)
+        Cells beyond them are padding and are never marked.
+
+    Returns
+    -------
+    boolean array of shape (T, S, B)
+        Of equal weights the cell nearest to the diagonal, then the one with the lower position.
+    """
+    T, S, B = weights.shape
+    if weights.size == 0:
+        return np.zeros((T, S, B), dtype=bool)
+    outside = (np.arange(S)[:, None] >= source_lengths) | (np.arange(T)[:, None] >= target_lengths)[:, None]
+    kept = np.where(outside, -np.inf, weights) if outside.any() else weights
+    best = (kept == kept.max(axis=axis, keepdims=True)) & ~outside
+    line, column = np.nonzero(best.sum(axis=axis) > 1)  # rows or columns with ties
+    if len(line):
+        t, s = (line[:, None], np.arange(S)) if axis == 1 else (np.arange(T), line[:, None])
+        lengths = source_lengths[column][:, None], target_lengths[column][:, None]
+        distance = np.abs((2 * s + 1) * lengths[1] - (2 * t + 1) * lengths[0])  # (N, S) or (N, T)
+        cells = (t, s, column[:, None])
+        nearest = np.where(best[cells], distance, np.iinfo(np.int64).max).argmin(axis=1)
+        best[cells] = np.arange(distance.shape[1]) == nearest[:, None]
+    return best
+
+
+def argmax_forward(weights: ArrayLike) -> Links:
+    """Link every target word to the source word it attends to most.
+
+    Returns
+    -------
+    boolean array, (T, S) or (B, T, S)
+        Each row has exactly one link (none if S = 0).
+
+    Examples
+    --------
+    >>> argmax_forward([[0.9, 0.1], [0.5, 0.5]]).astype(int)
+    array([[1, 0],
+           [0, 1]])
+    """
+    return _argmax(_checked(weights), -1)
+
+
+def argmax_reverse(weights: ArrayLike) -> Links:
+    """Link every source word to the target word with the greatest weight: one link in each column."""
+    return _argmax(_checked(weights), -2)
+
+
+def mutual_argmax(weights: ArrayLike) -> Links:
+    """Link the words that choose each other: :func:`argmax_forward` and :func:`argmax_reverse` at once.
+
+    Returns
+    -------
+    boolean array, (T, S) or (B, T, S)
+        At most one link in each row and in each column.
+
+    Examples
+    --------
+    >>> mutual_argmax([[0.9, 0.1], [0.8, 0.2]]).astype(int)
+    array([[1, 0],
+           [0, 0]])
+    """
+    matrix = _checked(weights)
+    return _argmax(matrix, -1) & _argmax(matrix, -2)
+
+
+def threshold(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
+    """Link every cell whose weight is at least `threshold`; a word may get any number of links.
+
+    Examples
+    --------
+    >>> threshold([[0.9, 0.1], [0.5, 0.4]]).astype(int)
+    array([[1, 0],
+           [1, 0]])
+    """
+    return np.asarray(_checked(weights) >= threshold)
+
+
+def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Links:
+    """Link words that choose each other, then again among what is left.
+
+    After the first round, cells whose row and column both have a link are out, cells where one of
+    the two has one are multiplied by `discount`, and the mutual best cells are added. No round is made
+    when all source words or all target words are linked, or when either side has two words or fewer.
+
+    Parameters
+    ----------
+    weights : array of shape (T, S) or (B, T, S)
+        Not negative, so that discounting lowers them: probabilities, or (1 + cosine) / 2.
+    iterations : int
+        Rounds altogether.
+    discount : float
+        Between 0 and 1.
+
+    References
+    ----------
+    Jalili Sabet, Dufter, Yvon and Schütze 2020, "SimAlign", algorithm 1.
+
+    Examples
+    --------
+    >>> weights = [[0.9, 0.8, 0.1], [0.7, 0.2, 0.1], [0.1, 0.1, 0.6]]
+    >>> itermax(weights).astype(int)
+    array([[1, 1, 0],
+           [1, 0, 0],
+           [0, 0, 1]])
+    """
+    matrix = _checked(weights)
+    if (matrix < 0).any():
+        raise DataError("itermax needs weights that are not negative; use (1 + cosine) / 2 for cosines")
+    links = mutual_argmax(matrix)
+    for _ in range(iterations - 1 if min(matrix.shape[-2:]) > 2 else 0):
+        row, column = np.any(links, axis=-1, keepdims=True), np.any(links, axis=-2, keepdims=True)
+        more = mutual_argmax(matrix * np.where(row | column, np.where(row & column, 0, discount), 1))
+        goes_on = ~np.all(row, axis=-2, keepdims=True) & ~np.all(column, axis=-1, keepdims=True)
+        links |= more & ~(row & column) & goes_on
+    return links
+
+
+def match(weights: ArrayLike) -> Links:
+    """Link words one to one so that the linked weights have the greatest sum.
+
+    A maximum-weight matching; cells with weight 0 or less are never linked. Among matchings whose sums
+    differ by less than 1e-9 of the greatest weight the one nearest to the diagonal is taken.
+
+    References
+    ----------
+    Melamed 2000; Kuhn 1955, solved by `scipy.optimize.linear_sum_assignment`.
+
+    Examples
+    --------
+    >>> match([[0.9, 0.8], [0.7, 0.1]]).astype(int)
+    array([[0, 1],
+           [1, 0]])
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    matrix = _checked(weights)
+    T, S = matrix.shape[-2:]
+    chosen = np.zeros(matrix.shape, dtype=bool)
+    if matrix.size == 0:
+        return chosen
+    gain = np.maximum(matrix, 0).astype(np.float64)
+    gain -= 1e-9 / (2 * S * T * min(S, T)) * gain.max() * diagonal_distance(T, S)
+    for one, links in zip(gain.reshape(-1, T, S), chosen.reshape(-1, T, S), strict=True):
+        links[linear_sum_assignment(one, maximize=True)] = True
+    return chosen & (matrix > 0)
+
+
+def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int = 100) -> Matrix:
+    """Return the plan that carries the mass of the source words to the target words at the least cost.
+
+    Minimises ``sum(P * (max(weights) - weights)) - regularization * entropy(P)``, where every one of the
+    T rows of P sums to 1/T and every one of the S columns to 1/S.
+
+    Parameters
+    ----------
+    weights : array of shape (T, S) or (B, T, S)
+    regularization : float
+        In the units of the weights; the smaller, the nearer to a one-to-one plan.
+    iterations : int
+        Rounds of scaling rows and columns in turn.
+
+    Returns
+    -------
+    array of the same shape
+        Columns sum to 1/S exactly (to rounding), rows to 1/T in the limit of many iterations.
+
+    References
+    ----------
+    Cuturi 2013, "Sinkhorn distances", algorithm 1, in the logarithm.
+
+    Examples
+    --------
+    >>> sinkhorn([[1.0, 0.0], [0.0, 1.0]]).round(3)
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+    plan = _checked(weights).astype(np.float64) / regularization
+    if plan.size == 0:
+        return plan
+    T, S = plan.shape[-2:]
+    for _ in range(iterations):
+        plan -= _logsumexp(plan, -1) + np.log(T)
+        plan -= _logsumexp(plan, -2) + np.log(S)
+    return np.asarray(np.exp(plan))
+
+
+def _logsumexp(matrix: Matrix, axis: int) -> Matrix:
+    top = matrix.max(axis=axis, keepdims=True)
+    return np.asarray(top + np.log(np.exp(matrix - top).sum(axis=axis, keepdims=True)))
+
+
+def transport(
+    weights: ArrayLike, *, threshold: float = 0.5, regularization: float = 0.1, iterations: int = 100
+) -> Links:
+    """Link the cells that carry much of the optimal transport between the two sentences.
+
+    A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); it becomes a link when it carries at
+    least `threshold` of that.
+
+    References
+    ----------
+    Dou and Neubig 2021 (optimal transport over embeddings); Arase et al. 2023 (threshold on the plan).
+
+    Examples
+    --------
+    >>> transport([[1.0, 0.0], [0.1, 0.9]]).astype(int)
+    array([[1, 0],
+           [0, 1]])
+    """
+    plan = sinkhorn(weights, regularization=regularization, iterations=iterations)
+    return np.asarray(plan * max(1, *plan.shape[-2:]) >= threshold)
+
+
+EXTRACTORS: dict[str, Callable[..., Links]] = {
+    "argmax": argmax_forward,
+    "argmax-reverse": argmax_reverse,
+    "mutual": mutual_argmax,
+    "threshold": threshold,
+    "itermax": itermax,
+    "match": match,
+    "transport": transport,
+}
+
+
+def extract(weights: ArrayLike, method: str = "mutual", **options: float) -> Links:
+    """Return the links that the extractor called `method` chooses, a boolean array like `weights`.
+
+    Examples
+    --------
+    >>> extract([[0.9, 0.2]], "threshold", threshold=0.5).tolist()
+    [[True, False]]
+    """
+    if method not in EXTRACTORS:
+        raise UsageError(f"there is no extraction {method!r}; choose one of {', '.join(EXTRACTORS)}")
+    return EXTRACTORS[method](weights, **options)

@@ -1,0 +1,497 @@
+"""Files of links: what each format looks like, in and out.
+
+========  ======================================================================================
+pharaoh   a line for each pair, ``0-0 1-2``: source-target, from 0; gold may hold ``3p4``, possible
+talp      the same from 1
+naacl     a line for each link, ``0001 1 3 S``: pair, source, target, all from 1; S sure, P possible
+giza      GIZA++ ``A3``: three lines for each pair, with the words
+words     a line for each pair, ``the<sep>le cat<sep>chat``: linked words, no positions (write only)
+tsv       a line for each pair, source, target and Pharaoh links between tabs: guided training
+phrases   Moses' ``extract``: a line for each consistent phrase pair with its links (write only)
+jsonl     an object for each pair: ``{"links": [[0, 0]], "possible": [], "source": [...], "target": [...]}``
+========  ======================================================================================
+
+Possible links of ``pharaoh``, ``talp`` and ``naacl`` are those that are not sure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.files import read_lines
+from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment, Link
+from nmtalign.links.phrases import format_phrases
+
+_SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+_LINK = re.compile(r"(\d{1,9})([-p?])(\d{1,9})", re.ASCII)
+_NAACL = re.compile(r"(\d{1,9}) +(\d{1,9}) +(\d{1,9})(?: +([SP]))?(?: +[\d.eE+-]+)? *", re.ASCII)
+_GIZA = re.compile(r"([^ ]+) \(\{ ((?:\d{1,9} )*)\}\) ?", re.ASCII)
+_SCALE = 10_000  # probabilities have four digits after the point
+
+
+@dataclass(frozen=True)
+class LinkRecord:
+    """What a link file says about one sentence pair.
+
+    Attributes
+    ----------
+    gold : GoldAlignment
+        The links; `sure` and `possible` are equal where the file does not tell them apart.
+    source, target : tuple of str, optional
+        The words, where the file has them.
+    """
+
+    gold: GoldAlignment
+    source: tuple[str, ...] | None = None
+    target: tuple[str, ...] | None = None
+
+    @property
+    def links(self) -> frozenset[Link]:
+        """The sure links."""
+        return self.gold.sure
+
+
+# --- pharaoh, talp -------------------------------------------------------------------------------
+
+
+def parse_pharaoh(line: str, *, first: int = 0) -> frozenset[Link]:
+    """Return the links of a line such as ``0-0 1-2``.
+
+    Parameters
+    ----------
+    line : str
+        Links between spaces; an empty line has none.
+    first : {0, 1}
+        Number of the first word in the file.
+
+    Raises
+    ------
+    DataError
+        At the first thing that is not a link.
+
+    Examples
+    --------
+    >>> sorted(parse_pharaoh("1-2 0-0"))
+    [Link(source=0, target=0), Link(source=1, target=2)]
+    """
+    cache = _FROM_ONE if first else _FROM_ZERO
+    return frozenset(map(cache.__getitem__, filter(None, line.split(" "))))
+
+
+class _LinkCache(dict[str, Link]):
+    """``"0-1"`` -> Link(0, 1), kept for the positions of ordinary sentences."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+
+    def __missing__(self, text: str) -> Link:
+        match = _SURE.fullmatch(text)
+        if match is None:
+            raise DataError(f"expected links like 0-1 between spaces, found {text!r}")
+        source, target = int(match[1]), int(match[2])
+        link = Link(_from_one(source), _from_one(target)) if self._first else Link(source, target)
+        if source < 256 and target < 256:
+            self[text] = link
+        return link
+
+
+_FROM_ZERO, _FROM_ONE = _LinkCache(0), _LinkCache(1)
+
+
+def _from_one(position: int) -> int:
+    if position == 0:
+        raise DataError("expected positions from 1, found 0; does the file count from 0?")
+    return position - 1
+
+
+def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
+    """Return the gold links of a line such as ``0-0 1p2``: ``-`` sure, ``p`` (or ``?``) only possible.
+
+    Examples
+    --------
+    >>> gold = parse_gold("0-0 1p2")
+    >>> len(gold.sure), len(gold.possible)
+    (1, 2)
+    """
+    sure, possible = set(), set()
+    for part in filter(None, line.split(" ")):
+        match = _LINK.fullmatch(part)
+        if match is None:
+            raise DataError(
+                f"expected links like 0-1 (sure) or 0p1 (possible) between spaces, found {part!r}"
+            )
+        source, kind, target = int(match[1]), match[2], int(match[3])
+        link = Link(_from_one(source), _from_one(target)) if first else Link(source, target)
+        possible.add(link)
+        if kind == "-":
+            sure.add(link)
+    return GoldAlignment(frozenset(sure), frozenset(possible))
+
+
+def format_pharaoh(links: Iterable[tuple[int, int]] | Alignment, *, first: int = 0) -> str:
+    """Return links as a line without its end, sorted by source, then target.
+
+    Examples
+    --------
+    >>> format_pharaoh({(1, 2), (0, 0)})
+    '0-0 1-2'
+    """
+    return " ".join(f"{s + first}-{t + first}" for s, t in sorted(links))
+
+
+def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
+    """Return gold links as a line: ``-`` between the positions of a sure link, ``p`` of a possible one."""
+    kinds = ((link, "-" if link in gold.sure else "p") for link in sorted(gold.possible))
+    return " ".join(f"{s + first}{kind}{t + first}" for (s, t), kind in kinds)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _read_by_line(path: str | Path, parse: Callable[[str], LinkRecord]) -> Iterator[LinkRecord]:
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            yield parse(line)
+        except DataError as error:
+            raise error.at(path, line=number) from None
+
+
+def _read_pharaoh(path: str | Path, first: int = 0) -> Iterator[LinkRecord]:
+    return _read_by_line(path, lambda line: LinkRecord(parse_gold(line, first=first)))
+
+
+def _read_talp(path: str | Path) -> Iterator[LinkRecord]:
+    return _read_pharaoh(path, first=1)
+
+
+def _read_naacl(path: str | Path) -> Iterator[LinkRecord]:
+    """Pairs without a line of their own have no links; position 0 is the null word and no link."""
+    pair = 0
+    for number, lines in groupby(_naacl_lines(path), key=lambda line: line[0]):
+        for _ in range(pair + 1, number):
+            yield LinkRecord(GoldAlignment(frozenset(), frozenset()))
+        links = [(Link(s - 1, t - 1), kind) for _, s, t, kind in lines if s and t]
+        sure = frozenset(link for link, kind in links if kind != "P")
+        yield LinkRecord(GoldAlignment(sure, frozenset(link for link, _ in links)))
+        pair = number
+
+
+def _naacl_lines(path: str | Path) -> Iterator[tuple[int, int, int, str | None]]:
+    pair = 1
+    for number, line in enumerate(read_lines(path), 1):
+        match = _NAACL.fullmatch(line)
+        if match is None or int(match[1]) < pair:
+            raise DataError(
+                f"expected a line like '{pair:04d} 1 3 S', pairs in order from 1, found {line!r}"
+            ).at(path, line=number)
+        pair = int(match[1])
+        yield pair, int(match[2]), int(match[3]), match[4]
+
+
+def _read_giza(path: str | Path) -> Iterator[LinkRecord]:
+    lines = enumerate(read_lines(path), 1)
+    for number, header in lines:
+        try:
+            if not header.startswith("# "):
+                raise DataError(f"expected '# Sentence pair (1) ...', found {header!r}")
+            (_, target), (number, links) = next(lines, (0, "")), next(lines, (number + 2, ""))
+            yield _parse_giza(tuple(filter(None, target.split(" "))), links)
+        except DataError as error:
+            raise error.at(path, line=number) from None
+
+
+def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
+    words: list[str] = []
+    links: set[Link] = set()
+    place = 0
+    while match := _GIZA.match(line, place):
+        place = match.end()
+        words.append(match[1])
+        if len(words) > 1:  # the first is NULL: its target words have no link
+            links.update(Link(len(words) - 2, _from_one(int(t))) for t in match[2].split(" ") if t)
+    if not words or line[place:].strip(" "):
+        raise DataError(f"expected 'NULL ({{ 1 }}) word ({{ 2 3 }}) ...', found {line[place:] or line!r}")
+    checked = Alignment(frozenset(links), len(words) - 1, len(target))
+    return LinkRecord(GoldAlignment(checked.links, checked.links), tuple(words[1:]), target)
+
+
+def _parse_json(line: str) -> LinkRecord:
+    try:
+        record = json.loads(line)
+        sure = frozenset(Link(int(s), int(t)) for s, t in record["links"])
+        possible = frozenset(Link(int(s), int(t)) for s, t in record.get("possible", ()))
+        source, target = (record.get(side) for side in ("source", "target"))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise DataError(
+            f'expected an object like {{"links": [[0, 0], [1, 2]]}}, found {line[:60]!r}'
+        ) from None
+    words = [None if side is None else tuple(map(str, side)) for side in (source, target)]
+    return LinkRecord(GoldAlignment(sure, sure | possible), *words)
+
+
+def _read_jsonl(path: str | Path) -> Iterator[LinkRecord]:
+    return _read_by_line(path, _parse_json)
+
+
+def _parse_tsv(line: str) -> LinkRecord:
+    fields = line.split("\t")
+    if len(fields) != 3:
+        raise DataError(f"expected source, target and links between tabs, found {len(fields)} columns")
+    source, target = (tuple(filter(None, text.split(" "))) for text in fields[:2])
+    checked = Alignment(parse_pharaoh(fields[2]), len(source), len(target))
+    return LinkRecord(GoldAlignment(checked.links, checked.links), source, target)
+
+
+def _read_tsv(path: str | Path) -> Iterator[LinkRecord]:
+    return _read_by_line(path, _parse_tsv)
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _write_naacl(record: LinkRecord, number: int) -> str:
+    kinds = ((link, "S" if link in record.gold.sure else "P") for link in sorted(record.gold.possible))
+    return "".join(f"{number:04d} {s + 1} {t + 1} {kind}\n" for (s, t), kind in kinds)
+
+
+def _words(record: LinkRecord, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if record.source is None or record.target is None:
+        raise UsageError("this format holds words, and the links come without; give the two texts as well")
+    try:
+        Alignment(record.gold.possible, len(record.source), len(record.target))
+    except DataError as error:
+        raise DataError(f"pair {number}: {error}") from None
+    return record.source, record.target
+
+
+def _write_giza(record: LinkRecord, number: int) -> str:
+    source, target = _words(record, number)
+    linked: list[list[int]] = [[] for _ in range(len(source) + 1)]
+    for s, t in sorted(record.links):
+        linked[s + 1].append(t + 1)
+    linked[0] = sorted(set(range(1, len(target) + 1)) - {t + 1 for _, t in record.links})
+    words = (
+        f"{word} ({{ {''.join(f'{t} ' for t in positions)}}})"
+        for word, positions in zip(("NULL", *source), linked, strict=True)
+    )
+    lengths = f"source length {len(source)} target length {len(target)}"
+    return (
+        f"# Sentence pair ({number}) {lengths} alignment score : 1\n{' '.join(target)}\n{' '.join(words)}\n"
+    )
+
+
+def _write_words(record: LinkRecord, number: int) -> str:
+    source, target = _words(record, number)
+    return " ".join(f"{source[s]}<sep>{target[t]}" for s, t in sorted(record.links)) + "\n"
+
+
+def _write_tsv(record: LinkRecord, number: int) -> str:
+    return _guided(*_words(record, number), format_pharaoh(record.links), number)
+
+
+def _guided(source: Sequence[str], target: Sequence[str], links: str, number: int) -> str:
+    """Return the words of a pair and its links as one line of three columns."""
+    sides = [" ".join(words) for words in (source, target)]
+    if "\t" in sides[0] or "\t" in sides[1]:
+        raise DataError(f"pair {number}: a word holds a tab, which would look like a column")
+    return f"{sides[0]}\t{sides[1]}\t{links}\n"
+
+
+def _write_phrases(record: LinkRecord, number: int) -> str:
+    return format_phrases(*_words(record, number), record.links)
+
+
+def _write_jsonl(record: LinkRecord, number: int) -> str:
+    values: dict[str, object] = {"links": sorted(record.links)}
+    if record.gold.possible != record.gold.sure:
+        values["possible"] = sorted(record.gold.possible - record.gold.sure)
+    if record.source is not None and record.target is not None:
+        values |= {"source": record.source, "target": record.target}
+    return json.dumps(values, ensure_ascii=False) + "\n"
+
+
+_READERS: dict[str, Callable[[str | Path], Iterator[LinkRecord]]] = {
+    "pharaoh": _read_pharaoh,
+    "talp": _read_talp,
+    "naacl": _read_naacl,
+    "giza": _read_giza,
+    "tsv": _read_tsv,
+    "jsonl": _read_jsonl,
+}
+_WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
+    "pharaoh": lambda record, number: format_gold(record.gold) + "\n",
+    "talp": lambda record, number: format_gold(record.gold, first=1) + "\n",
+    "naacl": _write_naacl,
+    "giza": _write_giza,
+    "words": _write_words,
+    "tsv": _write_tsv,
+    "phrases": _write_phrases,
+    "jsonl": _write_jsonl,
+}
+READABLE, WRITABLE = tuple(_READERS), tuple(_WRITERS)
+
+
+def read_records(path: str | Path, *, format: str = "pharaoh") -> Iterator[LinkRecord]:
+    """Yield what a link file says about each sentence pair, in order.
+
+    Parameters
+    ----------
+    path : str or Path
+        May be compressed, or ``-``.
+    format : str
+        One of `READABLE`.
+
+    Raises
+    ------
+    DataError
+        With the line, where the file is not of that format.
+    """
+    if format not in _READERS:
+        raise UsageError(f"links cannot be read from {format!r}; choose one of {', '.join(READABLE)}")
+    return _READERS[format](path)
+
+
+def read_gold(path: str | Path, *, format: str = "pharaoh") -> Iterator[GoldAlignment]:
+    """Yield the gold links of each pair."""
+    return (record.gold for record in read_records(path, format=format))
+
+
+def read_links(path: str | Path, *, format: str = "pharaoh") -> Iterator[frozenset[Link]]:
+    """Yield the links of each pair; a link that is only possible is an error, as an aligner makes none.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "links.txt"
+    ...     _ = path.write_text("0-0 1-1\\n\\n", encoding="utf-8")
+    ...     [len(links) for links in read_links(path)]
+    [2, 0]
+    """
+    if format in ("pharaoh", "talp"):
+        return _read_plain(path, first=int(format == "talp"))
+    return (record.links for record in read_records(path, format=format))
+
+
+def _read_plain(path: str | Path, first: int) -> Iterator[frozenset[Link]]:
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            yield parse_pharaoh(line, first=first)
+        except DataError as error:
+            raise error.at(path, line=number) from None
+
+
+def format_record(record: LinkRecord, *, format: str, number: int) -> str:
+    """Return the lines of one pair, each with its end; `number` counts pairs from 1.
+
+    Raises
+    ------
+    UsageError
+        If the format holds words and the record has none.
+    """
+    if format not in _WRITERS:
+        raise UsageError(f"links cannot be written as {format!r}; choose one of {', '.join(WRITABLE)}")
+    return _WRITERS[format](record, number)
+
+
+# --- batches: no Python object for a link --------------------------------------------------------
+
+
+def _lines(tokens: NDArray[np.int64], offsets: NDArray[np.int64], table: list[str]) -> str:
+    """Return lines of the words ``table[tokens]``; line n has those of ``offsets[n]:offsets[n + 1]``."""
+    size = len(table)
+    ends = [f"{word} " for word in table] + [f"{word}\n" for word in table] + ["\n"]
+    empty = offsets[:-1] == offsets[1:]
+    tokens = tokens.copy()
+    tokens[offsets[1:][~empty] - 1] += size  # the last word of a line ends it
+    tokens = np.insert(tokens, offsets[:-1][empty], 2 * size)
+    return "".join(map(ends.__getitem__, tokens.tolist()))
+
+
+def _distinct(values: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64]]:
+    """Return the distinct values and, for each value, which of them it is."""
+    top = int(values.max(initial=0)) + 1
+    if top > 4 * len(values) + 65_536:
+        distinct, tokens = np.unique(values, return_inverse=True)
+    else:  # without sorting
+        present = np.zeros(top, dtype=bool)
+        present[values] = True
+        distinct, tokens = present.nonzero()[0], (np.cumsum(present) - 1)[values]
+    return distinct.tolist(), tokens.astype(np.int64)
+
+
+def format_pharaoh_batch(batch: AlignedBatch) -> str:
+    """Return the links of all pairs as Pharaoh lines, each with its end.
+
+    Examples
+    --------
+    >>> batch = AlignedBatch(np.array([0, 2, 2]), np.array([0, 1]), np.array([0, 2]), np.ones(2), np.ones(2))
+    >>> format_pharaoh_batch(batch)
+    '0-0 1-2\\n\\n'
+    """
+    width = int(batch.target.max(initial=0)) + 1
+    keys = batch.source.astype(np.int64) * width + batch.target
+    distinct, tokens = _distinct(keys)
+    return _lines(tokens, batch.offsets, [f"{key // width}-{key % width}" for key in distinct])
+
+
+def format_guided_batch(
+    batch: AlignedBatch,
+    source_words: Sequence[Sequence[str]],
+    target_words: Sequence[Sequence[str]],
+    *,
+    first: int = 1,
+) -> str:
+    """Return source words, target words and links of each pair between tabs, as guided training reads them.
+
+    Parameters
+    ----------
+    batch : AlignedBatch
+        N pairs.
+    source_words, target_words : sequences of N sequences of str
+        The words that the links count.
+    first : int
+        Number of the first pair, for errors.
+
+    Raises
+    ------
+    DataError
+        If a word holds a tab.
+
+    Examples
+    --------
+    >>> batch = AlignedBatch(np.array([0, 2, 2]), np.array([0, 1]), np.array([0, 2]), np.ones(2), np.ones(2))
+    >>> format_guided_batch(batch, [["a", "b"], []], [["c", "d", "e"], []])
+    'a b\\tc d e\\t0-0 1-2\\n\\t\\t\\n'
+    """
+    links = format_pharaoh_batch(batch).split("\n")[:-1]
+    pairs = enumerate(zip(source_words, target_words, links, strict=True), first)
+    return "".join(_guided(*pair, number) for number, pair in pairs)
+
+
+def format_scores_batch(batch: AlignedBatch) -> str:
+    """Return the probabilities of the links, parallel to :func:`format_pharaoh_batch`, with four digits.
+
+    Examples
+    --------
+    >>> batch = AlignedBatch(np.array([0, 1]), np.array([0]), np.array([0]), np.array([0.98764]), np.ones(1))
+    >>> format_scores_batch(batch)
+    '0.9876\\n'
+    """
+    steps = np.rint(np.clip(batch.probability.astype(np.float64), 0, 1) * _SCALE).astype(np.int64)
+    distinct, tokens = _distinct(steps)
+    return _lines(tokens, batch.offsets, [f"{step / _SCALE:.4f}" for step in distinct])
+
+
+def format_pair_scores_batch(batch: AlignedBatch) -> str:
+    """Return the score of each pair on a line of its own, with six digits."""
+    return "".join(f"{score:.6f}\n" for score in batch.scores.tolist())

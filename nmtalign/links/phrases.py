@@ -1,0 +1,99 @@
+"""Phrase pairs that agree with the links, as a phrase-based translation system extracts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from nmtalign.links.alignments import Link
+
+
+class PhrasePair(NamedTuple):
+    """Source words ``source_start:source_end`` and target words ``target_start:target_end``."""
+
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+
+
+def phrase_pairs(
+    links: Iterable[tuple[int, int]], source_length: int, target_length: int, *, longest: int = 7
+) -> Iterator[PhrasePair]:
+    """Yield every pair of phrases that is consistent with the links.
+
+    A pair is consistent when at least one link lies inside it and none leads from inside to outside; words
+    without a link may stand at either end of it.
+
+    Parameters
+    ----------
+    links : iterable of (source, target)
+    source_length, target_length : int
+        Number of words S and T.
+    longest : int
+        Most words of a phrase, on either side.
+
+    References
+    ----------
+    Och and Ney 2004; Koehn, Och and Marcu 2003.
+
+    Examples
+    --------
+    >>> [tuple(pair) for pair in phrase_pairs({(0, 0), (1, 2)}, 2, 3)]
+    [(0, 1, 0, 1), (0, 1, 0, 2), (0, 2, 0, 3), (1, 2, 2, 3), (1, 2, 1, 3)]
+    """
+    by_source: list[list[int]] = [[] for _ in range(source_length)]
+    by_target: list[list[int]] = [[] for _ in range(target_length)]
+    for s, t in sorted(links):
+        by_source[s].append(t)
+        by_target[t].append(s)
+    for start in range(source_length):
+        first, last = target_length, -1
+        for end in range(start + 1, min(start + longest, source_length) + 1):
+            first, last = min([first, *by_source[end - 1]]), max([last, *by_source[end - 1]])
+            if last >= 0 and last - first < longest and _stay_inside(by_target[first : last + 1], start, end):
+                for target_start, target_end in _widened(by_target, first, last + 1, longest):
+                    yield PhrasePair(start, end, target_start, target_end)
+
+
+def _stay_inside(sources: list[list[int]], start: int, end: int) -> bool:
+    return all(start <= s < end for linked in sources for s in linked)
+
+
+def _widened(by_target: list[list[int]], first: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield the target phrase, and the same with words without a link added at its ends."""
+    start = first
+    while start == first or (start >= 0 and not by_target[start]):
+        stop = end
+        while stop == end or (stop <= len(by_target) and not by_target[stop - 1]):
+            if stop - start <= longest:
+                yield start, stop
+            stop += 1
+        start -= 1
+
+
+def format_phrases(
+    source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]], *, longest: int = 7
+) -> str:
+    """Return the phrase pairs of a sentence pair as Moses' ``extract`` writes them, a line for each.
+
+    ``source words ||| target words ||| links inside the phrase``
+
+    Examples
+    --------
+    >>> print(format_phrases(["a", "cat"], ["un", "chat"], {(0, 0), (1, 1)}), end="")
+    a ||| un ||| 0-0
+    a cat ||| un chat ||| 0-0 1-1
+    cat ||| chat ||| 0-0
+    """
+    chosen = sorted(Link(s, t) for s, t in links)
+    lines = []
+    for pair in phrase_pairs(chosen, len(source), len(target), longest=longest):
+        inside = (
+            f"{s - pair.source_start}-{t - pair.target_start}"
+            for s, t in chosen
+            if pair.source_start <= s < pair.source_end
+        )
+        words = (source[pair.source_start : pair.source_end], target[pair.target_start : pair.target_end])
+        lines.append(f"{' '.join(words[0])} ||| {' '.join(words[1])} ||| {' '.join(inside)}\n")
+    return "".join(lines)

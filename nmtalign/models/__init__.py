@@ -1,1 +1,0 @@
-"""Floor 3: what turns a sentence pair into attention weights and links."""

@@ -1,0 +1,140 @@
+"""Agreement of both directions of the HMM by posterior regularisation.
+
+Axes: B pairs of a bucket, T target words, S source words, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.positions.forward_backward import Posterior, forward_backward
+from nmtalign.positions.transitions import TransitionModel, Transitions, bucket_transitions
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
+
+SMOOTHING = np.float32(1e-2)  # added to posteriors and to their complements where their odds are taken
+
+
+class Posteriors(NamedTuple):
+    """Both directions of a bucket: `forward` p(s|t) of shape (T, S, B), `reverse` p(t|s) of (S, T, B)."""
+
+    forward: Posterior
+    reverse: Posterior
+
+
+class _Direction(NamedTuple):
+    """What one direction of a bucket needs besides emissions: transitions, likelihood under null (T, B)."""
+
+    transitions: Transitions
+    null: Floats
+
+    def odds(self, ratios: Floats) -> Floats:
+        """Return the emission ratios (T, S, B), of which the observed words come first, over those of null."""
+        return np.asarray(ratios * (1 / self.null)[:, None, :], dtype=np.float32)
+
+    def with_likelihood(self, first: Posterior, found: Posterior) -> Posterior:
+        """Return what was found with the log-likelihood that this direction has by itself, not over null."""
+        of_null = np.log(self.null).sum(axis=0, dtype=np.float64)  # (B,)
+        return found._replace(log_likelihood=first.log_likelihood + of_null)
+
+
+def _direction(
+    model: TransitionModel,
+    states: Ints,
+    lengths: NDArray[np.int64],
+    observed: Ints,
+    null_ratios: Floats,
+    null: float,
+) -> _Direction:
+    """Return the direction in which `observed` words (T, B) are emitted by `states` (S, B) or by null."""
+    of_null = np.float32(null) * null_ratios[observed]
+    of_null[observed == 0] = 1
+    return _Direction(bucket_transitions(model, states, lengths, null), of_null)
+
+
+def hmm_posteriors(
+    bucket: Bucket,
+    ratios: Floats,
+    null_ratios: tuple[Floats, Floats],
+    transitions: BothTransitions,
+    null: float,
+    *,
+    agreement: int = 0,
+    counted: slice | None = None,
+) -> Posteriors:
+    """Return the posteriors of the HMM in both directions.
+
+    Parameters
+    ----------
+    bucket : Bucket
+    ratios : float32 array of shape (T, S, B)
+        Likelihood ratio of each cell to chance.
+    null_ratios : (array, array) of shape (V + 1,)
+        Likelihood ratio of each source and each target word under the null word.
+    transitions : (TransitionModel, TransitionModel)
+    null : float
+        Probability of the null word.
+    agreement : int
+        Fixed-point iterations of symmetric posterior regularisation.
+    counted : slice, optional
+        As of :func:`~nmtalign.positions.forward_backward.forward_backward`.
+
+    Returns
+    -------
+    Posteriors
+        With the log-likelihood of each direction by itself.
+
+    Notes
+    -----
+    Among the distributions over alignments in which both directions give each link the same probability,
+    those nearest to the two models (in relative entropy) have the emissions ``r u`` and ``r / u``, with one
+    number u for each cell. An iteration moves u to where the odds of both directions would meet if cells did
+    not touch each other::
+
+        u <- u sqrt(odds of p(t|s) / odds of p(s|t))
+
+    References
+    ----------
+    Ganchev, Graça, Gillenwater and Taskar (2010), "Posterior regularization for structured latent variable
+    models", section 5.2 (symmetric constraints).
+    """
+    forward = _direction(
+        transitions[0], bucket.source, bucket.source_lengths, bucket.target, null_ratios[1], null
+    )
+    reverse = _direction(
+        transitions[1], bucket.target, bucket.target_lengths, bucket.source, null_ratios[0], null
+    )
+    by_source, by_target = forward.odds(ratios), reverse.odds(ratios.transpose(1, 0, 2))
+
+    def both(*, last: bool) -> Posteriors:
+        columns = counted if last else None
+        return Posteriors(
+            forward_backward(by_source, forward.transitions, counted=columns),
+            forward_backward(by_target, reverse.transitions, counted=columns),
+        )
+
+    found = first = both(last=agreement == 0)
+    for iteration in range(1, agreement + 1):
+        step = _odds(found.reverse.posterior).transpose(1, 0, 2)
+        step /= _odds(found.forward.posterior)
+        np.sqrt(step, out=step)
+        by_source *= step
+        by_target /= step.transpose(1, 0, 2)
+        found = both(last=iteration == agreement)
+    return Posteriors(
+        forward.with_likelihood(first.forward, found.forward),
+        reverse.with_likelihood(first.reverse, found.reverse),
+    )
+
+
+def _odds(posterior: Floats) -> Floats:
+    """Return the smoothed odds of posteriors."""
+    odds = posterior + SMOOTHING
+    odds /= (1 + SMOOTHING) - posterior
+    return odds

@@ -1,0 +1,111 @@
+"""Forward-backward over a bucket of sentence pairs.
+
+The observations are the T target words, the states the S source words. Every sum runs along another axis than
+the last, B, so that the numbers of a pair do not depend on which pairs it was stacked with.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.positions.transitions import TINY, Transitions
+
+Floats = NDArray[np.float32]
+
+HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 128
+
+
+class Posterior(NamedTuple):
+    """What forward-backward returns.
+
+    Attributes
+    ----------
+    posterior : float32 array of shape (T, S, B)
+        ``posterior[t, s, b]``: probability that target word t was emitted by source word s. Rows sum to at
+        most 1; the rest is the null word.
+    jumps : array or None
+        Expected jumps, as of :meth:`Transitions.expected_jumps`; None if they are not counted.
+    log_likelihood : float64 array of shape (B,)
+        Over that of null alone.
+    """
+
+    posterior: Floats
+    jumps: Floats | None
+    log_likelihood: NDArray[np.float64]
+
+
+def forward_backward(odds: Floats, transitions: Transitions, *, counted: slice | None = None) -> Posterior:
+    """Run the forward-backward algorithm on a bucket of sentence pairs.
+
+    Parameters
+    ----------
+    odds : array of shape (T, S, B)
+        Likelihood of target word t under source word s over its likelihood under null (times the probability
+        of null); 0 in padded cells. So a word that null emits, or that is padding, changes nothing.
+    transitions : Transitions
+    counted : slice, optional
+        Columns whose expected jumps are wanted, too.
+
+    Returns
+    -------
+    Posterior
+        ``posterior.sum(axis=1)`` is 1 minus the probability of null. The log-likelihood is that over null:
+        of all target words emitted by null it would be the logarithm of ``stop[0]``.
+
+    Notes
+    -----
+    Alphas only grow from word to word. Each time they might come near the end of single precision, they are
+    divided by a power of two, which rounds nothing.
+
+    References
+    ----------
+    Rabiner (1989), equations 18 to 38, with the scaling of section V.A.
+    """
+    T, S, B = odds.shape
+    period = _steps_to_overflow(odds)
+    alpha = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far) over null, scaled
+    alpha[0] = 0
+    alpha[0, 0] = 1
+    posterior, emitted = np.empty((T, S, B), dtype=np.float32), np.empty((S, B), dtype=np.float32)
+    scales: dict[int, Floats] = {}
+    exponents = np.zeros(B, dtype=np.int64)
+    posterior[0] = transitions.transition[0]
+    for t in range(T):
+        here = alpha[t + 1]
+        if t:
+            transitions.forward(alpha[t], posterior[t])
+        np.multiply(posterior[t], odds[t], out=emitted)
+        here[0] = alpha[t, 0]
+        np.add(alpha[t, 1:], emitted, out=here[1:])
+        if t % period == period - 1:
+            powers = np.frexp(np.maximum.reduce(here, axis=0))[1]
+            scales[t] = np.ldexp(np.float32(1), -powers)
+            here *= scales[t]
+            exponents += powers
+    total = np.maximum(np.einsum("ib,ib->b", alpha[T], transitions.stop), TINY)
+    beta = transitions.stop / total  # (S + 1, B)
+    ends = alpha[T] * beta
+    columns = range(B)[counted] if counted else range(0)
+    ahead = np.empty((T, S, len(columns)), dtype=np.float32)
+    for t in range(T - 1, -1, -1):
+        if t in scales:
+            beta *= scales[t]
+        np.multiply(odds[t], beta[1:], out=emitted)
+        posterior[t] *= emitted
+        if counted:
+            ahead[t] = emitted[:, counted]
+        if t:
+            beta += transitions.backward(emitted)
+    jumps = None
+    if counted:
+        jumps = transitions.expected_jumps(alpha[:T, :, counted], ahead, ends[:, counted], counted)
+    return Posterior(posterior, jumps, np.log(total.astype(np.float64)) + exponents * math.log(2))
+
+
+def _steps_to_overflow(odds: Floats) -> int:
+    """Return after how many steps numbers that start below 1 may have grown by `HEADROOM` bits."""
+    return max(1, int(HEADROOM / math.log2(1 + float(odds.max(initial=0)) + 1e-3)))

@@ -1,0 +1,113 @@
+"""The hidden Markov model as a position model: posteriors of both directions in agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
+from nmtalign.positions.model import Attended, PlainPosteriors, TextScores
+
+Floats = NDArray[np.float32]
+
+DOUBT = np.float32(1e-6)  # least distance of a posterior from 1: single precision knows no smaller one
+
+
+def joint_probability(forward: Floats, reverse: Floats) -> Floats:
+    """Return the probability of links from both directions: half the mean of their two logits.
+
+    Each direction is overconfident. Halving the mean changes no order, and calibrates the probabilities
+    (``scripts/calibration.py``).
+
+    Parameters
+    ----------
+    forward, reverse : arrays of one shape
+        p(s|t) and p(t|s).
+
+    Returns
+    -------
+    array
+        ``g / (g + h)`` with ``g = (forward reverse)^(1/4)`` and ``h = ((1 - forward) (1 - reverse))^(1/4)``,
+        where no posterior is above ``1 - DOUBT``.
+
+    Examples
+    --------
+    >>> float(joint_probability(np.float32(0.5), np.float32(0.5)))
+    0.5
+    """
+    g = np.sqrt(np.sqrt(forward * reverse))
+    h = np.sqrt(np.sqrt(np.maximum(1 - forward, DOUBT) * np.maximum(1 - reverse, DOUBT)))
+    return np.asarray(g / (g + h))
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenMarkov:
+    """Hidden Markov model with learned transitions, in both directions.
+
+    Attributes
+    ----------
+    transitions : (TransitionModel, TransitionModel)
+        Over source positions and over target positions.
+    numbers : (mapping of str to int, mapping of str to int)
+        Number of each source and target word in the classes of the transitions.
+    null : float
+        Probability of the null word.
+    agreement : int
+        Fixed-point iterations of posterior regularisation.
+    fitted : int, optional
+        On so many pairs of a text; left out, the transitions were learned with a lexicon.
+
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996); Och and Ney (2003); Ganchev et al. (2010).
+    """
+
+    transitions: BothTransitions
+    numbers: tuple[Mapping[str, int], Mapping[str, int]]
+    null: float
+    agreement: int = 0
+    fitted: int | None = None
+
+    @property
+    def settings(self) -> str:
+        """What it is, in a few words."""
+        if self.fitted is None:
+            return "positions=hmm"
+        return f"positions=hmm({f'fitted on {self.fitted} pairs' if self.fitted else 'unfitted'})"
+
+    @property
+    def has_null(self) -> bool:
+        """Words may be aligned to the null word."""
+        return True
+
+    def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:
+        """Return the transitions for the words of a text."""
+        first, second = (
+            model.renumbered(np.array([numbers.get(word, -1) for word in side.words], dtype=np.int64))
+            for model, numbers, side in zip(self.transitions, self.numbers, (source, target), strict=True)
+        )
+        return first, second
+
+    def over(self, scores: TextScores) -> Callable[[int], Attended]:
+        """Return a function that attends in the bucket of a number."""
+        text = scores.text
+        transitions = self.transitions_of(text.source, text.target)
+
+        def attend(k: int) -> Attended:
+            ratios = scores.ratios(k)
+            forward, reverse = hmm_posteriors(
+                text.buckets[k],
+                ratios,
+                scores.null_ratios,
+                transitions,
+                self.null,
+                agreement=self.agreement,
+            )
+            weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
+            return Attended(PlainPosteriors(*weights, joint_probability(*weights)), ratios)
+
+        return attend

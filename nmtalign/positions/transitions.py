@@ -1,0 +1,199 @@
+"""HMM transition model: how far attention jumps from one word to the next.
+
+From source position i, attention jumps to position j with probability ``p(j | i)``, a learned distribution
+over the jump width ``j - i`` (Vogel et al. 1996), or stays at i while the target word is emitted by the null
+word (Och and Ney 2003). Frequent words have distributions of their own.
+
+Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on its company), S source words,
+K classes of words, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import LONG
+
+Floats = NDArray[np.float32]
+
+MAX_JUMP = 512  # widest jump; a wider one, in a long piece of a longer sentence, counts as this
+TINY = np.float32(1e-35)
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Transition probabilities of the sentences of a bucket.
+
+    Attributes
+    ----------
+    transition : array of shape (S + 1, S, B)
+        Probability to jump from position i (0 = before the sentence) to word j.
+    stop : array of shape (S + 1, B)
+        Probability to end the sentence from position i.
+    """
+
+    transition: Floats
+    stop: Floats
+
+    @cached_property
+    def _matrices(self) -> Floats | None:
+        """The transitions by pair, (B, S + 1, S), where products of them are faster than sums over pairs."""
+        if self.transition.shape[1] < LONG:
+            return None
+        return np.ascontiguousarray(self.transition.transpose(2, 0, 1))
+
+    def forward(self, x: Floats, out: Floats) -> None:
+        """Write ``sum over i of x[i] p(j | i)``, shape (S, B), for x of shape (S + 1, B)."""
+        if self._matrices is None:
+            np.einsum("ib,ijb->jb", x, self.transition, out=out)
+        else:
+            out[...] = np.matmul(np.ascontiguousarray(x.T)[:, None, :], self._matrices)[:, 0, :].T
+
+    def backward(self, x: Floats) -> Floats:
+        """Return ``sum over j of p(j | i) x[j]``, shape (S + 1, B), for x of shape (S, B)."""
+        if self._matrices is None:
+            return np.asarray(np.einsum("ijb,jb->ib", self.transition, x))
+        return np.asarray(np.matmul(self._matrices, np.ascontiguousarray(x.T)[:, :, None])[:, :, 0].T)
+
+    def expected_jumps(self, alpha: Floats, beta: Floats, ends: Floats, columns: slice) -> Floats:
+        """Return the expected jumps of C pairs of the bucket, shape (S + 1, S + 1, C).
+
+        Those from i to j are the sum over t of ``alpha[t, i] p(j | i) beta[t, j]``, with shapes
+        (T, S + 1, C) and (T, S, C); those to the end of the sentence, the last column, are `ends` (S + 1, C).
+        """
+        jumps = np.empty((len(ends), len(ends), ends.shape[1]), dtype=np.float32)
+        if self._matrices is None:
+            np.einsum("tib,tjb->ijb", np.ascontiguousarray(alpha), beta, out=jumps[:, :-1])
+        else:
+            products = np.matmul(alpha.transpose(2, 1, 0), beta.transpose(2, 0, 1))  # (B, S + 1, S)
+            jumps[:, :-1] = products.transpose(1, 2, 0)
+        jumps[:, :-1] *= self.transition[..., columns]
+        jumps[:, -1] = ends
+        return jumps
+
+
+@dataclass(frozen=True)
+class TransitionModel:
+    """Distributions of the jump width, of one direction.
+
+    Attributes
+    ----------
+    tables : float32 array of shape (K, 2 * MAX_JUMP + 1)
+        Row k: relative weight of each jump width -MAX_JUMP..MAX_JUMP for words of class k. Class 0 is the start of
+        the sentence.
+    classes : int32 array of shape (V + 1,)
+        Class of each word by its number.
+    """
+
+    tables: Floats
+    classes: NDArray[np.int32]
+
+    @cached_property
+    def sums(self) -> Floats:
+        """Running sums of the tables from the left, with a 0 in front, shape (K, 2 * MAX_JUMP + 2)."""
+        sums = np.zeros((len(self.tables), self.tables.shape[1] + 1))
+        np.cumsum(self.tables, axis=1, out=sums[:, 1:])
+        return sums.astype(np.float32)
+
+    def renumbered(self, numbers: NDArray[np.integer]) -> TransitionModel:
+        """Return the model for other word numbers; `numbers` gives the old number of each word, or -1."""
+        rare = len(self.tables) - 1
+        return TransitionModel(self.tables, np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32))
+
+
+def initial_transitions(vocabulary: int, own: int) -> TransitionModel:
+    """Return a model that prefers one step ahead; the `own` most frequent words get tables of their own."""
+    widths = np.arange(-MAX_JUMP, MAX_JUMP + 1)
+    table = np.exp(-np.abs(widths - 1) / 2) + 1e-3
+    classes = np.minimum(np.arange(vocabulary + 1), own + 1).astype(np.int32)
+    return TransitionModel(np.tile((table / table.sum()).astype(np.float32), (own + 2, 1)), classes)
+
+
+def bucket_transitions(
+    model: TransitionModel, source: NDArray[np.int32], lengths: NDArray[np.int64], null: float
+) -> Transitions:
+    """Return the transitions between the source words (S, B) of a bucket.
+
+    Parameters
+    ----------
+    model : TransitionModel
+    source : int32 array of shape (S, B)
+        The words attention moves over, padded with 0.
+    lengths : int64 array of shape (B,)
+    null : float
+        Probability of the null word; transitions are multiplied by one less it.
+    """
+    S, B = source.shape
+    tables = model.tables
+    width = tables.shape[1]
+    classes = np.zeros((S + 1, B), dtype=np.intp)
+    classes[1:] = model.classes[source]
+    i = np.arange(S + 1)[:, None]  # (S + 1, 1)
+    start = np.maximum(1 - i + MAX_JUMP, 0)  # entry of the jump to position 1
+    end = np.clip(lengths - i + 1 + MAX_JUMP, 0, width - 1)  # entry of the jump to the end, (S + 1, B)
+    flat = model.sums.ravel()
+    row = classes * (width + 1)
+    inverse = 1 / np.maximum(flat[row + end + 1] - flat[row + start], TINY)  # (S + 1, B)
+    inverse[i > lengths] = 0
+    near = np.arange(1 - S, S + 1).clip(-MAX_JUMP, MAX_JUMP) + MAX_JUMP  # entries of the widths 1 - S to S
+    by_width = np.ascontiguousarray(tables[:, near].T)  # (2 S, K)
+    transition = np.empty((S + 1, S, B), dtype=np.float32)
+    for k in range(S + 1):  # from position k to the words, by widths 1 - k to S - k
+        np.take(by_width[S - k : 2 * S - k], classes[k], axis=1, out=transition[k], mode="clip")
+    transition *= ((1 - null) * inverse)[:, None, :]
+    return Transitions(transition, tables.ravel().take(classes * width + end) * inverse)
+
+
+def jump_counts(
+    expected: Floats, source: NDArray[np.int32], lengths: NDArray[np.int64], model: TransitionModel
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, and what to add there.
+
+    Each place is there once: that is much less to send between processes.
+    """
+    S1, _, B = expected.shape
+    width = model.tables.shape[1]
+    row = np.zeros((S1, B), dtype=np.int64)
+    row[1:] = model.classes[source]
+    row *= width
+    i = np.arange(S1)[:, None]
+    entry = np.clip(np.arange(1, S1 + 1)[None, :] - i + MAX_JUMP, 0, width - 1)  # (S + 1, S + 1)
+    place = row[:, None, :] + entry[:, :, None]  # (S + 1, S + 1, B)
+    place[:, -1, :] = row + np.clip(lengths - i + 1 + MAX_JUMP, 0, width - 1)
+    kept = (expected > 1e-3) & (lengths > 0)
+    counts = np.asarray(np.bincount(place[kept], expected[kept], model.tables.size), dtype=np.float64)
+    found = np.flatnonzero(counts).astype(np.int64)
+    return found, counts[found]
+
+
+def _smooth(counts: NDArray[np.float64], near: int = 9) -> NDArray[np.float64]:
+    """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
+    result = counts.copy()
+    a = near
+    while a <= MAX_JUMP:
+        b = min(int(1.3 * a) + 1, MAX_JUMP)
+        for low, high in ((MAX_JUMP + a, MAX_JUMP + b), (MAX_JUMP - b, MAX_JUMP - a)):
+            result[..., low : high + 1] = counts[..., low : high + 1].mean(axis=-1, keepdims=True)
+        a = b + 1
+    return result
+
+
+def estimate_transitions(
+    counts: NDArray[np.float64], model: TransitionModel, *, strength: float = 50.0
+) -> TransitionModel:
+    """M-step: return a transition model from expected jumps.
+
+    A word's own table is interpolated with that of all words, with weight ``n / (n + strength)`` for n jumps.
+    """
+    smooth = _smooth(counts.reshape(model.tables.shape))
+    pooled = smooth.sum(axis=0)
+    pooled = pooled / max(pooled.sum(), 1e-9) + 1e-7
+    pooled /= pooled.sum()
+    n = smooth.sum(axis=1, keepdims=True)
+    own = smooth / np.maximum(n, 1e-9)
+    weight = n / (n + strength)
+    return TransitionModel((weight * own + (1 - weight) * pooled).astype(np.float32), model.classes)

@@ -1,0 +1,153 @@
+"""Checkpoints of training: plain arrays in a file, with a key of what is trained."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.errors import DataError
+
+Arrays = dict[str, NDArray[Any]]
+
+SECONDS = 10.0  # between two writings
+STAGES = ("lexicon", "rescorer")
+_KEY = "key"
+
+
+class Checkpoint:
+    """A file that training writes its state to now and then.
+
+    Parameters
+    ----------
+    path : str or Path
+        Written whole or not at all. Whoever has made use of what was trained removes it.
+    key : str
+        Says what is trained and on what, as :func:`training_key` does; the state of another training is not
+        read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Checkpoint(f"{folder}/state.npz", "mine").write({"step": np.array(7)})
+    ...     mine = Checkpoint(f"{folder}/state.npz", "mine").read()
+    ...     other = Checkpoint(f"{folder}/state.npz", "other").read()
+    >>> int(mine["step"]), other
+    (7, None)
+    """
+
+    def __init__(self, path: str | Path, key: str) -> None:
+        self.path = Path(path)
+        self.key = key
+        self._written = time.monotonic()
+
+    def read(self) -> Arrays | None:
+        """Return the arrays, or None if there is no file, or one that belongs to something else."""
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                if str(file[_KEY]) != self.key:
+                    return None
+                return {name: file[name] for name in file.files if name != _KEY}
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+            return None  # a damaged state costs time, no more
+
+    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write the arrays.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written.
+        """
+        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as file:
+                np.savez(file, **{_KEY: np.array(self.key)}, **arrays)  # type: ignore[arg-type]
+            os.replace(partial, self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise DataError(f"{self.path}: cannot keep the state of training: {error.strerror}") from None
+        self._written = time.monotonic()
+
+    def write_if_due(self, arrays: Callable[[], Mapping[str, NDArray[Any]]]) -> None:
+        """Write what `arrays` returns if the last writing was `SECONDS` ago."""
+        if time.monotonic() - self._written >= SECONDS:
+            self.write(arrays())
+
+
+def training_key(source: EncodedSide, target: EncodedSide, *settings: object) -> str:
+    """Return a hash of a bitext and of settings, by their ``repr``."""
+    key = hashlib.sha256(repr(settings).encode())
+    for side in (source, target):
+        key.update("\n".join(side.words).encode("utf-8", "surrogatepass"))
+        for array in (side.tokens, side.offsets):
+            key.update(f"\n{array.dtype.str} {array.size}\n".encode())
+            key.update(array.tobytes())
+    return key.hexdigest()
+
+
+class Checkpoints:
+    """The checkpoints of the stages of one training.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Made when there is something to keep; left out, nothing is kept.
+    source, target : EncodedSide
+        What is trained on.
+    others
+        All else that decides what is learned: settings, priors; made of arrays, tuples, dataclasses and
+        plain values.
+    """
+
+    def __init__(
+        self, folder: str | Path | None, source: EncodedSide, target: EncodedSide, *others: object
+    ) -> None:
+        self.folder = None if folder is None else Path(folder)
+        if folder is None:
+            return
+        key = hashlib.sha256()
+        for value in others:
+            _feed(key, value)
+        self._key = training_key(source, target, key.hexdigest())
+
+    def of(self, stage: str) -> Checkpoint | None:
+        """Return the checkpoint of a stage; the clock of its writings starts here."""
+        return None if self.folder is None else Checkpoint(self.folder / f"{stage}.npz", self._key)
+
+
+def remove_checkpoints(folder: str | Path) -> None:
+    """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
+    folder = Path(folder)
+    for stage in STAGES:
+        (folder / f"{stage}.npz").unlink(missing_ok=True)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _feed(key: Any, value: object) -> None:
+    """Hash a value with its parts."""
+    if isinstance(value, np.ndarray):
+        key.update(f"{value.dtype.str} {value.shape}".encode())
+        key.update(np.ascontiguousarray(value).tobytes())
+    elif is_dataclass(value):
+        for part in fields(value):
+            _feed(key, getattr(value, part.name))
+    elif isinstance(value, tuple | list):
+        key.update(f"({len(value)}".encode())
+        for part in value:
+            _feed(key, part)
+    else:
+        key.update(f"{value!r},".encode("utf-8", "surrogatepass"))

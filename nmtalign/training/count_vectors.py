@@ -1,0 +1,145 @@
+"""Word vectors from what a lexicon has counted: correspondence analysis of its links.
+
+Axes: V words of one language (word 0 is padding), D dimensions, F forms of a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.aligner.learned import learn
+from nmtalign.corpus.sides import encode_pairs
+from nmtalign.errors import DataError, UsageError
+from nmtalign.heads.lexicon import StoredView, Lexicon
+from nmtalign.heads.views import shorten
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.training.settings import Settings
+from nmtalign.vectors.correspondence import correspondence_analysis
+from nmtalign.vectors.embeddings import Embeddings, unit_rows
+
+Floats = NDArray[np.floating]
+
+LEAST = 0.05  # links that are expected less often are noise
+POWER = 0.75  # of the scaled counts
+PREFIXES = (6, 5, 4, 3)  # letters by which words without links find relatives that have some
+
+
+def count_embeddings(
+    lexicon: Lexicon, *, dimension: int = 128, minimum: int = 1, subwords: bool = False, seed: int = 1
+) -> tuple[Embeddings, Embeddings]:
+    """Return word vectors of both languages from the counts of a learned lexicon.
+
+    A word without links stands where the words with its longest prefix stand together: they make one row of
+    the table, a supplementary point of the analysis.
+
+    Parameters
+    ----------
+    lexicon : Lexicon
+    dimension : int
+        D.
+    minimum : int
+        Rarer words get no vector.
+    subwords : bool
+        Analyse every view of the lexicon (words, their first letters) and put the vectors of the views, each
+        of length 1, side by side: the cosine of two words is the mean of their cosines in all views.
+    seed : int
+        Of the random projection.
+
+    Returns
+    -------
+    (source, target) : Embeddings
+        Unit rows in float32, the most frequent words first.
+
+    Raises
+    ------
+    UsageError
+        If the lexicon has no view of whole words, or D is less than 1 for each view.
+    DataError
+        If nothing was linked.
+
+    Examples
+    --------
+    >>> from nmtalign.training.train import train
+    >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
+    >>> english, french = count_embeddings(train(bitext).model.lexicon, dimension=4)
+    >>> scores = english.vectors(["house", "car"]) @ french.vectors(["maison", "auto"]).T
+    >>> (scores > 0.9).tolist()
+    [[True, False], [False, True]]
+    """
+    whole = [] if lexicon.whole is None else [lexicon.whole]
+    views = lexicon.views if subwords else whole
+    if not whole or dimension < len(views) or minimum < 1:
+        found = f"{len(whole)} of them, {dimension} dimensions for {len(views)} views, minimum {minimum}"
+        raise UsageError(f"expected a view of whole words, a dimension a view, a minimum of 1; found {found}")
+    sizes = [len(part) for part in np.array_split(np.arange(dimension), len(views))]
+    words = lexicon.source_words, lexicon.target_words
+    parts = [_view_vectors(view, words, n, seed) for view, n in zip(views, sizes, strict=True)]
+    settings = {"method": "counts", "dimension": dimension, "minimum": minimum, "seed": seed}
+    settings["subwords"] = subwords
+    result = []
+    for names, counts, side in zip(
+        words, (lexicon.source_counts, lexicon.target_counts), zip(*parts, strict=True), strict=True
+    ):
+        last = int((counts[1:] >= minimum).sum()) + 1  # words are numbered by falling frequency
+        vocabulary = Vocabulary.from_words(names[1:last])
+        result.append(Embeddings(vocabulary, unit_rows(np.hstack(side))[1:last], settings=settings))
+    return result[0], result[1]
+
+
+def learn_counted(
+    pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+    *,
+    dimension: int = 128,
+    minimum: int = 1,
+    subwords: bool = False,
+    seed: int = 1,
+) -> tuple[Embeddings, Embeddings]:
+    """Learn a lexicon with jumps from a bitext, then vectors from its counts.
+
+    Parameters
+    ----------
+    pairs : iterable of (source words, target words)
+        Normalised words; read once.
+    dimension, minimum, subwords, seed
+        As of :func:`count_embeddings`.
+    """
+    lexicon = learn(*encode_pairs(pairs), Settings(), text=TextSettings()).model.lexicon
+    return count_embeddings(lexicon, dimension=dimension, minimum=minimum, subwords=subwords, seed=seed)
+
+
+def _view_vectors(
+    view: StoredView, words: tuple[Sequence[str], Sequence[str]], size: int, seed: int
+) -> tuple[Floats, Floats]:
+    """Return the vectors of all words seen through a view, unit rows of shape (V, size)."""
+    forms = shorten(words[0], view.letters), shorten(words[1], view.letters)
+    table = view.table(LEAST)
+    if not table.nnz:
+        raise DataError("the lexicon has no links; it was learned from too little text")
+    found = correspondence_analysis(table, size, power=POWER, seed=seed)
+    rows = []
+    for side, (numbers, spelled) in enumerate(forms):
+        linked = table.sum(axis=1 - side)
+        rows.append(unit_rows(_with_relatives(found[side], linked, spelled))[numbers])
+    return rows[0], rows[1]
+
+
+def _with_relatives(vectors: NDArray[np.float32], linked: Floats, forms: Sequence[str]) -> Floats:
+    """Give forms without links the sum of the vectors of their longest prefix, weighted as its links are.
+
+    The scaled counts of a form are its counts over the root of their sum, so (but for the power) the joint
+    row of several forms is the sum of theirs, each times the root of its sum.
+    """
+    result = vectors.copy()
+    weighted = vectors * np.sqrt(linked)[:, None].astype(np.float32)  # (F, D)
+    for letters in PREFIXES:
+        bare = np.flatnonzero(~result.any(axis=1))
+        prefix, prefixes = shorten(forms, letters)
+        sums = np.zeros((len(prefixes), vectors.shape[1]), np.float32)
+        np.add.at(sums, prefix, weighted)
+        result[bare] = sums[prefix[bare]]
+    result[0] = 0
+    return result

@@ -1,0 +1,249 @@
+"""A bitext distributed over other processes: E-step there, M-step here.
+
+Every n-th bucket goes to one of n shards. Whoever holds a shard numbers the word pairs that meet in it.
+Each E-step sends it the emissions of those pairs and words alone, and gets back their counts; the rest of
+expectation-maximisation (:mod:`nmtalign.training.em`) does not know where the buckets are.
+
+What crosses the network in an iteration, for each word pair of a shard: 4 bytes there, 8 bytes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.word_pairs import (
+    SHARED,
+    PairIndex,
+    is_large,
+    kept_index,
+    merged,
+    number_pairs,
+    numbers_among,
+    words_of,
+    worth_keeping,
+)
+from nmtalign.heads.counts import Emissions
+from nmtalign.positions.transitions import TransitionModel
+from nmtalign.training.e_step import EStep, ExpectedCounts, summed
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+CELLS = 1 << 22  # of a shard: 10,000 to 30,000 sentence pairs
+
+Item = TypeVar("Item")
+
+
+class Processes(Protocol):
+    """Other processes that keep things and work on them."""
+
+    def keep(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Call a function over there and return a handle of what it returns; handles may be given, too."""
+
+    def in_order(self, submit: Callable[[Item], Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
+        """Yield items, in order, with that of which `submit` returned the handle."""
+
+
+# --- where a shard is held -----------------------------------------------------------------------
+
+
+class Shard(NamedTuple):
+    """Some buckets of a bitext, with numbers of their own for words and word pairs.
+
+    Attributes
+    ----------
+    numbers : sequence of int
+        Number of each bucket in the whole bitext.
+    buckets : list of Bucket
+    pairs : PairIndex
+    sizes : (int, int)
+        Source and target words.
+    """
+
+    numbers: Sequence[int]
+    buckets: list[Bucket]
+    pairs: PairIndex
+    sizes: tuple[int, int]
+
+
+def open_shard(numbers: Sequence[int], buckets: list[Bucket], sizes: tuple[int, int]) -> Shard:
+    """Number the word pairs of a shard."""
+    return Shard(numbers, buckets, number_pairs(buckets, sizes[1]), sizes)
+
+
+def pair_counts(shard: Shard) -> tuple[Ints, Ints, Ints]:
+    """Return the source and the target word of each pair, and how often they meet."""
+    counts = np.zeros(len(shard.pairs), np.int32)
+    for cells in shard.pairs.cells:
+        counts += np.bincount(cells.ravel(), minlength=len(counts)).astype(np.int32)
+    return shard.pairs.source, shard.pairs.target, counts
+
+
+def thinned(shard: Shard, kept: NDArray[np.bool_]) -> Shard:
+    """Let the pairs that are not kept share one number; the padding stays number 0."""
+    index = shard.pairs
+    number = np.full(len(index), SHARED, np.int32)
+    number[0] = 0
+    rest = np.flatnonzero(kept[1:]) + 1
+    number[rest] = np.arange(SHARED + 1, SHARED + 1 + len(rest))
+    source, target = (np.insert(words[rest], 0, [0, 0]) for words in (index.source, index.target))
+    cells = [number[own] for own in index.cells]
+    return shard._replace(pairs=PairIndex(source, target, cells, complete=False))
+
+
+def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
+    """Return the expected counts of a shard."""
+    found = (
+        step.counts(k, bucket, cells)
+        for k, bucket, cells in zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True)
+    )
+    return summed(found, (len(shard.pairs), *shard.sizes), step.transitions or ())
+
+
+# --- where the model is --------------------------------------------------------------------------
+
+
+class RemoteShard(NamedTuple):
+    """A shard that another process holds.
+
+    Attributes
+    ----------
+    shard : handle
+    source, target : int32 arrays
+        Number, in the whole bitext, of each of its words.
+    pairs : int32 array
+        Number of each of its word pairs.
+    """
+
+    shard: Any
+    source: Ints
+    target: Ints
+    pairs: Ints
+
+    def own(self, step: EStep) -> EStep:
+        """Return the E-step for the words and word pairs of the shard."""
+        words, transitions = step.words, step.transitions
+        if words is not None:
+            words = Emissions(
+                words.pairs[self.pairs], words.source_null[self.source], words.target_null[self.target]
+            )
+        if transitions is not None:
+            transitions = _of_words(transitions[0], self.source), _of_words(transitions[1], self.target)
+        return step._replace(words=words, transitions=transitions)
+
+
+def _of_words(model: TransitionModel, words: Ints) -> TransitionModel:
+    return TransitionModel(model.tables, model.classes[words])
+
+
+class DistributedBitext:
+    """A bitext in shards that other processes hold.
+
+    Parameters
+    ----------
+    buckets : sequence of Bucket
+    source, target : EncodedSide
+    processes : Processes
+    cells : int
+        About as many in a shard. A model depends on it, but never on the number of processes.
+
+    References
+    ----------
+    Dean and Ghemawat 2004 (map and reduce); Dempster, Laird and Rubin 1977: the expected counts of a text are
+    the sum of those of its parts.
+
+    Examples
+    --------
+    >>> from nmtalign.corpus.buckets import make_buckets
+    >>> from nmtalign.corpus.sides import encode
+    >>> class Here:
+    ...     def keep(self, function, *given):
+    ...         return function(*given)
+    ...     def in_order(self, submit, items):
+    ...         return ((item, submit(item)) for item in items)
+    >>> sides = encode([["a", "b"], ["a"] * 4]), encode([["x", "y"], ["x"] * 4])
+    >>> bitext = DistributedBitext(make_buckets(*sides), *sides, processes=Here(), cells=16)
+    >>> len(bitext.shards), len(bitext.index)
+    (2, 5)
+    >>> bitext.expected_counts(EStep(0.1)).pairs.tolist()
+    [0.0, 4.5, 0.5, 0.5, 0.5]
+    """
+
+    def __init__(
+        self,
+        buckets: Sequence[Bucket],
+        source: EncodedSide,
+        target: EncodedSide,
+        *,
+        processes: Processes,
+        cells: int = CELLS,
+    ) -> None:
+        self._processes, self._sizes = processes, (len(source.words), len(target.words))
+        count = min(-(-sum(bucket.cells for bucket in buckets) // cells), len(buckets))
+        held = [self._sent(range(k, len(buckets), count), buckets) for k in range(count)]
+        self.index, self.shards = self._numbered(held, is_large(buckets), source, target)
+
+    def _sent(self, numbers: Sequence[int], buckets: Sequence[Bucket]) -> RemoteShard:
+        """Send a shard away."""
+        own = [buckets[k] for k in numbers]
+        source = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.source.ravel() for b in own)]))
+        target = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.target.ravel() for b in own)]))
+        own = [replace(b, source=_numbers(source, b.source), target=_numbers(target, b.target)) for b in own]
+        shard = self._processes.keep(open_shard, numbers, own, (len(source), len(target)))
+        return RemoteShard(shard, source, target, np.zeros(0, np.int32))
+
+    def _numbered(
+        self, held: list[RemoteShard], large: bool, source: EncodedSide, target: EncodedSide
+    ) -> tuple[PairIndex, list[RemoteShard]]:
+        """Number the word pairs of all shards."""
+        targets = len(target.words)
+        keys, counts = np.zeros(1, np.int64), np.ones(1, np.int32)
+        of_shards = []
+        for own, (s, t, times) in self._processes.in_order(
+            lambda own: self._processes.keep(pair_counts, own.shard), held
+        ):
+            of_shards.append(own.source[s].astype(np.int64) * targets + own.target[t])
+            keys, counts = merged(keys, counts, of_shards[-1], times)
+        if not large:
+            found = [
+                own._replace(pairs=np.searchsorted(keys, theirs).astype(np.int32))
+                for own, theirs in zip(held, of_shards, strict=True)
+            ]
+            return PairIndex(*words_of(keys, targets), []), found
+        keys = keys[worth_keeping(keys, counts, source, target)]
+        found = [
+            self._thinned(own, numbers_among(keys, theirs))
+            for own, theirs in zip(held, of_shards, strict=True)
+        ]
+        return kept_index(keys, targets, []), found
+
+    def _thinned(self, own: RemoteShard, numbers: Ints) -> RemoteShard:
+        """Let a shard give one number to all pairs that are not kept."""
+        kept = numbers != SHARED
+        pairs = np.concatenate([[0, SHARED], numbers[1:][kept[1:]]]).astype(np.int32)
+        return own._replace(shard=self._processes.keep(thinned, own.shard, kept), pairs=pairs)
+
+    def expected_counts(self, step: EStep) -> ExpectedCounts:
+        """Return the expected counts of one E-step, summed in the order of the shards."""
+        jumps = [own.tables.size for own in step.transitions or ()] or [0, 0]
+        sums = [np.zeros(n) for n in (len(self.index), *self._sizes, *jumps)]
+        likelihood = 0.0
+        for held, found in self._processes.in_order(
+            lambda held: self._processes.keep(shard_counts, held.shard, held.own(step)), self.shards
+        ):
+            places: tuple[Any, ...] = held.pairs, held.source, held.target, slice(None), slice(None)
+            for total, place, own in zip(sums, places, found, strict=False):
+                total[place] += own
+            likelihood += found.log_likelihood
+        return ExpectedCounts(sums[0], sums[1], sums[2], sums[3], sums[4], likelihood)
+
+
+def _numbers(words: Ints, bucket: Ints) -> Ints:
+    return np.searchsorted(words, bucket).astype(np.int32)

@@ -1,0 +1,232 @@
+"""E-step: the expected counts of a bitext under the current model, bucket by bucket.
+
+A link counts as ``p(s|t) p(t|s)``, the product of the posteriors of both directions: only what both believe
+in is learned (Liang et al. 2006). In the last iterations both directions are brought to agree before
+(:func:`~nmtalign.positions.agreement.hmm_posteriors`).
+
+Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.heads.counts import Emissions
+from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
+from nmtalign.positions.transitions import TransitionModel, jump_counts
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+MIN_LINK = 1e-5  # less likely links are not counted; a higher cut costs accuracy
+TINY = np.float32(1e-30)
+FLUSH = 1 << 21  # counted links that are held before they are summed, or as many as there are word pairs
+
+
+class Sparse(NamedTuple):
+    """Numbers to be added to some entries of an array."""
+
+    place: NDArray[np.integer]
+    value: NDArray[np.floating]
+
+
+class BucketCounts(NamedTuple):
+    """Expected counts of one bucket.
+
+    Attributes
+    ----------
+    links : Sparse
+        Agreed links, by number of the word pair.
+    source_null, target_null : Sparse
+        Unaligned words, by number of the word.
+    forward_jumps, reverse_jumps : Sparse
+        TransitionModel, by place in the flattened transition tables.
+    log_likelihood : float
+    """
+
+    links: Sparse
+    source_null: Sparse
+    target_null: Sparse
+    forward_jumps: Sparse | None = None
+    reverse_jumps: Sparse | None = None
+    log_likelihood: float = 0.0
+
+    @property
+    def sparse(self) -> tuple[Sparse | None, ...]:
+        """All that is to be added up."""
+        return self.links, self.source_null, self.target_null, self.forward_jumps, self.reverse_jumps
+
+
+class ExpectedCounts(NamedTuple):
+    """Expected counts of a bitext: links (P,), unaligned words (V + 1,), jumps as flattened tables."""
+
+    pairs: Doubles
+    source_null: Doubles
+    target_null: Doubles
+    forward_jumps: Doubles
+    reverse_jumps: Doubles
+    log_likelihood: float
+
+
+class _Sum:
+    """Adds up sparse numbers in the order they come, so that the sum does not depend on the workers."""
+
+    def __init__(self, size: int) -> None:
+        self.total = np.zeros(size)
+        self._waiting: list[Sparse] = []
+        self._size = 0
+
+    def add(self, numbers: Sparse | None) -> None:
+        if numbers is not None:
+            self._waiting.append(Sparse(numbers.place.ravel(), numbers.value.ravel()))
+            self._size += numbers.place.size
+        if self._size > max(FLUSH, len(self.total)):
+            self.flush()
+
+    def flush(self) -> Doubles:
+        if self._waiting:
+            place, value = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
+            self.total += np.bincount(place, value, len(self.total))
+            self._waiting.clear()
+            self._size = 0
+        return self.total
+
+
+def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
+    """E-step of a model that knows nothing: every word of the other side is as likely."""
+    s = (1 / np.maximum(bucket.source_lengths, 1)).astype(np.float32)
+    t = (1 / np.maximum(bucket.target_lengths, 1)).astype(np.float32)
+    link = np.broadcast_to((s + t) / 2, cells.shape)
+    source_null, target_null = (np.full(w.shape, null, np.float32) for w in (bucket.source, bucket.target))
+    return BucketCounts(
+        Sparse(cells, link), Sparse(bucket.source, source_null), Sparse(bucket.target, target_null)
+    )
+
+
+def model1_counts(
+    bucket: Bucket, cells: Ints, words: Emissions, null: float, *, agree: bool
+) -> BucketCounts:
+    """E-step of IBM model 1 in both directions: the product of their posteriors, or their mean."""
+    odds = np.float32(null / (1 - null))
+    weights = words.pairs.take(cells)  # (T, S, B)
+    by_target = weights.sum(axis=1)  # (T, B)
+    by_source = weights.sum(axis=0)  # (S, B)
+    target_null = odds * bucket.source_lengths.astype(np.float32) * words.target_null[bucket.target]
+    source_null = odds * bucket.target_lengths.astype(np.float32) * words.source_null[bucket.source]
+    per_target = 1 / np.maximum(by_target + target_null, TINY)
+    per_source = 1 / np.maximum(by_source + source_null, TINY)
+    if agree:
+        weights *= weights
+        weights *= per_target[:, None, :]
+        weights *= per_source
+    else:
+        weights *= (per_target[:, None, :] + per_source) / 2
+    kept = weights > MIN_LINK
+    return BucketCounts(
+        Sparse(cells[kept], weights[kept]),
+        Sparse(bucket.source, 1 - by_source * per_source),
+        Sparse(bucket.target, 1 - by_target * per_target),
+    )
+
+
+def hmm_counts(
+    bucket: Bucket,
+    cells: Ints,
+    words: Emissions,
+    transitions: BothTransitions,
+    null: float,
+    *,
+    agreement: int = 0,
+    counted: slice | None,
+) -> BucketCounts:
+    """E-step of the hidden Markov model in both directions: the product of their posteriors."""
+    nulls = words.source_null, words.target_null
+    forward, reverse = hmm_posteriors(
+        bucket, words.pairs.take(cells), nulls, transitions, null, agreement=agreement, counted=counted
+    )
+    link = forward.posterior * reverse.posterior.transpose(1, 0, 2)
+    kept = link > MIN_LINK
+    real = bucket.pairs >= 0
+    found = BucketCounts(
+        Sparse(cells[kept], link[kept]),
+        Sparse(bucket.source, 1 - reverse.posterior.sum(axis=1)),
+        Sparse(bucket.target, 1 - forward.posterior.sum(axis=1)),
+        log_likelihood=float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
+    )
+    if counted is None:
+        return found
+    jumps = [
+        Sparse(*jump_counts(own.jumps, states[:, counted], lengths[counted], model))
+        for own, states, lengths, model in (
+            (forward, bucket.source, bucket.source_lengths, transitions[0]),
+            (reverse, bucket.target, bucket.target_lengths, transitions[1]),
+        )
+        if own.jumps is not None
+    ]
+    return found._replace(forward_jumps=jumps[0], reverse_jumps=jumps[1])
+
+
+class EStep(NamedTuple):
+    """The model of one EM iteration, as an E-step over any bucket takes it.
+
+    Attributes
+    ----------
+    null : float
+        Probability of the null word.
+    words : Emissions, optional
+        Left out in the very first iteration.
+    transitions : (TransitionModel, TransitionModel), optional
+        Left out in iterations of IBM model 1.
+    agree : bool
+        As of :func:`model1_counts`.
+    agreement : int
+        As of :func:`~nmtalign.positions.agreement.hmm_posteriors`.
+    step : int
+        TransitionModel are counted in every so many-th pair.
+    """
+
+    null: float
+    words: Emissions | None = None
+    transitions: BothTransitions | None = None
+    agree: bool = True
+    agreement: int = 0
+    step: int = 1
+
+    def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
+        """Return the expected counts of bucket k."""
+        if self.words is None:
+            return uniform_counts(bucket, cells, self.null)
+        if self.transitions is None:
+            return model1_counts(bucket, cells, self.words, self.null, agree=self.agree)
+        counted = slice(k % self.step, None, self.step)
+        return hmm_counts(
+            bucket,
+            cells,
+            self.words,
+            self.transitions,
+            self.null,
+            agreement=self.agreement,
+            counted=counted,
+        )
+
+
+def summed(
+    found: Iterable[BucketCounts], sizes: Sequence[int], transitions: Sequence[TransitionModel]
+) -> ExpectedCounts:
+    """Add up the counts of buckets in order; `sizes`: numbers of word pairs, source words, target words."""
+    sums = [_Sum(size) for size in (*sizes, *(model.tables.size for model in transitions))]
+    log_likelihood = 0.0
+    for counts in found:
+        for total, numbers in zip(sums, counts.sparse, strict=False):
+            total.add(numbers)
+        log_likelihood += counts.log_likelihood
+    totals = [total.flush() for total in sums] + [np.zeros(0)] * (2 - len(transitions))
+    for counts_of_words in totals[:3]:
+        counts_of_words[0] = 0
+    return ExpectedCounts(totals[0], totals[1], totals[2], totals[3], totals[4], log_likelihood)

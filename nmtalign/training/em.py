@@ -1,0 +1,247 @@
+"""Expectation-maximisation: iterations of IBM model 1, then of a hidden Markov model, both directions at once.
+
+Axes: V vocabulary, P word pairs of the bitext.
+
+References
+----------
+Dempster, Laird and Rubin (1977); Brown et al. (1993), model 1; Vogel, Ney and Tillmann (1996); Liang, Taskar and
+Klein (2006).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import Bucket, make_buckets
+from nmtalign.corpus.parallel import default_workers, in_order
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
+from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts, emissions, view_counts, word_counts
+from nmtalign.heads.lexicon import StoredView, stored_view
+from nmtalign.heads.views import View, make_view
+from nmtalign.positions.agreement import BothTransitions
+from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
+from nmtalign.training.checkpoint import Arrays, Checkpoint
+from nmtalign.training.e_step import MIN_LINK, EStep, ExpectedCounts, summed
+from nmtalign.training.prior import Prior, view_prior
+from nmtalign.training.settings import Settings
+
+Doubles = NDArray[np.float64]
+
+JUMP_CELLS = 1 << 26  # cells that jumps are counted in; in a larger bitext, in every n-th pair
+
+
+class Bitext(Protocol):
+    """A bitext whose expected counts can be asked for, wherever its buckets are."""
+
+    index: PairIndex
+
+    def expected_counts(self, step: EStep) -> ExpectedCounts:
+        """Return the expected counts of one E-step."""
+
+
+Buckets = Sequence[Bucket]
+PlaceBitext = Callable[[Buckets, EncodedSide, EncodedSide], Bitext]
+
+
+class LocalBitext:
+    """A bitext in this process."""
+
+    def __init__(self, buckets: Buckets, source: EncodedSide, target: EncodedSide, *, workers: int) -> None:
+        self.buckets, self.workers = buckets, workers
+        self.index = index_pairs(buckets, source, target)
+        self._cells = sum(bucket.cells for bucket in buckets)
+        self._sizes = len(self.index), len(source.words), len(target.words)
+
+    def expected_counts(self, step: EStep) -> ExpectedCounts:
+        """Return the expected counts of one E-step; they do not depend on the number of workers."""
+        found = in_order(
+            lambda k: step.counts(k, self.buckets[k], self.index.cells[k]),
+            range(len(self.buckets)),
+            self.workers,
+            cells=self._cells if step.transitions else 0,  # else sending counts costs more than finding them
+        )
+        return summed(found, self._sizes, step.transitions or ())
+
+
+class Estimate(NamedTuple):
+    """What was learned, over the words and word pairs of the bitext it was learned from."""
+
+    views: list[View]
+    counts: list[ViewCounts]
+    transitions: BothTransitions
+    stored: list[StoredView]
+
+
+class Estimator:
+    """Expectation-maximisation over an encoded bitext.
+
+    Parameters
+    ----------
+    source, target : EncodedSide
+    settings : Settings
+    prior : Prior, optional
+        Counts to start from; the vocabularies have to hold its words.
+    workers : int, optional
+        Threads or processes; the result does not depend on it.
+    report : callable, optional
+        Called with one line of text after each iteration.
+    place : callable, optional
+        Puts the buckets where their counts are computed; in this process if left out.
+    """
+
+    def __init__(
+        self,
+        source: EncodedSide,
+        target: EncodedSide,
+        settings: Settings,
+        *,
+        prior: Prior | None = None,
+        workers: int | None = None,
+        report: Callable[[str], None] | None = None,
+        place: PlaceBitext | None = None,
+    ) -> None:
+        self.source, self.target, self.settings = source, target, settings
+        self.prior = prior or Prior()
+        workers = default_workers() if workers is None else workers
+        self.report = report or (lambda text: None)
+        self.buckets = make_buckets(source, target)
+        self.bitext = (place or partial(LocalBitext, workers=workers))(self.buckets, source, target)
+        self.index = self.bitext.index
+        self.views = [
+            make_view(source, target, self.index, letters, spelling=settings.spelling)
+            for letters in settings.views
+        ]
+        self.view_priors = [view_prior(view, self.prior) for view in self.views] if prior else []
+        self.report(
+            f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
+            f" {len(self.index) - 1:,} pairs that meet"
+        )
+
+    def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
+        """Run all EM iterations, or those after the checkpoint, and return what was learned."""
+        state = None if checkpoint is None else checkpoint.read()
+        counts, transitions, done = (*self._initial(), 0) if state is None else _from_arrays(state)
+        for number in range(done + 1, self.settings.hmm_iterations + 1):
+            if checkpoint is not None:
+                checkpoint.write_if_due(partial(_as_arrays, counts, transitions, number - 1))
+            counts, transitions = self._hmm_iteration(counts, transitions, number)
+        if checkpoint is not None:
+            checkpoint.write_if_due(partial(_as_arrays, counts, transitions, self.settings.hmm_iterations))
+        pruned = self._pruned(counts)
+        stored = [stored_view(view, own) for view, own in zip(self.views, pruned, strict=True)]
+        if self.view_priors:
+            stored = [prior.fill(view) for prior, view in zip(self.view_priors, stored, strict=True)]
+        return Estimate(self.views, pruned, transitions, stored)
+
+    @property
+    def smoothing(self) -> Smoothing:
+        """How the counts of this bitext become ratios."""
+        words = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
+        if self.prior.lexicon is not None:
+            words += self.prior.lexicon.smoothing.words
+        return Smoothing(max(words, 1.0), self.settings.discount, self.settings.floor)
+
+    def _initial(self) -> tuple[ExpectedCounts, BothTransitions]:
+        """Return the counts of model 1 and initial transitions, or no counts and those of an older model."""
+        older = self.prior.renumbered_transitions(self.source, self.target)
+        if older is not None:
+            none = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
+            return ExpectedCounts(none[0], none[1], none[2], np.zeros(0), np.zeros(0), 0.0), older
+        counts = self._e_step(EStep(self.settings.model1_null))
+        for number in range(1, self.settings.model1_iterations):
+            counts = self._model1_iteration(counts, agree=number > self.settings.single_iterations)
+            self.report(f"model 1, iteration {number} of {self.settings.model1_iterations - 1}")
+        own = self.settings.own_transitions
+        first, second = (
+            initial_transitions(len(side.words) - 1, own) for side in (self.source, self.target)
+        )
+        return counts, (first, second)
+
+    def _view_counts(self, counts: ExpectedCounts) -> list[ViewCounts]:
+        words = word_counts(self.index, counts.pairs, counts.source_null, counts.target_null)
+        found = [view_counts(view, words) for view in self.views]
+        if not self.view_priors:
+            return found
+        both = zip(self.view_priors, self.views, found, strict=True)
+        return [prior.add_to(view, own) for prior, view, own in both]
+
+    def _model1_iteration(self, counts: ExpectedCounts, *, agree: bool) -> ExpectedCounts:
+        smoothing = self.smoothing._replace(floor=MIN_LINK)
+        words = emissions(self.views, self._view_counts(counts), smoothing)
+        return self._e_step(EStep(self.settings.model1_null, words, agree=agree))
+
+    def _hmm_iteration(
+        self, counts: ExpectedCounts, transitions: BothTransitions, number: int
+    ) -> tuple[ExpectedCounts, BothTransitions]:
+        """M-step of the emissions, E-step, M-step of the transitions."""
+        settings = self.settings
+        words = emissions(self.views, self._view_counts(counts), self.smoothing)
+        agreed = number > settings.hmm_iterations - settings.agreed_iterations
+        step = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
+        e_step = EStep(
+            settings.null,
+            words,
+            transitions,
+            agreement=settings.agreement if agreed else 0,
+            step=step,
+        )
+        found = self._e_step(e_step)
+        jumps = [found.forward_jumps, found.reverse_jumps]
+        older = self.prior.jump_counts()
+        if older is not None:
+            jumps = [own + more.ravel() for own, more in zip(jumps, older, strict=True)]
+        per_word = found.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
+        self.report(
+            f"hidden Markov model, iteration {number} of {settings.hmm_iterations}:"
+            f" log-likelihood {per_word:.4f} a word over chance"
+        )
+        first, second = (
+            estimate_transitions(own, model) for own, model in zip(jumps, transitions, strict=True)
+        )
+        return found, (first, second)
+
+    def _e_step(self, step: EStep) -> ExpectedCounts:
+        counts = self.bitext.expected_counts(step)
+        if not self.index.complete:
+            counts.pairs[SHARED] = 0
+        return counts
+
+    def _pruned(self, counts: ExpectedCounts) -> list[ViewCounts]:
+        """Return the counts of the views without the very small ones, in the precision they are saved in."""
+        found = []
+        for view in self._view_counts(counts):
+            view.pairs[view.pairs < self.settings.prune] = 0
+            sides = [
+                FormCounts(_single(side.linked), _single(side.null), side.all_null)
+                for side in (view.source, view.target)
+            ]
+            found.append(ViewCounts(view.pairs, *sides))
+        return found
+
+
+def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) -> Arrays:
+    """Return the state of training after so many iterations of the hidden Markov model."""
+    found: Arrays = {name: np.asarray(values) for name, values in counts._asdict().items()}
+    for k, own in enumerate(transitions):
+        found |= {f"tables_{k}": own.tables, f"classes_{k}": own.classes}
+    return found | {"done": np.array(done)}
+
+
+def _from_arrays(state: Arrays) -> tuple[ExpectedCounts, BothTransitions, int]:
+    """Return what :func:`_as_arrays` was made of."""
+    first, second = (TransitionModel(state[f"tables_{k}"], state[f"classes_{k}"]) for k in (0, 1))
+    counted = {name: state[name] for name in ExpectedCounts._fields}
+    likelihood = float(counted.pop("log_likelihood"))
+    return ExpectedCounts(**counted, log_likelihood=likelihood), (first, second), int(state["done"])
+
+
+def _single(values: Doubles) -> Doubles:
+    """Round to single precision."""
+    return values.astype(np.float32).astype(np.float64)

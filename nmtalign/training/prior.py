@@ -1,0 +1,230 @@
+"""Priors: a bilingual word list, or an older model as a warm start.
+
+Both become counts that are added to the expected counts of every EM iteration. The vocabularies of the bitext are extended
+by the words of the list or the older model, so that nothing of it is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.errors import DataError
+from nmtalign.files import read_lines
+from nmtalign.heads.counts import FormCounts, ViewCounts
+from nmtalign.heads.lexicon import StoredView, Lexicon
+from nmtalign.heads.views import View, shorten
+from nmtalign.positions.agreement import BothTransitions
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.vectors.embeddings import Embeddings, unit_rows
+from nmtalign.vectors.retrieval import mutual_neighbours
+
+Floats = NDArray[np.float32]
+Longs = NDArray[np.int64]
+
+
+MOST = 50_000  # words of given vectors that are looked at
+WORDS_A_SENTENCE = 20  # about: jumps from a word for each jump from the start of a sentence
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Counts and transitions that training starts from.
+
+    Attributes
+    ----------
+    words : sequence of (source word, target word, weight)
+        The weight is a count of agreed links.
+    lexicon : Lexicon, optional
+        Of an older model.
+    transitions : (TransitionModel, TransitionModel), optional
+        Of the same.
+    """
+
+    words: Sequence[tuple[str, str, float]] = ()
+    lexicon: Lexicon | None = None
+    transitions: BothTransitions | None = None
+
+    def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
+        """Return the sides with the words of the prior in their vocabularies."""
+        old = ((), ()) if self.lexicon is None else (self.lexicon.source_words, self.lexicon.target_words)
+        listed = [entry[0] for entry in self.words], [entry[1] for entry in self.words]
+        return _extended(source, [*old[0], *listed[0]]), _extended(target, [*old[1], *listed[1]])
+
+    def jump_counts(self) -> tuple[Floats, Floats] | None:
+        """Return expected jumps as many as in the text of the older model, or None."""
+        if self.lexicon is None or self.transitions is None:
+            return None
+        view = self.lexicon.views[0]
+        found = []
+        for model, side in zip(self.transitions, (view.source, view.target), strict=True):
+            classes = model.classes if len(model.classes) == len(side.linked) else np.zeros(0, np.int32)
+            mass = np.bincount(classes, side.linked[: len(classes)], len(model.tables))
+            mass[0] = mass.sum() / WORDS_A_SENTENCE
+            found.append((model.tables * mass[:, None]).astype(np.float32))
+        return found[0], found[1]
+
+    def renumbered_transitions(self, source: EncodedSide, target: EncodedSide) -> BothTransitions | None:
+        """Return the transitions of the older model for the words of a bitext, or None."""
+        if self.lexicon is None or self.transitions is None:
+            return None
+        known = self.lexicon.known(source, target)
+        return self.transitions[0].renumbered(known[0]), self.transitions[1].renumbered(known[1])
+
+    def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
+        """Tell whether the sides of a bitext look like those of the older model the other way round."""
+        if self.lexicon is None:
+            return False
+        own, other = self.lexicon.numbers
+        straight = _covered(source, own) + _covered(target, other)
+        return _covered(source, other) + _covered(target, own) > straight
+
+
+def _covered(side: EncodedSide, words: dict[str, int]) -> float:
+    """Return the share of the tokens of a side that are among `words`."""
+    known = np.array([word in words for word in side.words])
+    return float(side.counts[known].sum() / max(side.counts.sum(), 1))
+
+
+def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
+    """Return a side whose vocabulary holds `words` too, those that are new at its end."""
+    new = dict.fromkeys(words)
+    for word in side.words:
+        new.pop(word, None)
+    counts = np.concatenate([side.counts, np.zeros(len(new), dtype=np.int64)])
+    return replace(side, words=[*side.words, *new], counts=counts)
+
+
+class ViewPrior(NamedTuple):
+    """Prior counts of one view, in the numbers of its forms.
+
+    Attributes
+    ----------
+    keys : int64 array of shape (K,)
+        Sorted and distinct; ``source form * number of target forms + target form``.
+    counts : float32 array of shape (K,)
+    source, target : FormCounts
+    """
+
+    keys: Longs
+    counts: Floats
+    source: FormCounts
+    target: FormCounts
+
+    def add_to(self, view: View, counts: ViewCounts) -> ViewCounts:
+        """Return counts of a view's pairs and forms with the prior added."""
+        wanted = _keys(view)
+        place = np.minimum(np.searchsorted(self.keys, wanted), max(len(self.keys) - 1, 0))
+        pairs = counts.pairs
+        if len(self.keys):
+            pairs = pairs + np.where(self.keys[place] == wanted, self.counts[place], np.float32(0))
+        return ViewCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
+
+    def fill(self, learned: StoredView) -> StoredView:
+        """Return a view with the pairs of the prior that the bitext did not show."""
+        new = ~np.isin(self.keys, learned.keys, assume_unique=True)
+        keys = np.concatenate([learned.keys, self.keys[new]])
+        counts = np.concatenate([learned.counts, self.counts[new]])
+        order = np.argsort(keys)
+        return learned._replace(keys=keys[order], counts=counts[order])
+
+
+def _keys(view: View) -> Longs:
+    return view.source.astype(np.int64) * len(view.target_forms) + view.target
+
+
+def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
+    return FormCounts(a.linked + b.linked, a.null + b.null, a.all_null + b.all_null)
+
+
+def view_prior(view: View, prior: Prior) -> ViewPrior:
+    """Return the prior in the numbers of a view's forms."""
+    number = [{form: k for k, form in enumerate(forms)} for forms in (view.source_forms, view.target_forms)]
+    cut = slice(view.letters, None) if view.letters < 0 else slice(0, view.letters or None)
+    width = len(number[1])
+    listed = [number[0][s[cut]] * width + number[1][t[cut]] for s, t, _ in prior.words]
+    keys = np.array(listed, dtype=np.int64)
+    counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
+    sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
+    for learned in _same_view(prior.lexicon, view.letters):
+        assert prior.lexicon is not None
+        places = [
+            np.array([forms[form] for form in shorten(words, view.letters)[1]])
+            for forms, words in zip(
+                number, (prior.lexicon.source_words, prior.lexicon.target_words), strict=True
+            )
+        ]
+        source, target = np.divmod(learned.keys, len(places[1]))
+        keys = np.concatenate([keys, places[0][source] * width + places[1][target]])
+        counts = np.concatenate([counts, learned.counts])
+        sides = [
+            _placed(own, place, len(forms))
+            for own, place, forms in zip((learned.source, learned.target), places, number, strict=True)
+        ]
+    distinct, rank = np.unique(keys, return_inverse=True)
+    summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
+    return ViewPrior(distinct, summed, sides[0], sides[1])
+
+
+def _same_view(lexicon: Lexicon | None, letters: int) -> list[StoredView]:
+    return [] if lexicon is None else [view for view in lexicon.views if view.letters == letters]
+
+
+def _placed(counts: FormCounts, place: Longs, size: int) -> FormCounts:
+    """Return counts of forms under new numbers."""
+    linked, null = (
+        np.asarray(np.bincount(place, values, size), dtype=np.float64)
+        for values in (counts.linked, counts.null)
+    )
+    return FormCounts(linked, null, counts.all_null)
+
+
+def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:
+    """Return the words of two aligned spaces that are each other's nearest, weighted by their cosine.
+
+    The nearest by CSLS (Conneau et al. 2018) among the first MOST words of each space.
+    """
+    sides = source.first(MOST), target.first(MOST)
+    units = [unit_rows(side.matrix) for side in sides]
+    pairs, _ = mutual_neighbours(units[0], units[1])
+    cosines = np.einsum("nd,nd->n", units[0][pairs[:, 0]], units[1][pairs[:, 1]])
+    words = sides[0].vocabulary.words, sides[1].vocabulary.words
+    return [
+        (words[0][s], words[1][t], float(cosine))
+        for (s, t), cosine in zip(pairs.tolist(), cosines, strict=True)
+        if cosine > 0
+    ]
+
+
+def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str, float]]:
+    """Read a bilingual word list: word, translation and, if there is one, weight, between tabs or spaces.
+
+    Words are brought into the form in which `text` looks them up; a weight left out is 1.
+
+    Raises
+    ------
+    DataError
+        With the line, if it is not of this form.
+    """
+    found = []
+    for number, line in enumerate(read_lines(path), 1):
+        columns = line.split("\t") if "\t" in line else line.split(" ")
+        if not line.strip():
+            continue
+        try:
+            weight = float(columns[2]) if len(columns) > 2 else 1.0
+        except ValueError:
+            weight = -1.0
+        if not (2 <= len(columns) <= 3 and columns[0] and columns[1] and 0 < weight < math.inf):
+            wanted = "expected a word, its translation and perhaps a weight above 0"
+            raise DataError(f"{wanted}, found {line!r}").at(path, line=number)
+        source, target = text.normalized(columns[:2])
+        found.append((source, target, weight))
+    return found

@@ -1,0 +1,242 @@
+"""Attention of other programs: files, layers, shifts, sub-words; a slow version in plain loops."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.aligner.attention_files import read_matrices
+from nmtalign.aligner.decoding import Extraction
+from nmtalign.aligner.external import Given, Reading, inspect_weights, links_of
+from nmtalign.errors import DataError
+
+FOUR = np.random.default_rng(0).random((2, 3, 4, 5))  # layers, heads, T, S
+WORDS = ["a", "b", "c", "d", "e"]
+
+
+def test_npz_arrays_come_by_number(tmp_path):
+    arrays = {f"pair-{n}": np.full((1, n + 1), n, dtype=float) for n in range(12)}
+    np.savez_compressed(tmp_path / "a.npz", **dict(sorted(arrays.items())))  # pair-10 before pair-2
+    assert [found.shape[1] for found in read_matrices(tmp_path / "a.npz")] == list(range(1, 13))
+    np.savez(tmp_path / "b.npz", np.zeros((1, 1)), np.ones((2, 2)))  # arr_0, arr_1
+    assert [found.shape for found in read_matrices(tmp_path / "b.npz")] == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["pair-0", "other"], "names that end with the number of the pair, found 'other'"),
+        (["pair-0", "pair-2"], "found 2 with numbers from 0 to 2"),
+        (["pair-1", "arr_1"], "found 'arr_1'"),
+        (["pair-5"], "numbers from 5 to 5"),
+    ],
+)
+def test_names_without_order_are_refused(names, message, tmp_path):
+    np.savez(tmp_path / "a.npz", **{name: np.zeros((1, 1)) for name in names})
+    with pytest.raises(DataError, match=re.escape(f"{tmp_path / 'a.npz'}: ") + ".*" + message):
+        list(read_matrices(tmp_path / "a.npz"))
+
+
+def test_objects_are_never_loaded(tmp_path):
+    np.savez(tmp_path / "a.npz", pair0=np.array([{}], dtype=object))
+    with pytest.raises(DataError, match="pair 1: expected an array of numbers"):
+        list(read_matrices(tmp_path / "a.npz"))
+
+
+def test_marian_soft_text(tmp_path):
+    (tmp_path / "soft").write_text("0.9,0.1 0.25,0.75\nein Haus ||| 1 0.5\n\n")
+    found = [matrix.tolist() for matrix in read_matrices(tmp_path / "soft")]
+    assert found == [[[0.9, 0.1], [0.25, 0.75]], [[1.0], [0.5]], []]
+
+
+@pytest.mark.parametrize("line", ["0.9,0.1 0.5", "0.9;0.1", "0-0 1-1"])
+def test_a_bad_line_of_text_is_named(line, tmp_path):
+    (tmp_path / "soft").write_text(f"1\n{line}\n")
+    with pytest.raises(DataError, match="soft, line 2: expected as many weights for each target word"):
+        list(read_matrices(tmp_path / "soft"))
+
+
+FAIRSEQ = """\
+S-1\tein Haus
+A-1\t0.900000,0.050000,0.050000 0.100000,0.800000,0.100000 0.000000,0.000000,1.000000
+S-0\tja
+H-0\t-0.1\toui
+A-0\t0.750000,0.250000 0.000000,1.000000
+H-0\t-0.9\tno
+A-0\t0.500000,0.500000 0.500000,0.500000
+| Generate test with beam=2: BLEU4 = 1.0
+"""
+
+
+def test_fairseq_log(tmp_path):
+    (tmp_path / "log").write_text(FAIRSEQ)
+    first, second = read_matrices(tmp_path / "log")
+    assert first.tolist() == [[0.75, 0.25], [0, 1]]  # of two translations the better one; by number
+    assert second.shape == (3, 3)
+    weights = Reading().weights(second, ["ein", "Haus"], ["a", "house"])  # the ends of the sentences go
+    np.testing.assert_array_equal(weights, [[0.9, 0.05], [0.1, 0.8]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("A-0\t0.5,0.5\nA-2\t0.5,0.5\n", "A-0, A-1, ... for each pair, found 2 up to A-2"),
+        ("S-0\tja\nH-0\t-1\toui\n", "found 0; run fairseq with --print-alignment soft"),
+        ("A-0\t0-0 1-1\n", "line 1: expected weights, found links"),
+        ("S-0\tja\nA-0\t0.5,0.5 0.1\n", "line 2: expected as many weights"),
+    ],
+)
+def test_fairseq_logs_without_weights_are_refused(text, message, tmp_path):
+    (tmp_path / "log").write_text(text)
+    with pytest.raises(DataError, match=re.escape(message)):
+        list(read_matrices(tmp_path / "log"))
+
+
+def opennmt_table(source, target, weights):
+    """As OpenNMT-py prints it: names cut to 7 and 10 letters, the largest weight of a row starred."""
+    lines = ["[2026-01-01 00:00:00,000 INFO] " + " " * 11 + "".join(f"{word:>10.7} " for word in source)]
+    for word, row in zip([*target, "</s>"], weights, strict=True):
+        cells = [f"{w:*>10.7f} " if k == int(np.argmax(row)) else f"{w:>10.7f} " for k, w in enumerate(row)]
+        lines.append(f"{word:>10.10} " + "".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def test_opennmt_tables(tmp_path):
+    random = np.random.default_rng(0)
+    log, expected = "", []
+    for n, (S, T) in enumerate([(3, 2), (1, 4), (12, 1), (2, 0)]):
+        weights = random.dirichlet(np.ones(S), T + 1)
+        words = [f"wonderfully{k}" for k in range(12)]
+        log += f"SENT {n}: {words[:S]}\nPRED {n}: 0.5000000 0.25\nPRED SCORE: -0.1234\n"
+        log += opennmt_table(words[:S], words[:T], weights) + "\n"
+        expected.append(weights)
+    (tmp_path / "log").write_text(log)
+    for found, weights in zip(read_matrices(tmp_path / "log"), expected, strict=True):
+        np.testing.assert_allclose(found, weights, atol=1e-7)
+
+
+def test_an_opennmt_table_that_was_cut_is_refused(tmp_path):
+    (tmp_path / "log").write_text("  a  0.5000000 *0.5000000\n  b  1.0000000\n")
+    with pytest.raises(DataError, match="line 2: expected 2 weights, found 1"):
+        list(read_matrices(tmp_path / "log"))
+
+
+def test_a_pair_to_look_at_has_the_links_and_weights():
+    weights = np.array([[0.7, 0.2], [0.1, 0.6], [0.0, 0.0]])
+    pair = inspect_weights(weights, (["a", "b"], ["x", "y", "z"]), Extraction(), settings="s")
+    assert pair.alignment.links == {(0, 0), (1, 1)}
+    np.testing.assert_allclose(pair.forward, weights)
+    np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, atol=1e-6)
+    np.testing.assert_allclose(pair.matrix.weights, np.sqrt(weights * pair.reverse), atol=1e-6)
+    assert set(pair.probabilities) == pair.alignment.links
+    assert pair.settings == "s"
+    one_way = inspect_weights(weights, (["a", "b"], ["x", "y", "z"]), Extraction("argmax"))
+    np.testing.assert_allclose(one_way.matrix.weights, weights, atol=1e-9)
+    empty = inspect_weights(np.zeros((0, 2)), (["a", "b"], []), Extraction())
+    assert empty.matrix.weights.shape == (0, 2)
+    assert not empty.alignment.links
+
+
+@pytest.mark.parametrize(
+    ("layers", "heads", "expected"),
+    [
+        (None, None, FOUR.mean(axis=(0, 1))),
+        ((1,), None, FOUR[1].mean(axis=0)),
+        ((1,), (0, 2), (FOUR[1, 0] + FOUR[1, 2]) / 2),
+    ],
+)
+def test_layers_and_heads_are_averaged(layers, heads, expected):
+    found = Reading(layers, heads).weights(FOUR, WORDS, WORDS[:4])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("reading", "attention", "message"),
+    [
+        (Reading((2,)), FOUR, "there is no layer 2: found 2, counted from 0"),
+        (Reading(None, (3,)), FOUR, "there is no head 3: found 3"),
+        (Reading((1,)), FOUR[0, 0], "there is no layer 1: found 1"),
+        (Reading(), FOUR[0], r"found float64 of shape \(3, 4, 5\)"),
+        (Reading(), FOUR[0, 0].T, "of 4 target and 5 source pieces, .* found 5 and 4"),
+        (Reading(), FOUR[0, 0, :3], "found 3 and 5"),
+        (Reading(), np.zeros((6, 5)), "found 6 and 5"),
+        (Reading(), -FOUR[0, 0], "found a negative one"),
+        (Reading(), np.full((4, 5), math.nan), "NaN"),
+        (Reading(), np.full((4, 5), "x"), "expected numbers"),
+    ],
+)
+def test_what_does_not_fit_is_refused(reading, attention, message):
+    with pytest.raises(DataError, match=message):
+        reading.weights(attention, WORDS, WORDS[:4])
+
+
+def test_the_end_of_the_sentence_is_left_out():
+    whole = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(Reading().weights(whole, WORDS[:3], WORDS[:2]), whole[:2, :3])
+    assert Reading().weights(np.ones((1, 1)), [], []).shape == (0, 0)
+    assert Reading(pieces="bpe").weights(np.ones((1, 4)), WORDS[:3], []).shape == (0, 3)
+
+
+def test_rows_are_shifted():
+    rows = np.arange(1.0, 4)[:, None] * np.ones((1, 2))  # row n is all n + 1
+    source = WORDS[:2]
+
+    def shifted(shift, T):
+        return Reading(shift=shift).weights(rows, source, WORDS[:T])[:, 0].tolist()
+
+    assert shifted(-1, 3) == [0, 1, 2]  # row t is that of predicting word t + 1
+    assert shifted(-1, 2) == [0, 1]
+    assert shifted(1, 2) == [2, 3]  # the first row is that of the begin of the sentence
+    assert shifted(1, 3) == [2, 3, 0]
+    assert shifted(0, 2) == [1, 2]
+
+
+def naive_merged(weights, source_words, target_words):
+    """Sum over the pieces of a source word, mean over those of a target word."""
+    merged = []
+    for t in range(max(target_words) + 1):
+        rows = [row for row, word in zip(weights, target_words, strict=True) if word == t]
+        sums = [
+            [sum(w for w, word in zip(row, source_words, strict=True) if word == s) for row in rows]
+            for s in range(max(source_words) + 1)
+        ]
+        merged.append([sum(column) / len(column) for column in sums])
+    return merged
+
+
+def test_pieces_become_words():
+    source, target = ["un@@", "happ@@", "y", "cat"], ["mal@@", "heureux", "chat", "."]
+    weights = np.random.default_rng(1).dirichlet(np.ones(4), size=4)
+    reading = Reading(pieces="bpe")
+    found = reading.weights(weights, source, target)
+    np.testing.assert_allclose(found, naive_merged(weights, [0, 0, 0, 1], [0, 0, 1, 2]), rtol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    assert reading.words(source) == ["unhappy", "cat"]
+    assert Reading(pieces="sentencepiece").words(["▁", "▁un", "happy"]) == ["▁", "unhappy"]
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 99), st.sampled_from([None, "mutual", "argmax"]))
+def test_links_are_those_of_the_weights_and_never_of_zeros(T, S, seed, method):
+    random = np.random.default_rng(seed)
+    weights = random.dirichlet(np.ones(S), size=T) * random.integers(0, 2, (T, 1))
+    found = links_of(weights, Extraction(method))
+    assert (weights[found.target, found.source] > 0).all()
+    for t, s, probability in zip(found.target, found.source, found.probability, strict=True):
+        assert weights[t, s] == max(weights[t])
+        if method != "argmax":
+            assert weights[t, s] == max(weights[:, s])
+        of_column = weights[t, s] / sum(weights[:, s])
+        assert probability == pytest.approx(math.sqrt(weights[t, s] * of_column))
+    if method == "argmax":
+        assert set(found.target.tolist()) == set(np.flatnonzero(weights.any(axis=1)).tolist())
+
+
+def test_what_was_paid_to_the_end_of_the_sentence_is_lost():
+    given_weights = Given.of(np.array([[0.1, 0.0], [0.5, 0.5]]))
+    np.testing.assert_allclose(given_weights.forward[0], [[0.1, 0], [0.5, 0.5]], atol=1e-12)
+    np.testing.assert_allclose(given_weights.reverse[0].sum(axis=0), 1)

@@ -1,0 +1,248 @@
+"""TransitionModel over given vectors: plain loops, planted word order, and laws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nmtalign.models import positional
+
+from nmtalign.aligner.aligner import VectorAligner
+from nmtalign.aligner.fitting import NULL, JumpAligner, _newton, fitted_on
+from nmtalign.aligner.opening import vector_aligner
+from nmtalign.corpus.word_pairs import PairIndex
+from nmtalign.errors import UsageError
+from nmtalign.heads.scoring import BahdanauScorer
+from nmtalign.positions.forward_backward import MAX_JUMP
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from tests.positions.naive_hmm import naive_forward_backward, naive_transitions
+
+WORDS = [f"w{n}" for n in range(12)]
+SENTENCES = st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=9)
+PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), max_size=8)
+TEXT = [(WORDS[:5], WORDS[3:9]), (WORDS[4:], WORDS[2:]), (["w0", "w1", "w0"], ["w1", "w0"])]
+
+
+def embeddings(seed: int) -> Embeddings:
+    matrix = np.random.default_rng(seed).normal(size=(len(WORDS), 20)).astype(np.float32)
+    return Embeddings(Vocabulary.from_words(WORDS), matrix)
+
+
+def jump_aligner(score: str = "cosine", **options) -> JumpAligner:
+    aligner = vector_aligner(embeddings(1), embeddings(2), score=score, positions="hmm", **options)
+    assert isinstance(aligner, JumpAligner)
+    return replace(aligner, workers=1)
+
+
+def naive_ratios(aligner: JumpAligner, source, target, text):
+    """exp(score - (log Z_e + log Z_f) / 2), Z over the words of `text`, word by word."""
+
+    def score(e, f):
+        a, b = (side.vectors([w])[0] for side, w in ((aligner.source, e), (aligner.target, f)))
+        if isinstance(aligner.scorer, BahdanauScorer):
+            own = aligner.scorer
+            return aligner._scaled.scale * float(np.tanh(b @ own.W + a @ own.U + own.b) @ own.v)
+        lengths = np.linalg.norm(a) * np.linalg.norm(b)
+        return aligner._scaled.scale * float(a @ b / lengths) if lengths else 0.0
+
+    sources, targets = ([word for pair in text for word in pair[side]] for side in (0, 1))
+    z_e = {e: sum(math.exp(score(e, f)) for f in targets) / len(targets) for e in source}
+    z_f = {f: sum(math.exp(score(e, f)) for e in sources) / len(sources) for f in target}
+    return [[math.exp(score(e, f)) / math.sqrt(z_e[e] * z_f[f]) for e in source] for f in target]
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("score", ["cosine", "bahdanau"])
+def test_attention_is_that_of_plain_loops(score, fitted):
+    aligner, text = jump_aligner(score), [([word], [word]) for word in WORDS]  # even shares, as without a fit
+    if fitted:
+        aligner, text = aligner.fitted(TEXT), TEXT
+    source, target = ["w3", "w1", "unknown", "w1", "w9"], ["w2", "w3", "w0", "unknown"]
+    ratios = naive_ratios(aligner, source, target, text)
+    jumps = [side.tables.astype(float) for side in aligner._known.jumps]
+
+    def direction(emission, table):
+        S = len(emission[0])
+        transition, stop = naive_transitions(lambda i, width: table[min(i, 1), width + MAX_JUMP], S, NULL)
+        return np.array(naive_forward_backward(emission, transition, stop, [NULL] * len(emission))[0])
+
+    pair = aligner.inspect(source, target)
+    np.testing.assert_allclose(pair.forward, direction(ratios, jumps[0]), rtol=2e-4, atol=1e-6)
+    turned = [list(row) for row in zip(*ratios, strict=True)]
+    np.testing.assert_allclose(pair.reverse.T, direction(turned, jumps[1]), rtol=2e-4, atol=1e-6)
+
+
+def test_planted_word_order_is_learned():
+    """Every sentence is turned round; which of two equal words is meant, only the jumps can tell."""
+    random = np.random.default_rng(0)
+    side = Embeddings(Vocabulary.from_words(WORDS), np.eye(len(WORDS)))
+    aligner = vector_aligner(side, side, positions="hmm", threshold=0.5)
+    assert isinstance(aligner, JumpAligner)
+    text = [list(random.choice(WORDS, size=random.integers(4, 9))) for _ in range(300)]
+    fitted = aligner.fitted([(words, words[::-1]) for words in text])
+    table = fitted.fit.jumps[0].tables[1]
+    assert int(table.argmax()) - MAX_JUMP == -1
+    source = ["w1", "w2", "w1", "w3"]
+    turned = {(n, 3 - n) for n in range(4)}
+    assert set(fitted.inspect(source, source[::-1]).alignment.links) == turned
+    assert set(aligner.inspect(source, source[::-1]).alignment.links) != turned
+
+
+@pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine", "bahdanau"])
+@pytest.mark.parametrize("extract", [None, "mutual", "argmax"])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
+    aligner = jump_aligner(score, extract=extract)
+    if fitted:
+        aligner = aligner.fitted(TEXT)
+
+    @given(pairs=PAIRS)
+    @settings(max_examples=15, deadline=None)
+    def check(pairs):
+        batch = aligner.align_batch(pairs)
+        assert len(batch) == len(pairs)
+        for n, pair in enumerate(pairs):
+            alone = aligner.inspect(*pair)
+            assert set(batch.links(n)) == alone.alignment.links
+            np.testing.assert_allclose(batch.scores[n], alone.score, rtol=1e-4, atol=1e-5)
+
+    check()
+
+
+@given(source=SENTENCES.filter(bool), target=SENTENCES.filter(bool))
+@settings(max_examples=20, deadline=None)
+def test_weights_are_at_most_one_and_swapping_the_sides_transposes_them(source, target):
+    aligner = jump_aligner().fitted(TEXT)
+    pair = aligner.inspect(source, target)
+    assert (pair.forward.sum(axis=1) <= 1 + 1e-5).all()
+    assert (pair.reverse.sum(axis=0) <= 1 + 1e-5).all()
+    swapped = replace(aligner, source=aligner.target, target=aligner.source, fit=None)
+    swapped = swapped.fitted([(b, a) for a, b in TEXT]).inspect(target, source)
+    np.testing.assert_allclose(swapped.forward, pair.reverse.T, rtol=1e-3, atol=1e-5)
+
+
+def test_room_and_threads_change_no_link(monkeypatch):
+    random = np.random.default_rng(3)
+    pairs = [tuple(list(random.choice(WORDS, size=n)) for n in random.integers(0, 9, 2)) for _ in range(200)]
+    aligner = jump_aligner().fitted(pairs)
+    threads = replace(jump_aligner(), workers=3).fitted(pairs)
+    for one, other in zip(aligner.fit.jumps, threads.fit.jumps, strict=True):
+        np.testing.assert_array_equal(one.tables, other.tables)
+    whole = aligner.align_batch(pairs)
+    monkeypatch.setattr(positional, "CELLS", 50)
+    for other in (aligner, threads):
+        parts = other.align_batch(pairs)
+        np.testing.assert_array_equal(parts.offsets, whole.offsets)
+        np.testing.assert_array_equal(parts.source, whole.source)
+        np.testing.assert_array_equal(parts.target, whole.target)
+
+
+def test_empty_text_and_empty_sides():
+    aligner = jump_aligner()
+    assert aligner.fitted([([], ["w1"]), ([], [])]) is aligner
+    batch = aligner.align_batch([([], ["w1"]), (["w1"], []), ([], [])])
+    assert [len(batch.links(n)) for n in range(3)] == [0, 0, 0]
+    assert len(aligner.align_batch([])) == 0
+    assert aligner.inspect([], ["w1"]).matrix.weights.shape == (1, 0)
+
+
+def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole():
+    text = [SentencePair("w1 w2 w3", "w3 w4")] * 3 + [SentencePair("w5", "w6")] * 4
+    aligner, pairs = fitted_on(jump_aligner(), iter(text), count=3)
+    assert list(pairs) == text
+    assert isinstance(aligner, JumpAligner)
+    assert aligner.fit.pairs == 3
+    assert set(aligner.fit.source.numbers) == {"", "w1", "w2", "w3"}
+    assert "positions=hmm(fitted on 3 pairs) extract=posterior" in aligner.settings
+    plain = vector_aligner(embeddings(1), embeddings(2))
+    same, pairs = fitted_on(plain, text)
+    assert same is plain
+    assert list(pairs) == text
+
+
+def test_hmm_has_no_diagonal():
+    with pytest.raises(UsageError, match="leave the strength of a diagonal out"):
+        jump_aligner(diagonal=2.0)
+    assert type(vector_aligner(embeddings(1), embeddings(2))) is VectorAligner
+
+
+# ---------------------------------------------------------------- the temperature
+
+
+def spoken(scale: float, *, pairs: int = 900, seed: int = 4):
+    """Vectors, and a text of the model itself: p(f | e) = p(f) exp(scale cos(e, f)) / Z, word for word."""
+    random = np.random.default_rng(seed)
+    names = [f"w{n}" for n in range(40)]
+    sides = [Embeddings(Vocabulary.from_words(names), random.normal(size=(40, 6))) for _ in range(2)]
+    units = [side.matrix / np.linalg.norm(side.matrix, axis=1, keepdims=True) for side in sides]
+    odds = np.exp(scale * units[0] @ units[1].T)
+    chance = (odds / odds.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    text = []
+    for _ in range(pairs):
+        words = random.integers(0, 40, random.integers(3, 8))
+        others = [min(int(np.searchsorted(chance[w], random.random())), 39) for w in words]
+        text.append(([names[w] for w in words], [names[w] for w in others]))
+    return sides, text
+
+
+@pytest.mark.parametrize("planted", [4.0, 9.0])
+def test_the_planted_temperature_is_found(planted):
+    sides, text = spoken(planted)
+    found = {
+        name: vector_aligner(*sides, positions="hmm", **options).fitted(text).fit.scale
+        for name, options in {
+            "near": {"score": "cosine"},
+            "given": {"score": "cosine", "temperature": 0.5},
+        }.items()
+    }
+    assert 0.8 * planted < found["near"] < 1.25 * planted
+    assert found["given"] == 2.0
+
+
+@pytest.mark.parametrize("size", [0.02, 30.0])
+def test_dot_products_may_have_any_size(size):
+    """Vectors of one length: the fit undoes it, the links are those of cosines."""
+    sides, text = spoken(6.0, pairs=200)
+    sides = [
+        replace(side, matrix=side.matrix / np.linalg.norm(side.matrix, axis=1)[:, None]) for side in sides
+    ]
+    longer = [replace(side, matrix=side.matrix * size) for side in sides]
+    cosine, dot = (
+        vector_aligner(*vectors, score=score, positions="hmm", threshold=0.5).fitted(text)
+        for vectors, score in ((sides, "cosine"), (longer, "dot"))
+    )
+    assert dot.fit.scale * size**2 == pytest.approx(cosine.fit.scale, rel=0.05)
+    batches = [aligner.align_batch(text) for aligner in (cosine, dot)]
+    links = [{(n, *link) for n in range(len(text)) for link in batch.links(n)} for batch in batches]
+    assert len(links[0] ^ links[1]) < 0.02 * len(links[0])
+
+
+def test_a_step_of_newton_finds_the_maximum_of_the_likelihood():
+    """The written sum, maximised by trying many scales, and steps from either side."""
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(9, 7)).astype(np.float32)
+    share = [np.append(0, random.random(n - 1)) for n in scores.shape]
+    share = [(s / s.sum()).astype(np.float32) for s in share]
+    source, target = (np.append(0, random.integers(1, n, 12)).astype(np.int32) for n in scores.shape)
+    links = 5 * random.random(13) * np.exp(scores[source, target])
+    links[0] = 0
+
+    def likelihood(scale):
+        Z = np.log(np.exp(scale * scores) @ share[1]), np.log(share[0] @ np.exp(scale * scores))
+        return float(links @ (2 * scale * scores[source, target] - Z[0][source] - Z[1][target]))
+
+    best = max(np.linspace(0.1, 5, 2000), key=likelihood)
+    for start in (best / 3, best * 2):
+        scale = np.float32(start)
+        for _ in range(8):
+            chance = np.exp(scale * scores)
+            Z = chance @ share[1], share[0] @ chance
+            pairs = PairIndex(source, target, [])
+            scale = _newton(scale, scores, chance, links.copy(), pairs, (share[0], share[1]), Z)
+        assert scale == pytest.approx(best, rel=0.01)

@@ -1,0 +1,89 @@
+"""The probability that a pair is parallel: the formula, laws, and pairs that are not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from nmtalign.models import learned, segments
+
+from nmtalign.aligner.decoding import Extraction
+from nmtalign.aligner.learned import LearnedAligner
+from nmtalign.aligner.pair_scores import Learned, evidence_of_pairs, parallel_probability
+from nmtalign.training.settings import PRESETS
+from nmtalign.training.train import train
+from tests.aligner.toy_language import toy_bitext
+
+WEIGHTS = arrays(np.float32, (3, 2, 4), elements=st.floats(0, 1, width=32))
+
+
+@given(WEIGHTS, WEIGHTS, WEIGHTS, arrays(np.bool_, (3, 4)))
+def test_evidence_is_a_sum_over_cells_of_the_core(forward, reverse, evidence, core):
+    found = evidence_of_pairs(forward, reverse, evidence, core)
+    for b in range(4):
+        cells = [(t, s, b) for t in range(3) for s in range(2) if core[t, b]]
+        expected = sum((float(forward[c]) + float(reverse[c])) * float(evidence[c]) for c in cells)
+        assert found[b] == pytest.approx(expected, abs=1e-5)
+
+
+lengths = st.integers(1, 2000)
+
+
+@given(st.floats(0, 1e4), st.floats(0, 1e4), lengths, lengths, st.floats(0.5, 2), st.integers(0, 10**9))
+def test_it_is_a_probability_that_rises_with_the_evidence(first, second, S, T, relation, words):
+    sizes = np.array([S, S]), np.array([T, T])
+    low, high = parallel_probability(np.sort([first, second]), *sizes, Learned(words, relation))
+    assert 0 < low <= high < 1
+
+
+def test_relations_of_length_that_are_strange_are_held_against_a_pair():
+    evidence, words = np.full(3, 20.0), np.array([10, 5, 15])
+    alike, short, long = parallel_probability(evidence, 20 - words, words, Learned())
+    assert alike > max(short, long)
+    assert math.isclose(short, long, rel_tol=1e-9)
+    assert parallel_probability(np.zeros(1), np.array([0]), np.array([3]), Learned())[0] == 0
+
+
+@pytest.fixture(scope="module")
+def dirty():
+    """A text whose first 30 target lines changed places, and what was learned from it."""
+    toy = toy_bitext(300, longest=12, seed=3)
+    target = [*toy.target[1:30], toy.target[0], *toy.target[30:]]
+    return train(list(zip(toy.source, target, strict=True)), settings=PRESETS["fast"], workers=1)
+
+
+def ranks(scores: np.ndarray) -> float:
+    """Return how often one of the first 30 has a lower score than one of the others."""
+    return float((scores[:30, None] < scores[None, 30:]).mean())
+
+
+def test_pairs_that_changed_places_have_low_scores_also_where_the_model_learned_from_them(dirty):
+    scores = dirty.align(Extraction()).scores
+    assert ranks(scores) > 0.97
+    assert np.median(scores[30:]) > 0.9
+
+
+def test_a_pair_is_no_witness_for_itself():
+    """Words that met only here count as much as words that never met."""
+    toy = toy_bitext(200, longest=8)
+    pairs = [*toy.pairs, ("qq rr ss tt", "vv ww xx yy")]
+    found = train(pairs, settings=PRESETS["fast"], workers=1)
+    batch = found.align(Extraction())
+    assert len(batch.links(200)) > 0  # attention believes in them
+    assert batch.scores[200] < np.quantile(batch.scores[:200], 0.02)
+
+
+def test_a_long_pair_in_pieces_has_the_evidence_of_the_whole(dirty, monkeypatch):
+    monkeypatch.setattr(learned, "parallel_probability", lambda evidence, *rest: evidence)
+    toy = toy_bitext(60, longest=12, seed=5)
+    source, target = (" ".join(side).split() for side in (toy.source, toy.target))
+    aligner = LearnedAligner(dirty.model, workers=1)
+    (whole,) = aligner.align_batch([(source, target)]).scores
+    for name, words in (("LONGEST", 100), ("CORE", 50), ("MARGIN", 25), ("SLACK", 40)):
+        monkeypatch.setattr(segments, name, words)
+    (pieces,) = aligner.align_batch([(source, target)]).scores
+    assert pieces == pytest.approx(whole, rel=0.02)

@@ -1,0 +1,331 @@
+"""The aligner over given vectors: the seed's numbers, a naive version, and laws."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nmtalign.models import stacks
+
+from nmtalign.aligner.aligner import VectorAligner
+from nmtalign.aligner.decoding import Extraction, Positions, Weighed
+from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
+from nmtalign.corpus.sides import encode
+from nmtalign.errors import UsageError
+from nmtalign.heads.scoring import make_scorer
+from nmtalign.links.alignments import Link
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import save_pair
+from tests.naive_aligner import naive_joint, naive_mutual, naive_scores
+
+WORDS = [f"w{n}" for n in range(12)]
+SENTENCES = st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=9)
+PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), max_size=8)
+METHODS = ["argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport"]
+SYMMETRIZATIONS = ["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+
+
+def embeddings(seed: int, *, dimension: int = 300) -> Embeddings:
+    matrix = np.random.default_rng(seed).normal(size=(len(WORDS), dimension)).astype(np.float32)
+    return Embeddings(Vocabulary.from_words(WORDS), matrix)
+
+
+def aligner(score: str = "cosine", **options) -> VectorAligner:
+    return vector_aligner(embeddings(1), embeddings(2), score=score, **options)
+
+
+def test_scaled_dot_gives_the_weights_of_seed_004():
+    """Lower-case words on spaces, unknown = zero vector, softmax(French . English^T / sqrt(d)) by rows."""
+    english = {"the": 0, "agreement": 1, "was": 2, "signed": 3}
+    french = {"l": 0, "accord": 1, "a": 2, "été": 3, "signé": 4}
+    random = np.random.default_rng(4)
+    matrices = random.normal(size=(4, 50)) * 3, random.normal(size=(5, 50)) * 3
+    source, target = "The agreement was signed THEN", "L accord a été signé ."
+
+    def embed(sentence, word2int, matrix):
+        rows = [word2int.get(word, -1) for word in sentence.lower().split(" ")]
+        return np.array([np.zeros(50) if row == -1 else matrix[row] for row in rows])
+
+    queries, keys = embed(target, french, matrices[1]), embed(source, english, matrices[0])
+    powers = np.exp(np.matmul(queries, keys.T) / np.sqrt(50))
+    expected = powers / powers.sum(axis=1, keepdims=True)
+
+    sides = [
+        Embeddings(Vocabulary.from_word2int(words), matrix)
+        for words, matrix in zip((english, french), matrices, strict=True)
+    ]
+    pair = vector_aligner(*sides, score="scaled-dot", extract="argmax").align(source, target)
+    np.testing.assert_allclose(pair.forward, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(pair.matrix.weights, expected, rtol=0, atol=1e-12)
+    assert pair.matrix.source_tokens == ("The", "agreement", "was", "signed", "THEN")
+    np.testing.assert_array_equal(pair.forward[-1], np.full(5, 0.2))  # an unknown word looks everywhere alike
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mutual_links_and_probabilities_equal_the_naive_ones(seed):
+    random = np.random.default_rng(seed)
+    source, target = (list(random.choice([*WORDS, "unknown"], size=random.integers(1, 9))) for _ in range(2))
+    model = aligner(positions="none")
+    vectors = model.source.vectors(source).tolist(), model.target.vectors(target).tolist()
+    scores = naive_scores(*vectors, scale=math.sqrt(300), unit=True)
+    pair = model.inspect(source, target)
+    assert pair.alignment.links == naive_mutual(scores, lambda a, b: math.isclose(a, b, abs_tol=1e-9))
+    np.testing.assert_allclose(pair.matrix.weights, naive_joint(scores), rtol=1e-9)
+    for link, probability in pair.probabilities.items():
+        assert probability == pytest.approx(naive_joint(scores)[link.target][link.source], rel=1e-6)
+    words = len(source) + len(target)
+    assert pair.score == pytest.approx(2 * sum(pair.probabilities.values()) / words, rel=1e-6)
+
+
+@pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine", "bahdanau"])
+@given(source=SENTENCES, target=SENTENCES)
+@settings(max_examples=30, deadline=None)
+def test_equal_words_get_exactly_equal_scores(score, source, target):
+    weights = aligner(score, positions="none").inspect(source, target).forward
+    for s, word in enumerate(source):
+        np.testing.assert_array_equal(weights[:, s], weights[:, source.index(word)])
+    for t, word in enumerate(target):
+        np.testing.assert_array_equal(weights[t], weights[target.index(word)])
+
+
+@pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine", "bahdanau"])
+@given(pairs=PAIRS)
+@settings(max_examples=30, deadline=None)
+def test_a_batch_is_its_pairs_one_by_one(score, pairs):
+    model = aligner(score)
+    batch = model.align_batch(pairs)
+    assert len(batch) == len(pairs)
+    for n, (source, target) in enumerate(pairs):
+        alone = model.inspect(source, target)
+        assert set(batch.links(n)) == alone.alignment.links
+        assert batch.links(n) == sorted(batch.links(n))
+        rows = slice(batch.offsets[n], batch.offsets[n + 1])
+        assert batch.probability[rows].tolist() == [alone.probabilities[link] for link in batch.links(n)]
+        assert batch.scores[n] == alone.score
+
+
+def test_words_of_equal_vectors_get_exactly_equal_scores():
+    model = aligner(positions="none")
+    model.source.matrix[7] = model.source.matrix[3]
+    for target in (WORDS[:n] for n in range(1, 12)):
+        weights = model.inspect(WORDS, target).forward
+        np.testing.assert_array_equal(weights[:, 7], weights[:, 3])
+
+
+def test_links_do_not_depend_on_the_room_of_a_stack(monkeypatch):
+    random = np.random.default_rng(0)
+    pairs = [tuple(list(random.choice(WORDS, size=n)) for n in random.integers(1, 5, 2)) for _ in range(300)]
+    wide = aligner().align_batch(pairs)
+    monkeypatch.setattr("nmtalign.aligner.aligner.STACK", 1)
+    narrow = aligner().align_batch(pairs)
+    for field in dataclasses.fields(wide):
+        np.testing.assert_array_equal(getattr(narrow, field.name), getattr(wide, field.name))
+
+
+@given(source=SENTENCES.filter(bool), target=SENTENCES.filter(bool))
+@settings(max_examples=30, deadline=None)
+def test_weights_sum_to_one_and_swapping_the_sides_transposes_them(source, target):
+    pair = aligner().inspect(source, target)
+    np.testing.assert_allclose(pair.forward.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, rtol=1e-12)
+    model = aligner()
+    swapped = dataclasses.replace(model, source=model.target, target=model.source).inspect(target, source)
+    np.testing.assert_allclose(swapped.forward, pair.reverse.T, rtol=1e-9)
+
+
+@given(source=SENTENCES, target=SENTENCES)
+@settings(max_examples=30, deadline=None)
+def test_intersection_is_within_each_direction_and_they_are_within_the_union(source, target):
+    links = {
+        name: aligner(**option).inspect(source, target).alignment.links
+        for name, option in {
+            "forward": {"extract": "argmax"},
+            "reverse": {"extract": "argmax-reverse"},
+            "mutual": {"extract": "mutual"},
+            **{method: {"symmetrize": method} for method in SYMMETRIZATIONS},
+        }.items()
+    }
+    assert links["mutual"] == links["intersection"] == links["forward"] & links["reverse"]
+    assert links["union"] == links["forward"] | links["reverse"]
+    assert links["intersection"] <= links["grow-diag"] <= links["grow-diag-final-and"] <= links["union"]
+
+
+@pytest.mark.parametrize("extract", METHODS)
+def test_every_extraction_finds_a_planted_diagonal(extract):
+    same = Embeddings(Vocabulary.from_words(WORDS), np.eye(len(WORDS)))
+    pair = vector_aligner(same, same, extract=extract, positions="none").inspect(WORDS, WORDS)
+    assert pair.alignment.links == {Link(n, n) for n in range(len(WORDS))}
+
+
+def test_ties_go_to_the_diagonal_then_to_the_lower_position():
+    words = ["w0", "x", "w0", "y", "w0"]
+    pair = aligner(extract="argmax", positions="none").inspect(words, ["w3"] * 5)
+    chosen = {link.target: link.source for link in pair.alignment}
+    best = max(pair.forward[0])
+    assert best in (pair.forward[0, 0], pair.forward[0, 1])
+    expected = (
+        {0: 0, 1: 0, 2: 2, 3: 2, 4: 4} if best == pair.forward[0, 0] else {0: 1, 1: 1, 2: 1, 3: 3, 4: 3}
+    )
+    assert chosen == expected
+
+
+def test_an_empty_side_gives_no_links():
+    batch = aligner().align_batch([([], ["w1"]), (["w1"], []), ([], []), (["w1"], ["w2"])])
+    assert [len(batch.links(n)) for n in range(4)] == [0, 0, 0, 1]
+    assert batch.scores[:3].tolist() == [0, 0, 0]
+    assert aligner().inspect([], ["w1"]).matrix.weights.shape == (1, 0)
+    assert len(aligner().align_batch([])) == 0
+
+
+def test_scores_of_any_size_give_finite_weights():
+    huge = Embeddings(Vocabulary.from_words(WORDS), np.full((len(WORDS), 4), 1e3) * np.arange(12)[:, None])
+    pair = vector_aligner(huge, huge, score="dot").inspect(WORDS, WORDS[::-1])
+    assert np.isfinite(pair.forward).all()
+    np.testing.assert_allclose(pair.forward.sum(axis=1), 1)
+
+
+def test_a_long_pair_is_aligned():
+    random = np.random.default_rng(5)
+    source, target = (list(random.choice(WORDS, size=size)) for size in (1500, 1200))
+    assert len(aligner().align_batch([(source, target)]).links(0)) > 0
+
+
+def test_threshold_leaves_out_what_is_less_likely():
+    pair = [(WORDS, WORDS[::-1])]
+    every, few = (aligner(threshold=value).align_batch(pair) for value in (None, 0.3))
+    kept = every.probability >= 0.3
+    assert 0 < kept.sum() < len(kept)
+    np.testing.assert_array_equal(few.probability, every.probability[kept])
+
+
+def test_the_diagonal_prior_is_added_to_the_scores():
+    plain, prior = (aligner(positions=name).inspect(WORDS[:3], WORDS[5:9]) for name in ("none", "diagonal"))
+    distance = [[abs((t + 0.5) / 4 - (s + 0.5) / 3) for s in range(3)] for t in range(4)]
+    weighted = plain.forward * np.exp(-4 * np.array(distance))
+    np.testing.assert_allclose(prior.forward, weighted / weighted.sum(axis=1, keepdims=True), rtol=1e-12)
+
+
+def test_simalign_positions_multiply_the_cosine_brought_between_0_and_1():
+    cosines = np.array([[[0.5, -1.0], [1.0, 0.0]]])
+    scores = Positions("simalign", 0.5).apply(10 * cosines, scale=10)
+    np.testing.assert_allclose(
+        scores / 10, 2 * ((1 + cosines) / 2 * np.array([[1, 0.5], [0.5, 1]])) - 1, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"extract": "best"},
+        {"extract": "mutual", "symmetrize": "union"},
+        {"symmetrize": "grow"},
+        {"positions": "relative"},
+        {"positions": "none", "diagonal": 3.0},
+        {"score": "dot", "positions": "simalign"},
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(options):
+    with pytest.raises(UsageError):
+        aligner(**options)
+
+
+def test_text_settings_come_from_the_vectors_unless_said_otherwise():
+    learned = dataclasses.replace(
+        embeddings(1), settings={"text": TextSettings("simple", unicode="nfkc").as_dict()}
+    )
+    assert vector_aligner(learned, embeddings(2)).text == TextSettings("simple", True, "nfkc")
+    assert vector_aligner(learned, embeddings(2), tokenizer="space").text == TextSettings(
+        "space", True, "nfkc"
+    )
+    assert aligner(lowercase=False).text == TextSettings("space", False, "nfc")
+
+
+def test_settings_name_everything_that_made_the_links():
+    assert aligner(threshold=0.25, temperature=0.1).settings == (
+        "score=cosine scale=10 positions=diagonal(4) extract=mutual threshold=0.25"
+        " unknown=zero text=space+lower+nfc"
+    )
+
+
+def test_probability_of_cells_equals_the_joint_matrix():
+    scores = np.random.default_rng(0).normal(size=(3, 4, 5)) * 400
+    weighed, cells = Weighed(scores), np.nonzero(np.ones((3, 4, 5)))
+    np.testing.assert_allclose(weighed.probability(cells).reshape(3, 4, 5), weighed.joint, rtol=1e-12)
+
+
+def test_equal_words_are_found_wherever_they_stand():
+    sides = [encode(sentences) for sentences in ([list("abaab"), list("cdefg")], [list("xx"), list("yz")])]
+    first = [stacks.first_places(side, np.eye(len(side.words))).reshape(2, -1) for side in sides]
+    np.testing.assert_array_equal(first[0], [[0, 1, 0, 0, 1], [0, 1, 2, 3, 4]])
+    scores = np.arange(20.0).reshape(2, 2, 5)
+    stacks.share_scores(scores, *first)
+    np.testing.assert_array_equal(scores[0], [[0, 1, 0, 0, 1]] * 2)
+    np.testing.assert_array_equal(scores[1], np.arange(10.0, 20).reshape(2, 5))
+
+
+def test_extraction_is_printed_with_its_threshold():
+    assert str(Extraction(symmetrize="union", threshold=0.5)) == "symmetrize=union threshold=0.5"
+    assert make_scorer("dot", 3).settings == "score=dot scale=1"
+
+
+# ---------------------------------------------------------------- what vectors are fit for
+
+
+def spaces(lengths: float = 0.0, *, related: bool = True, method: str = "") -> list[Embeddings]:
+    """Two languages that share 40 words, whose lengths deviate by so much of their mean."""
+    random = np.random.default_rng(0)
+    words = Vocabulary.from_words([f"name{n}" for n in range(40)])
+    X = random.normal(size=(40, 12))
+    Y = X + 0.1 * random.normal(size=X.shape) if related else random.normal(size=X.shape)
+    sizes = np.exp(lengths * random.normal(size=(40, 1)))
+    unit = [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) * sizes for matrix in (X, Y)]
+    return [Embeddings(words, matrix.astype(np.float32), settings={"method": method}) for matrix in unit]
+
+
+def opened(sides: list[Embeddings], folder: Path, **settings: Any) -> VectorAligner:
+    save_pair(sides[0], sides[1], folder, languages=("en", "fr"))
+    aligner = load(folder, **settings)
+    assert isinstance(aligner, VectorAligner)
+    return aligner
+
+
+def test_raw_dot_products_of_uneven_vectors_warn(tmp_path: Path) -> None:
+    for score in ("dot", "scaled-dot"):
+        with pytest.warns(UserWarning, match=r"differ by \d+ % of their mean.*--score cosine"):
+            opened(spaces(0.5), tmp_path / score, score=score)
+    for n, (sides, score) in enumerate(
+        ((spaces(0.5), "cosine"), (spaces(0.05), "dot"), (spaces(0.5, method="gradient"), "dot"))
+    ):
+        opened(sides, tmp_path / str(n), score=score)  # a warning would be an error
+
+
+def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="look unrelated.*nmtalign vectors map"):
+        opened(spaces(related=False), tmp_path / "x")
+    with pytest.warns(UserWarning, match="look unrelated"):
+        load_vector_files(tmp_path / "x" / "en", tmp_path / "x" / "fr")
+    opened(spaces(related=False), tmp_path / "y", score="bahdanau")
+
+
+@pytest.mark.parametrize("size", [0.0625, 1.0, 16.0])  # exact in binary: ties stay ties
+@pytest.mark.parametrize("positions", ["diagonal", "fast-align"])
+def test_the_default_diagonal_suits_dot_products_of_any_size(size: float, positions: str) -> None:
+    """Vectors of one length have the links of cosines, whatever that length is."""
+    sides = spaces()
+    longer = [dataclasses.replace(side, matrix=side.matrix * np.float32(size)) for side in sides]
+    random = np.random.default_rng(2)
+    pairs = [tuple(list(random.choice(sides[0].vocabulary.words, 7)) for _ in range(2)) for _ in range(30)]
+    cosine = vector_aligner(sides[0], sides[1], positions=positions).align_batch(pairs)
+    for score in ("dot", "scaled-dot"):
+        batch = vector_aligner(longer[0], longer[1], score=score, positions=positions).align_batch(pairs)
+        assert [batch.links(n) for n in range(30)] == [cosine.links(n) for n in range(30)]
+    told = vector_aligner(longer[0], longer[1], score="dot", positions=positions, diagonal=2.0)
+    assert f"positions={positions}(2)" in told.settings

@@ -1,0 +1,131 @@
+"""Long pairs in pieces: what is cut, what comes back, memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nmtalign.aligner.learned import LearnedAligner
+from nmtalign.corpus import long_pairs as segments
+from nmtalign.corpus.long_pairs import LONGEST, cut_long_pairs
+from nmtalign.corpus.sides import encode
+from nmtalign.positions.forward_backward import MAX_JUMP
+from nmtalign.training.settings import PRESETS
+from nmtalign.training.train import train
+from tests.aligner.toy_language import links_of, toy_bitext
+
+
+@pytest.fixture(scope="module")
+def aligner() -> LearnedAligner:
+    return LearnedAligner(train(toy_bitext(200).pairs, settings=PRESETS["fast"], workers=1).model, workers=1)
+
+
+def cut_finely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make pieces so small that a test of many is quick."""
+    for name, words in (("LONGEST", 100), ("CORE", 50), ("MARGIN", 25), ("SLACK", 40)):
+        monkeypatch.setattr(segments, name, words)
+
+
+def document(words: int, seed: int = 1):
+    """A document of about so many words a side, and its links."""
+    toy = toy_bitext(words // 5, seed=seed)
+    source, target, links = [], [], set()
+    for (s, t), own in zip(toy.words, toy.links, strict=True):
+        links |= {(a + len(source), b + len(target)) for a, b in own}
+        source += s
+        target += t
+    return source, target, links
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 3000)), min_size=1, max_size=4))
+def test_each_target_word_stands_in_the_core_of_one_piece(lengths):
+    source, target = (
+        encode([[f"{k % 7}" for k in range(pair[side])] for pair in lengths]) for side in (0, 1)
+    )
+    s, t, pieces = cut_long_pairs(source, target)
+    assert pieces.pairs == len(lengths)
+    covered = [np.zeros(T, dtype=int) for _, T in lengths]
+    seen = [np.zeros(S, dtype=bool) for S, _ in lengths]
+    for k, n in enumerate(pieces.pair.tolist()):
+        S, T = lengths[n]
+        left, top = pieces.source_start[k], pieces.target_start[k]
+        assert left >= 0
+        assert left + s.lengths[k] <= S
+        assert top <= pieces.core_start[k]
+        assert pieces.core_stop[k] <= top + t.lengths[k] <= T
+        covered[n][pieces.core_start[k] : pieces.core_stop[k]] += 1
+        seen[n][left : left + s.lengths[k]] = True
+        own = target.tokens[target.offsets[n] + top : target.offsets[n] + top + t.lengths[k]]
+        np.testing.assert_array_equal(t.tokens[t.offsets[k] : t.offsets[k + 1]], own)
+    for (S, T), rows, columns in zip(lengths, covered, seen, strict=True):
+        np.testing.assert_array_equal(rows, np.ones(T))
+        assert columns.all() or not S or not T
+        assert max(S, T) > LONGEST or (pieces.pair == 0).sum() >= 1
+
+
+def test_short_pairs_are_not_touched():
+    source, target = encode([["a"] * LONGEST, []]), encode([["b"] * LONGEST, ["b"]])
+    s, t, pieces = cut_long_pairs(source, target)
+    assert s is source
+    assert t is target
+    assert pieces.pair.tolist() == [0, 1]
+
+
+def test_links_outside_the_core_are_dropped_and_the_others_moved():
+    *_, pieces = cut_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))
+    piece = np.array([0, 0, 1, 1])
+    kept, pair, s, t = pieces.restore(piece, np.array([3, 5, 4, 6]), np.array([3, 210, 63, 64]))
+    assert kept.tolist() == [True, False, False, True]
+    assert t.tolist() == [3, 200]
+    assert s.tolist() == [3, 6 + pieces.source_start[1]]
+    assert pair.tolist() == [0, 0]
+
+
+def test_a_document_in_pieces_is_aligned_as_a_whole(aligner, monkeypatch: pytest.MonkeyPatch):
+    source, target, _ = document(200)
+    whole = aligner.inspect(source, target)
+    cut_finely(monkeypatch)
+    pieces = aligner.inspect(source, target)
+    assert len(whole.alignment.links ^ pieces.alignment.links) <= 0.01 * len(whole.alignment.links)
+    np.testing.assert_allclose(np.abs(whole.forward - pieces.forward).mean(), 0, atol=1e-4)
+
+
+def test_a_long_document_is_aligned(aligner, monkeypatch: pytest.MonkeyPatch):
+    cut_finely(monkeypatch)
+    source, target, links = document(3000)
+    found = aligner.align_batch([(["a"], ["b"]), (source, target)])
+    right = len(links_of(found)[1] & links)
+    assert right >= 0.97 * len(links)
+    assert right >= 0.97 * found.offsets[-1]
+
+
+def test_memory_grows_with_the_length_not_its_square(aligner, monkeypatch: pytest.MonkeyPatch):
+    cut_finely(monkeypatch)
+
+    def peak(words: int) -> int:
+        source, target, _ = document(words)
+        tracemalloc.start()
+        aligner.align_batch([(source, target)])
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    assert peak(2000) < 5 * peak(500)  # sixteen times as many cells
+
+
+def test_pieces_wider_than_the_widest_jump_are_aligned(aligner):
+    source, target, links = document(1400)
+    pieces = cut_long_pairs(*(encode([side]) for side in (source, target)))[0]
+    assert pieces.lengths.max() > MAX_JUMP
+    found = set(aligner.align_batch([(source, target)]).links(0))
+    assert len(found & links) > 0.9 * max(len(found), len(links))
+
+
+def test_a_long_line_beside_a_short_one_is_cut_too():
+    source, *_ = cut_long_pairs(encode([["a"] * 3000]), encode([["b"] * 30]))
+    assert source.lengths.max() <= 2 * LONGEST

@@ -1,0 +1,87 @@
+"""Numbered word pairs: against np.unique, in memory and piece by piece."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nmtalign.corpus import word_pairs as pairs
+from nmtalign.corpus.buckets import make_buckets
+from nmtalign.corpus.sides import encode
+from nmtalign.corpus.word_pairs import distinct, index_pairs
+
+WORD = st.sampled_from("abcdefghij")
+SENTENCE = st.lists(WORD, max_size=7) | st.lists(WORD, min_size=17, max_size=18)  # 17 and 18 share buckets
+
+
+def cell_words(buckets):
+    """Source and target word number of every cell, 0 and 0 where padded, each (T, S, B)."""
+    for bucket in buckets:
+        source, target = np.broadcast_arrays(bucket.source[None], bucket.target[:, None])
+        inside = (source > 0) & (target > 0)
+        yield source * inside, target * inside
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(SENTENCE, SENTENCE), max_size=20))
+def test_numbers_are_those_of_unique(bitext):
+    source, target = (encode([pair[side] for pair in bitext]) for side in (0, 1))
+    buckets = make_buckets(source, target)
+    index = index_pairs(buckets, source, target)
+    meet = {(0, 0)}
+    for cells, (s, t) in zip(index.cells, cell_words(buckets), strict=True):
+        np.testing.assert_array_equal(index.source[cells], s)
+        np.testing.assert_array_equal(index.target[cells], t)
+        meet |= set(zip(s.ravel().tolist(), t.ravel().tolist(), strict=True))
+    assert list(zip(index.source.tolist(), index.target.tolist(), strict=True)) == sorted(meet)
+    assert index.complete
+
+
+def test_large_bitexts_keep_the_pairs_that_meet_often(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pairs, "LARGE", 0)
+    monkeypatch.setattr(pairs, "PIECE", 500)
+    rng = np.random.default_rng(0)
+    sides = [
+        encode([[f"w{k}" for k in rng.zipf(1.4, rng.integers(0, 9)) % 40] for _ in range(200)])
+        for _ in range(2)
+    ]
+    buckets = make_buckets(*sides)
+    index = index_pairs(buckets, *sides)
+    meet = {}
+    for s, t in cell_words(buckets):
+        for pair in zip(s.ravel().tolist(), t.ravel().tolist(), strict=True):
+            meet[pair] = meet.get(pair, 0) + 1
+    chance = {p: sides[0].counts[p[0]] * sides[1].counts[p[1]] / 200 for p in meet}
+    kept = {p for p, n in meet.items() if n > 2 or n >= 3 * chance[p]} | {(0, 0)}
+    own = list(zip(index.source.tolist(), index.target.tolist(), strict=True))
+    assert own[1] == (0, 0)  # the shared number
+    assert [own[0], *own[2:]] == sorted(kept)
+    assert 10 < len(kept) < len(meet)
+    for cells, (s, t) in zip(index.cells, cell_words(buckets), strict=True):
+        for number, pair in zip(
+            cells.ravel().tolist(), zip(s.ravel().tolist(), t.ravel().tolist(), strict=True), strict=True
+        ):
+            assert number == 1 if pair not in kept else own[number] == pair
+    assert not index.complete
+
+
+@given(
+    st.lists(st.integers(0, 9) | st.integers(0, 2**40), min_size=1, max_size=200),
+    st.sampled_from([3, 8, 1 << 17]),
+)
+def test_distinct_is_unique(keys, part):
+    expected = np.unique(keys, return_inverse=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "PART", part)
+        found = distinct(np.array(keys, dtype=np.int64))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_two_million_words_a_side_do_not_overflow():
+    keys = np.zeros(1 << 21, dtype=np.int64)
+    keys[1::2] = 2_000_000 * 2_000_001 + 5  # 2^42, and 22 bits for the place
+    found, _ = distinct(keys.copy())
+    np.testing.assert_array_equal(found, np.unique(keys))

@@ -1,0 +1,121 @@
+"""Scorers: worked numbers, the formula of the field, weights from files."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.heads.scoring import BahdanauScorer, load_bahdanau, make_scorer, untrained_bahdanau
+
+QUERIES = np.array([[1.0, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0]])  # (T, D); an unknown word is the zero vector
+KEYS = np.array([[3.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 4.0, 2.0]])  # (S, D)
+
+
+def scores(name: str, **options: object) -> np.ndarray:
+    scorer = make_scorer(name, 4, **options)
+    return scorer.score(scorer.queries(QUERIES), scorer.keys(KEYS))
+
+
+def test_dot_is_the_sum_of_products():
+    np.testing.assert_array_equal(scores("dot"), [[3, 4, 10], [0, 0, 0]])
+
+
+def test_scaled_dot_divides_by_the_root_of_the_dimension():
+    np.testing.assert_array_equal(scores("scaled-dot"), [[1.5, 2, 5], [0, 0, 0]])
+
+
+def test_cosine_looks_at_directions_only():
+    expected = [[3 / math.sqrt(60), 4 / math.sqrt(24), 10 / math.sqrt(120)], [0, 0, 0]]
+    np.testing.assert_allclose(scores("cosine", temperature=1.0), expected, rtol=1e-15)
+    scorer = make_scorer("cosine", 4, temperature=1.0)
+    longer = scorer.score(scorer.queries(7 * QUERIES), scorer.keys(0.01 * KEYS))
+    np.testing.assert_allclose(longer, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("dimension", "scale"), [(4, 8), (144, 12), (300, math.sqrt(300)), (900, 20)])
+def test_cosine_is_scaled_by_the_root_of_the_dimension_within_bounds(dimension: int, scale: float):
+    assert make_scorer("cosine", dimension).scale == pytest.approx(scale)
+
+
+@pytest.mark.parametrize("name", ["dot", "scaled-dot", "cosine", "bahdanau"])
+def test_temperature_divides_the_scores(name: str):
+    np.testing.assert_allclose(scores(name, temperature=0.25), 4 * scores(name, temperature=1.0), rtol=1e-12)
+
+
+def test_bahdanau_is_the_formula_of_the_paper():
+    scorer = untrained_bahdanau(4, seed=3)
+    expected = [
+        [scorer.v @ np.tanh(scorer.W.T @ query + scorer.U.T @ key + scorer.b) for key in KEYS]
+        for query in QUERIES
+    ]
+    np.testing.assert_allclose(scores("bahdanau", seed=3), expected, rtol=1e-12)
+
+
+def test_bahdanau_projects_each_word_alike_alone_and_among_others():
+    scorer, words = untrained_bahdanau(300), np.random.default_rng(0).normal(size=(40, 300))
+    for n in range(40):
+        np.testing.assert_array_equal(scorer.queries(words)[n], scorer.queries(words[n : n + 1])[0])
+        np.testing.assert_array_equal(scorer.keys(words)[n], scorer.keys(words[n:])[0])
+
+
+def test_untrained_weights_are_repeatable_and_say_so():
+    assert "untrained, seed 5" in make_scorer("bahdanau", 4, seed=5).settings
+    np.testing.assert_array_equal(scores("bahdanau", seed=5), scores("bahdanau", seed=5))
+    assert (scores("bahdanau", seed=5) != scores("bahdanau", seed=6)).any()
+
+
+def test_bahdanau_weights_come_from_a_file(tmp_path):
+    made = untrained_bahdanau(4, seed=1)
+    path = tmp_path / "weights.npz"
+    np.savez(path, W=made.W, U=made.U, v=made.v, b=np.full(128, 0.5))
+    read = load_bahdanau(path, 4)
+    assert read.settings == "score=bahdanau(weights.npz) scale=1"
+    shifted = BahdanauScorer(made.W, made.U, made.v, np.full(128, 0.5))
+    np.testing.assert_array_equal(read.queries(QUERIES), shifted.queries(QUERIES))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"W": np.ones((4, 2)), "U": np.ones((4, 2))}, r"arrays W, U and v, found \['U', 'W'\]"),
+        (
+            {"W": np.ones((3, 2)), "U": np.ones((4, 2)), "v": np.ones(2)},
+            r"W of shape \(4, 2\), found \(3, 2\)",
+        ),
+        (
+            {"W": np.ones((4, 2)), "U": np.ones((4, 2)), "v": np.ones(2), "b": np.ones(1)},
+            r"b of shape \(2,\), found",
+        ),
+    ],
+)
+def test_a_weights_file_that_does_not_fit_is_refused(tmp_path, arrays, message):
+    path = tmp_path / "weights.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(DataError, match=message) as caught:
+        load_bahdanau(path, 4)
+    assert str(path) in str(caught.value)
+
+
+def test_a_weights_file_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "weights.npz"
+    path.write_bytes(b"no archive")
+    with pytest.raises(DataError, match="expected an npz file"):
+        load_bahdanau(path, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("luong", {}),
+        ("dot", {"temperature": 0.0}),
+        ("cosine", {"temperature": float("nan")}),
+        ("dot", {"seed": 1}),
+        ("cosine", {"weights": "w.npz"}),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(name, options):
+    with pytest.raises(UsageError):
+        make_scorer(name, 4, **options)

@@ -1,0 +1,129 @@
+"""Evaluation: worked numbers, counts against plain loops, laws, and the bootstrap."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.errors import DataError
+from nmtalign.links.alignments import Alignment, GoldAlignment
+from nmtalign.links.evaluation import METRICS, Bootstrap, Counts, compare, count, evaluate
+from tests.naive_alignment import count_naively
+
+link_sets = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
+pairs = st.tuples(link_sets, link_sets, link_sets).map(
+    lambda three: (three[0], GoldAlignment(three[1], three[1] | three[2]))
+)
+FEW = Bootstrap(samples=50)
+
+
+def test_a_worked_example():
+    """Och and Ney's definitions by hand: A has 4 links, 2 sure and 3 possible; S has 3."""
+    gold = GoldAlignment({(0, 0), (1, 1), (2, 2)}, {(0, 0), (1, 1), (2, 2), (3, 2)})
+    result = evaluate([{(0, 0), (1, 1), (3, 2), (3, 3)}], [gold])
+    assert result.precision == 3 / 4
+    assert result.recall == 2 / 3
+    np.testing.assert_allclose(result.f1, 2 * (3 / 4) * (2 / 3) / (3 / 4 + 2 / 3))
+    np.testing.assert_allclose(result.aer, 1 - (2 + 3) / (4 + 3))
+
+
+@given(st.lists(pairs, max_size=6))
+def test_counts_add_up_from_plain_loops(corpus):
+    result = evaluate([links for links, _ in corpus], [gold for _, gold in corpus], bootstrap=FEW)
+    naive = [count_naively(links, gold.sure, gold.possible) for links, gold in corpus]
+    assert [(c.links, c.sure, c.in_sure, c.in_possible) for c in result.sentences] == naive
+    a, s, a_s, a_p = (sum(column) for column in zip(*naive, strict=True)) if naive else (0, 0, 0, 0)
+    np.testing.assert_allclose(result.aer, 1 - (a_s + a_p) / (a + s) if a + s else math.nan)
+    np.testing.assert_allclose(result.precision, a_p / a if a else math.nan)
+    np.testing.assert_allclose(result.recall, a_s / s if s else math.nan)
+
+
+@given(st.lists(pairs, min_size=1, max_size=6))
+def test_scores_lie_between_0_and_1_and_in_their_intervals_ends(corpus):
+    result = evaluate([links for links, _ in corpus], [gold for _, gold in corpus], bootstrap=FEW)
+    for metric in METRICS:
+        low, high = result.intervals[metric]
+        value = getattr(result, metric)
+        assert math.isnan(value) or 0 <= value <= 1
+        assert math.isnan(low) or 0 <= low <= high <= 1
+
+
+@given(pairs)
+def test_one_sentence_is_a_corpus_of_one(pair):
+    links, gold = pair
+    assert count([links], [gold]) == (Counts.of(links, gold),)
+    assert Counts.of(links, gold) + Counts() == Counts.of(links, gold)
+
+
+def test_without_possible_links_aer_is_one_minus_f1():
+    random = np.random.default_rng(8)
+    drawn = random.random((2, 30, 5, 6)) < 0.3
+    links = [Alignment.from_matrix(matrix) for matrix in drawn[0]]
+    sure = [Alignment.from_matrix(matrix).links for matrix in drawn[1]]
+    result = evaluate(links, [GoldAlignment(gold, gold) for gold in sure])
+    np.testing.assert_allclose(result.aer, 1 - result.f1)
+
+
+def corpus(share, seed, N=200):
+    """Gold is the diagonal of 10 words; each of its links is found with probability `share`."""
+    random = np.random.default_rng(seed)
+    gold = GoldAlignment({(n, n) for n in range(10)}, {(n, n) for n in range(10)})
+    return [{(n, n) for n in range(10) if random.random() < share} | {(0, 9)} for _ in range(N)], [gold] * N
+
+
+def test_the_interval_is_that_of_the_binomial():
+    """Recall of independent links: its standard error is known."""
+    low, high = evaluate(*corpus(0.7, 1), bootstrap=Bootstrap(samples=2000)).intervals["recall"]
+    np.testing.assert_allclose(high - low, 2 * 1.96 * math.sqrt(0.7 * 0.3 / 2000), rtol=0.15)
+    assert low < 0.7 < high
+
+
+def test_the_same_seed_gives_the_same_intervals():
+    one, two, other = (evaluate(*corpus(0.7, 1), bootstrap=Bootstrap(seed=seed)) for seed in (1, 1, 2))
+    assert one == two
+    assert one.intervals != other.intervals
+    assert one.settings == "pairs:200|bootstrap:1000|confidence:0.95|seed:1"
+
+
+def test_paired_bootstrap_tells_a_difference_from_none():
+    good, golds = corpus(0.8, 1)
+    worse, same = corpus(0.7, 2)[0], corpus(0.8, 3)[0]
+    results = [evaluate(links, golds) for links in (worse, good, same)]
+    better = compare(results[0], results[1])["aer"]
+    assert better.p < 0.01
+    assert better.interval[0] < better.value < better.interval[1] < 0
+    assert compare(results[1], results[2])["aer"].p > 0.05
+    nothing = compare(results[0], results[0])["f1"]
+    assert (nothing.value, nothing.interval, nothing.p) == (0, (0, 0), 1)
+
+
+def test_swapping_the_two_turns_the_signs():
+    results = [evaluate(*corpus(share, 1)) for share in (0.6, 0.8)]
+    there, back = compare(*results), compare(*results[::-1])
+    for metric in METRICS:
+        assert there[metric].value == -back[metric].value
+        assert there[metric].p == back[metric].p
+
+
+def test_what_is_not_known_is_nan():
+    result = evaluate([set()], [GoldAlignment((), ())])
+    assert all(math.isnan(getattr(result, metric)) for metric in METRICS)
+    assert math.isnan(compare(result, result)["aer"].p)
+    assert math.isnan(evaluate([], []).aer)
+
+
+def test_different_lengths_and_impossible_counts_are_refused():
+    gold = GoldAlignment((), ())
+    with pytest.raises(DataError, match="as have gold links, 2, found 3"):
+        evaluate([set()] * 3, [gold] * 2)
+    with pytest.raises(DataError, match="as have gold links, 3, found 1"):
+        evaluate([set()], [gold] * 3)
+    for bad in ((1, 1, 2, 2), (1, 2, 1, 0), (1, 1, 1, 2), (1, 1, -1, 0)):
+        with pytest.raises(DataError, match="in_sure <= sure"):
+            Counts(*bad)
+    with pytest.raises(DataError, match="same gold links"):
+        compare(evaluate(*corpus(0.5, 1, 3)), evaluate(*corpus(0.5, 1, 4)))

@@ -1,0 +1,254 @@
+"""Link files: round trips, worked examples, and what is refused with its place."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import AlignedBatch, GoldAlignment
+from nmtalign.links.formats import (
+    READABLE,
+    LinkRecord,
+    format_gold,
+    format_guided_batch,
+    format_pair_scores_batch,
+    format_pharaoh,
+    format_pharaoh_batch,
+    format_record,
+    format_scores_batch,
+    parse_gold,
+    parse_pharaoh,
+    read_gold,
+    read_links,
+    read_records,
+)
+
+word = st.text(
+    st.characters(codec="utf-8", exclude_characters=" \n\r"), min_size=1, max_size=4
+) | st.sampled_from(["NULL", "({", "})", "#", "a\u2028b", "\u00a0", "<sep>", "1"])
+
+
+@st.composite
+def records(draw, words=True, possible=True):
+    source, target = (tuple(draw(st.lists(word, max_size=5))) for _ in range(2))
+    cells = [(s, t) for s in range(len(source)) for t in range(len(target))]
+    sure = draw(st.frozensets(st.sampled_from(cells))) if cells else frozenset()
+    more = draw(st.frozensets(st.sampled_from(cells))) if cells and possible else frozenset()
+    gold = GoldAlignment(sure, sure | more)
+    return LinkRecord(gold, source, target) if words else LinkRecord(gold)
+
+
+def through_a_file(given_records, format):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "links"
+        text = "".join(format_record(r, format=format, number=n) for n, r in enumerate(given_records, 1))
+        path.write_bytes(text.encode())
+        return list(read_records(path, format=format))
+
+
+@pytest.mark.parametrize("format", ["pharaoh", "talp"])
+@given(st.lists(records(words=False)))
+def test_links_come_back(format, given_records):
+    assert through_a_file(given_records, format) == given_records
+
+
+@given(st.lists(records(words=False)))
+def test_naacl_comes_back_but_for_empty_pairs_at_the_end(given_records):
+    while given_records and not given_records[-1].gold.possible:
+        given_records.pop()
+    assert through_a_file(given_records, "naacl") == given_records
+
+
+@given(st.lists(records(possible=False)))
+def test_giza_comes_back_with_the_words(given_records):
+    assert through_a_file(given_records, "giza") == given_records
+
+
+def holds_tab(record):
+    return any("\t" in word for word in record.source + record.target)
+
+
+@given(st.lists(records(possible=False).filter(lambda record: not holds_tab(record))))
+def test_tsv_comes_back_with_the_words(given_records):
+    assert through_a_file(given_records, "tsv") == given_records
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("a\tb", "found 2 columns"),
+        ("a\tb\t0-0\t1", "found 4 columns"),
+        ("a\tb\t0:0", "expected links like 0-1"),
+        ("a\tb\t0-1", "link 0-1 is outside"),
+    ],
+)
+def test_a_bad_line_of_tsv_is_named(tmp_path, line, says):
+    (tmp_path / "links").write_text(f"a\tb\t0-0\n{line}\n")
+    with pytest.raises(DataError, match=f"links, line 2: .*{says}"):
+        list(read_records(tmp_path / "links", format="tsv"))
+
+
+@given(st.lists(records(possible=False).filter(lambda record: not holds_tab(record)), min_size=1))
+def test_a_batch_in_guided_form_is_read_as_tsv(given_records):
+    links = [sorted(record.links) for record in given_records]
+    flat = np.array([link for row in links for link in row], dtype=np.int32).reshape(-1, 2)
+    offsets = np.cumsum([0, *map(len, links)])
+    ones = np.ones(len(flat)), np.ones(len(links))
+    batch = AlignedBatch(offsets, flat[:, 0], flat[:, 1], *ones)
+    sides = ([getattr(record, side) for record in given_records] for side in ("source", "target"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "guided.tsv"
+        path.write_bytes(format_guided_batch(batch, *sides).encode())
+        assert list(read_records(path, format="tsv")) == given_records
+
+
+@given(st.lists(records() | records(words=False)))
+def test_jsonl_comes_back_with_the_words(given_records):
+    assert through_a_file(given_records, "jsonl") == given_records
+
+
+@given(st.lists(records(words=False), max_size=30))
+def test_batches_are_written_as_pair_by_pair(given_records):
+    links = [sorted(record.links) for record in given_records]
+    flat = np.array([link for pair in links for link in pair], dtype=np.int32).reshape(-1, 2)
+    probability = np.random.default_rng(6).random(len(flat)).astype(np.float32)
+    offsets = np.cumsum([0, *map(len, links)])
+    batch = AlignedBatch(offsets, flat[:, 0], flat[:, 1], probability, np.arange(len(links)) / 7)
+    assert format_pharaoh_batch(batch) == "".join(f"{format_pharaoh(pair)}\n" for pair in links)
+    scores = format_scores_batch(batch).split("\n")
+    assert [len(line.split()) for line in scores[:-1]] == [len(pair) for pair in links]
+    written = np.array(" ".join(scores).split(), dtype=np.float64)
+    np.testing.assert_allclose(written, probability, atol=0.5001e-4)
+    assert format_pair_scores_batch(batch).count("\n") == len(links)
+
+
+def test_scores_are_never_in_exponents():
+    batch = AlignedBatch(
+        np.array([0, 3]), np.zeros(3, int), np.arange(3), np.array([1e-7, 1, 0.5]), np.array([1e-5])
+    )
+    assert format_scores_batch(batch) == "0.0000 1.0000 0.5000\n"
+    assert format_pair_scores_batch(batch) == "0.000010\n"
+
+
+def test_far_positions_are_written_in_full():
+    batch = AlignedBatch(
+        np.array([0, 1, 2]), np.array([0, 60_000]), np.array([70_000, 1]), np.ones(2), np.ones(2)
+    )
+    assert format_pharaoh_batch(batch) == "0-70000\n60000-1\n"
+
+
+def test_worked_lines():
+    gold = parse_gold("0-0 2p1 1?1")
+    assert gold == GoldAlignment({(0, 0)}, {(0, 0), (2, 1), (1, 1)})
+    assert format_gold(gold, first=1) == "1-1 2p2 3p2"
+    assert parse_pharaoh("  1-2   0-300 ") == {(1, 2), (0, 300)}
+    assert parse_pharaoh("1-2", first=1) == {(0, 1)}
+
+
+GIZA = """# Sentence pair (1) source length 2 target length 3 alignment score : 1.2e-05
+le chat noir
+NULL ({ 3 }) the ({ 1 }) cat ({ 2 })
+# Sentence pair (2) source length 0 target length 0 alignment score : 1
+
+NULL ({ })
+"""
+
+
+def test_giza_as_giza_writes_it(tmp_path):
+    (tmp_path / "A3.final").write_text(GIZA, encoding="utf-8")
+    first, second = read_records(tmp_path / "A3.final", format="giza")
+    assert first == LinkRecord(
+        GoldAlignment({(0, 0), (1, 1)}, {(0, 0), (1, 1)}), ("the", "cat"), ("le", "chat", "noir")
+    )
+    assert second == LinkRecord(GoldAlignment((), ()), (), ())
+    assert format_record(first, format="words", number=1) == "the<sep>le cat<sep>chat\n"
+
+
+def test_naacl_as_the_shared_task_writes_it(tmp_path):
+    (tmp_path / "key").write_text("0002 1 1 S\n0002 2 3 P\n0002 0 4\n0004 5 6 S 0.75\n", encoding="utf-8")
+    golds = list(read_gold(tmp_path / "key", format="naacl"))
+    empty = GoldAlignment((), ())
+    assert golds == [
+        empty,
+        GoldAlignment({(0, 0)}, {(0, 0), (1, 2)}),
+        empty,
+        GoldAlignment({(4, 5)}, {(4, 5)}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "message"),
+    [
+        ("pharaoh", "0-0\n0:1\n", r"line 2: expected links like 0-1 .*found '0:1'"),
+        ("pharaoh", "0-0:0.9\n", "line 1: .*'0-0:0.9'"),
+        ("pharaoh", "0-0\t1-1\n", "line 1"),
+        ("pharaoh", "-1-0\n", "line 1: .*'-1-0'"),
+        ("pharaoh", "0-9999999999999999999\n", "line 1"),
+        ("pharaoh", "١-١\n", "line 1"),
+        ("talp", "1-1\n0-1\n", "line 2: expected positions from 1, found 0"),
+        ("naacl", "0001 1 S\n", "line 1: expected a line like '0001 1 3 S'"),
+        ("naacl", "0002 1 1\n0001 1 1\n", "line 2: .*pairs in order"),
+        ("naacl", "0000 1 1\n", "line 1"),
+        ("giza", "le chat\n", "line 1: expected '# Sentence pair"),
+        ("giza", "# Sentence pair (1)\nle chat\n", "line 3: expected 'NULL"),
+        ("giza", "# Sentence pair (1)\nle chat\nNULL ({ 1 }) the ({ x })\n", "line 3: .*found 'the"),
+        ("giza", "# Sentence pair (1)\nle chat\nNULL ({ 1 }) the ({ 3 })\n", "line 3: link 0-2 is outside"),
+        ("jsonl", '{"links": [[0, 0]]}\n[]\n', "line 2: expected an object"),
+        ("jsonl", '{"links": [[0]]}\n', "line 1"),
+        ("jsonl", '{"links": 3}\n', "line 1"),
+        ("jsonl", "{\n", "line 1"),
+        ("jsonl", '{"links": [[-1, 0]]}\n', "line 1: .*negative"),
+    ],
+)
+def test_bad_lines_are_errors_with_their_place(tmp_path, format, text, message):
+    path = tmp_path / "links"
+    path.write_bytes(text.encode())
+    with pytest.raises(DataError, match=message):
+        list(read_links(path, format=format))
+
+
+def test_aligners_make_no_possible_links(tmp_path):
+    (tmp_path / "links").write_text("0-0 1p1\n", encoding="utf-8")
+    with pytest.raises(DataError, match="'1p1'"):
+        list(read_links(tmp_path / "links"))
+    assert [len(gold.possible) for gold in read_gold(tmp_path / "links")] == [2]
+
+
+def test_formats_that_cannot(tmp_path):
+    record = LinkRecord(GoldAlignment({(0, 0)}, {(0, 0)}))
+    for format in ("giza", "words"):
+        with pytest.raises(UsageError, match="give the two texts"):
+            format_record(record, format=format, number=1)
+        with pytest.raises(DataError, match="pair 7: link 0-0 is outside a pair of 0 source"):
+            format_record(LinkRecord(record.gold, (), ("x",)), format=format, number=7)
+    with pytest.raises(UsageError, match="choose one of pharaoh"):
+        format_record(record, format="a3", number=1)
+    with pytest.raises(UsageError, match="cannot be read from 'words'"):
+        read_records(tmp_path, format="words")
+
+
+def test_real_gold_comes_back_in_every_format(shared_data):
+    for folder in sorted((shared_data / "gold").iterdir()):
+        golds = [LinkRecord(gold) for gold in read_gold(folder / "gold.pharaoh")]
+        for format in set(READABLE) - {"giza", "tsv"}:
+            back = through_a_file(golds, format)
+            assert back == golds[: len(back)]
+            assert not any(record.gold.possible for record in golds[len(back) :])
+
+
+def test_json_is_plain(tmp_path):
+    line = format_record(LinkRecord(parse_gold("1-0 0p0"), ("é", "b"), ("c",)), format="jsonl", number=1)
+    assert json.loads(line) == {
+        "links": [[1, 0]],
+        "possible": [[0, 0]],
+        "source": ["é", "b"],
+        "target": ["c"],
+    }
+    assert "é" in line

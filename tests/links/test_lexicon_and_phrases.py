@@ -1,0 +1,91 @@
+"""Lexicons and phrase pairs against their definitions and other programs."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.links.lexicon import Entry, LinkCounts, association, shortlist
+from nmtalign.links.phrases import format_phrases, phrase_pairs
+
+
+def consistent(links, pair, longest):
+    """Och and Ney's definition, word for word."""
+    a, b, c, d = pair
+    inside = [(s, t) for s, t in links if a <= s < b and c <= t < d]
+    crossing = [(s, t) for s, t in links if (a <= s < b) != (c <= t < d)]
+    return bool(inside) and not crossing and b - a <= longest and d - c <= longest
+
+
+@given(st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 5))), st.integers(1, 6))
+def test_phrase_pairs_are_those_of_the_definition(links, longest):
+    found = list(phrase_pairs(links, 5, 6, longest=longest))
+    spans = [[(a, b) for a, b in combinations_with_replacement(range(n + 1), 2) if a < b] for n in (5, 6)]
+    expected = [(*x, *y) for x in spans[0] for y in spans[1] if consistent(links, (*x, *y), longest)]
+    assert sorted(found) == sorted(expected)
+    assert len(set(found)) == len(found)
+
+
+def test_phrases_as_moses_writes_them():
+    text = format_phrases(["the", "black", "cat"], ["le", "chat", "noir"], {(0, 0), (1, 2), (2, 1)})
+    assert text.splitlines() == [
+        "the ||| le ||| 0-0",
+        "the black cat ||| le chat noir ||| 0-0 1-2 2-1",
+        "black ||| noir ||| 0-0",
+        "black cat ||| chat noir ||| 0-1 1-0",
+        "cat ||| chat ||| 0-0",
+    ]
+    assert format_phrases([], [], set()) == ""
+
+
+sentences = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from("abc"), max_size=4),
+        st.lists(st.sampled_from("xyz"), max_size=4),
+        st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3))),
+    )
+)
+
+
+@given(sentences)
+def test_probabilities_are_counts_over_counts(corpus):
+    counts, linked, given_source = LinkCounts(), [], []
+    for source, target, drawn in corpus:
+        links = {(s, t) for s, t in drawn if s < len(source) and t < len(target)}
+        counts.add(source, target, links)
+        linked += [(source[s], target[t]) for s, t in links]
+        given_source += [source[s] for s, _ in links]
+        given_source += [word for n, word in enumerate(source) if all(s != n for s, _ in links)]
+    entries = counts.entries()
+    assert sorted(entries) == sorted(set(entries))
+    for entry in entries:
+        assert entry.links == linked.count((entry.source, entry.target))
+        np.testing.assert_allclose(entry.forward, entry.links / given_source.count(entry.source))
+    for word in set(given_source):
+        assert sum(entry.forward for entry in entries if entry.source == word) <= 1 + 1e-12
+
+
+@given(st.tuples(*[st.integers(0, 30)] * 4))
+def test_association_equals_scipy(table):
+    stats = pytest.importorskip("scipy.stats")
+    a, b, c, d = table
+    if min(a + b, c + d, a + c, b + d) == 0:
+        return
+    expected = stats.chi2_contingency([[a, b], [c, d]], correction=False, lambda_="log-likelihood").statistic
+    value = association(a, a + b, a + c, a + b + c + d)
+    np.testing.assert_allclose(abs(value), expected, atol=1e-9)
+    assert value >= -1e-9 if a * d >= b * c else value <= 0
+
+
+def test_a_word_that_is_always_linked_alone():
+    assert association(5, 5, 5, 5) == 0
+
+
+def test_shortlists_are_pruned_and_sorted():
+    entries = [Entry("s", target, n, n / 10, 1.0, 0.0) for n, target in enumerate("cba", 1)]
+    assert list(shortlist(entries, most=2)) == ["a s 0.3000000\n", "b s 0.2000000\n"]
+    assert list(shortlist(entries, reverse=True)) == [f"s {t} 1.0000000\n" for t in "abc"]

@@ -1,0 +1,103 @@
+"""Symmetrisation against sil-machine and thot (golden file), a slow naive version, and laws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import Alignment, Link
+from nmtalign.links.symmetrization import METHODS, symmetrize, symmetrize_many, symmetrize_matrices
+from tests.naive_alignment import symmetrize_naively
+
+GOLDEN = Path(__file__).parent / "symmetrization_golden.tsv"
+GROWN = METHODS[2:]
+
+
+def links(text):
+    return frozenset(Link(*map(int, pair.split("-"))) for pair in text.split(" ") if pair)
+
+
+def golden():
+    header, *rows = (line.split("\t") for line in GOLDEN.read_text(encoding="utf-8").rstrip("\n").split("\n"))
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def test_the_golden_file_holds_enough_pairs_of_each_kind():
+    kinds = [row["kind"] for row in golden()]
+    assert kinds.count("random") >= 500
+    assert kinds.count("real") >= 500
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equals_another_implementation(method):
+    rows = golden()
+    forward, reverse = ([links(row[side]) for row in rows] for side in ("forward", "reverse"))
+    assert symmetrize_many(forward, reverse, method) == [links(row[method]) for row in rows]
+
+
+pair_of_links = st.tuples(
+    st.frozensets(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=16),
+    st.frozensets(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=16),
+)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(pair_of_links)
+def test_equals_the_naive_version(method, pair):
+    assert symmetrize(*pair, method) == symmetrize_naively(*pair, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(pair_of_links)
+def test_lies_between_intersection_and_union(method, pair):
+    forward, reverse = pair
+    joined = symmetrize(forward, reverse, method)
+    assert forward & reverse <= joined <= forward | reverse
+
+
+@given(pair_of_links)
+def test_each_method_adds_to_the_one_before(pair):
+    grown, final, final_and = (symmetrize(*pair, method) for method in GROWN)
+    assert grown <= final_and
+    assert grown <= final
+    assert {s for s, _ in final} == {s for s, _ in pair[0] | pair[1]}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(st.lists(pair_of_links, max_size=5))
+def test_many_pairs_are_as_one_by_one(method, pairs):
+    together = symmetrize_many([a for a, _ in pairs], [b for _, b in pairs], method)
+    assert together == [symmetrize(a, b, method) for a, b in pairs]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_pairs_than_one_chunk(method):
+    random = np.random.default_rng(3)
+    forward, reverse = random.random((2, 5000, 4, 5)) < 0.3
+    matrices = symmetrize_matrices(forward, reverse, method)
+    for n in (0, 4095, 4096, 4999):
+        one = symmetrize(*(Alignment.from_matrix(m[n]) for m in (forward, reverse)), method)
+        np.testing.assert_array_equal(matrices[n], one.to_matrix())
+    np.testing.assert_array_equal(symmetrize_matrices(forward[7], reverse[7], method), matrices[7])
+
+
+def test_no_pairs_and_no_links():
+    assert symmetrize_many([], [], "grow-diag") == []
+    assert symmetrize_many([[], []], [[], []], "grow-diag-final") == [frozenset(), frozenset()]
+    assert symmetrize_matrices(np.zeros((2, 0, 3)), np.zeros((2, 0, 3)), "grow-diag").shape == (2, 0, 3)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(UsageError, match="grow-diag-final-and"):
+        symmetrize(frozenset(), frozenset(), "grow")
+    with pytest.raises(DataError, match="different lengths"):
+        symmetrize(Alignment(frozenset(), 1, 2), Alignment(frozenset(), 2, 1), "union")
+    with pytest.raises(DataError, match="found 1 and 2"):
+        symmetrize_many([[]], [[], []], "union")
+    with pytest.raises(DataError, match="shapes"):
+        symmetrize_matrices(np.zeros((1, 2)), np.zeros((2, 1)), "union")

@@ -1,0 +1,337 @@
+"""Forward-backward: against every alignment, against loops, and its laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nmtalign.corpus.buckets import make_buckets
+from nmtalign.corpus.sides import encode
+from nmtalign.positions.forward_backward import (
+    MAX_JUMP,
+    TransitionModel,
+    Transitions,
+    Posterior,
+    estimate_transitions,
+    forward_backward,
+    initial_transitions,
+    bucket_transitions,
+    widths,
+)
+from tests.positions.naive_hmm import enumerate_alignments, naive_forward_backward, naive_transitions
+
+SEEDS = st.integers(0, 10_000)
+P0 = 0.06
+
+
+def random_problem(seed: int, T: int, S: int, B: int = 1) -> list[np.ndarray]:
+    """Emission (T, S, B), transition (S + 1, S, B), stop (S + 1, B), null (T, B), far from uniform."""
+    rng = np.random.default_rng(seed)
+    emission = np.exp(rng.normal(scale=2.0, size=(T, S, B)))
+    moves = rng.dirichlet(np.full(S + 1, 0.5), size=(S + 1, B)).transpose(0, 2, 1)  # (S + 1, S + 1, B)
+    null = P0 * np.exp(rng.normal(size=(T, B)))
+    return [x.astype(np.float32) for x in ((1 - P0) * moves[:, :S], moves[:, S], null, emission)]
+
+
+def look(transition, stop, null, emission, *, counted: slice | None = slice(None)) -> Posterior:
+    """Attend, with the log-likelihood of the words themselves instead of that over null."""
+    found = forward_backward(emission / null[:, None], Transitions(transition, stop), counted=counted)
+    return found._replace(log_likelihood=found.log_likelihood + np.log(null.astype(float)).sum(axis=0))
+
+
+def run(problem: list[np.ndarray]) -> Posterior:
+    return look(*problem)
+
+
+def column(problem: list[np.ndarray], b: int) -> list[list]:
+    """One pair of a problem as lists of Python numbers: emission, transition, stop, null."""
+    transition, stop, null, emission = (x[..., b].astype(float).tolist() for x in problem)
+    return [emission, transition, stop, null]
+
+
+@settings(max_examples=60)
+@given(SEEDS, st.integers(1, 5), st.integers(1, 4))
+def test_equals_the_sum_over_all_alignments(seed: int, T: int, S: int):
+    problem = random_problem(seed, T, S, B=2)
+    found = run(problem)
+    for b in range(2):
+        attention, jumps, log_likelihood, null = enumerate_alignments(*column(problem, b))
+        np.testing.assert_allclose(found.attention[..., b], attention, atol=3e-5)
+        np.testing.assert_allclose(found.jumps[..., b], jumps, atol=1e-4)
+        np.testing.assert_allclose(found.log_likelihood[b], log_likelihood, atol=1e-4)
+        np.testing.assert_allclose(1 - found.attention[..., b].sum(axis=1), null, atol=1e-4)
+
+
+def test_long_sentences_equal_the_loops():
+    """From 48 words on, steps are products of matrices."""
+    problem = random_problem(8, 5, 60, B=2)
+    found = run(problem)
+    for b in range(2):
+        attention, jumps, log_likelihood = naive_forward_backward(*column(problem, b))
+        np.testing.assert_allclose(found.attention[..., b], attention, atol=3e-5)
+        np.testing.assert_allclose(found.jumps[..., b], jumps, atol=1e-4)
+        np.testing.assert_allclose(found.log_likelihood[b], log_likelihood, atol=1e-4)
+
+
+@settings(max_examples=30)
+@given(SEEDS, st.integers(1, 5), st.integers(1, 4))
+def test_the_loops_equal_the_sum_over_all_alignments(seed: int, T: int, S: int):
+    problem = column(random_problem(seed, T, S), 0)
+    for found, expected in zip(
+        naive_forward_backward(*problem), enumerate_alignments(*problem)[:3], strict=True
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@settings(max_examples=30)
+@given(SEEDS, st.integers(1, 20), st.integers(1, 20))
+def test_posteriors_and_jumps_add_up(seed: int, T: int, S: int):
+    found = run(random_problem(seed, T, S, B=4))
+    linked = found.attention.sum(axis=1)  # (T, B)
+    assert found.attention.min() >= 0
+    assert linked.max() <= 1 + 1e-5
+    np.testing.assert_allclose(found.jumps[:, -1].sum(axis=0), 1, atol=1e-5)  # each sentence ends once
+    np.testing.assert_allclose(found.jumps[:, :-1].sum(axis=0), found.attention.sum(axis=0), atol=1e-3)
+    arrived = np.concatenate([np.ones((1, 4)), found.attention.sum(axis=0)])  # (S + 1, B)
+    np.testing.assert_allclose(
+        found.jumps.sum(axis=1), arrived, atol=1e-3
+    )  # one leaves as often as one comes
+
+
+def test_attention_does_not_depend_on_whether_jumps_are_counted():
+    transition, stop, null, emission = random_problem(3, 7, 6, B=16)
+    plain = look(transition, stop, null, emission, counted=None)
+    counted = look(transition, stop, null, emission)
+    np.testing.assert_array_equal(plain.attention, counted.attention)
+    np.testing.assert_array_equal(plain.log_likelihood, counted.log_likelihood)
+    assert plain.jumps is None
+
+
+@pytest.mark.parametrize("S", [6, 50])
+@pytest.mark.parametrize("some", [slice(1, None, 3), slice(20, None, 30)])
+def test_jumps_of_some_pairs_are_those_of_all_pairs(some: slice, S: int):
+    problem = random_problem(4, 7, S, B=16)
+    np.testing.assert_array_equal(look(*problem, counted=some).jumps, look(*problem).jumps[..., some])
+
+
+def jump_tables(seed: int, vocabulary: int, own: int) -> TransitionModel:
+    rng = np.random.default_rng(seed)
+    tables = rng.gamma(0.5, size=(own + 2, 2 * MAX_JUMP + 1)) + 1e-4
+    tables /= tables.sum(axis=1, keepdims=True)
+    return TransitionModel(tables.astype(np.float32), initial_transitions(vocabulary, own).classes)
+
+
+def bucket_of(lengths: list[tuple[int, int]], vocabulary: int, seed: int = 0):
+    """One bucket of a bitext of random words; its ratios by word number (source, target)."""
+    rng = np.random.default_rng(seed)
+    sides = [
+        encode([[f"w{k}" for k in rng.integers(0, vocabulary, pair[side])] for pair in lengths])
+        for side in (0, 1)
+    ]
+    ratio = np.exp(rng.normal(scale=2, size=[len(side.words) for side in sides])).astype(np.float32)
+    ratio[0] = ratio[:, 0] = 0
+    return sides, ratio
+
+
+def attend(bucket, ratio: np.ndarray, jumps: TransitionModel):
+    emission = ratio[bucket.source[None], bucket.target[:, None]]  # (T, S, B)
+    walk = bucket_transitions(jumps, bucket.source, bucket.source_lengths, P0)
+    padded = bucket.target == 0
+    null = np.where(padded, 1, np.float32(P0) * (1 + bucket.target % 3)).astype(np.float32)
+    return look(walk.transition, walk.stop, null, emission)
+
+
+def naive_attend(source: np.ndarray, target: np.ndarray, ratio: np.ndarray, jumps: TransitionModel):
+    classes = [0, *jumps.classes[source].tolist()]
+
+    def weight(i: int, width: int) -> float:
+        return float(jumps.tables[classes[i], min(max(width, -MAX_JUMP), MAX_JUMP) + MAX_JUMP])
+
+    emission = ratio[np.ix_(source, target)].T.astype(float).tolist()
+    null = (np.float32(P0) * (1 + target % 3)).astype(float).tolist()
+    return naive_forward_backward(emission, *naive_transitions(weight, len(source), P0), null)
+
+
+def test_padded_buckets_equal_each_pair_by_itself():
+    rng = np.random.default_rng(4)
+    lengths = [tuple(rng.integers(low, 21, 2).tolist()) for low in [1] * 15 + [17] * 15]
+    (source, target), ratio = bucket_of(lengths, vocabulary=15)
+    jumps, padded = jump_tables(0, len(source.words) - 1, own=5), 0
+    for bucket in make_buckets(source, target):
+        found = attend(bucket, ratio, jumps)
+        for b in np.flatnonzero(bucket.pairs >= 0):
+            S, T = bucket.source_lengths[b], bucket.target_lengths[b]
+            padded += bucket.shape[:2] != (T, S)
+            expected = naive_attend(bucket.source[:S, b], bucket.target[:T, b], ratio, jumps)
+            np.testing.assert_allclose(found.attention[:T, :S, b], expected[0], atol=3e-5)
+            np.testing.assert_allclose(found.jumps[: S + 1, :S, b], np.array(expected[1])[:, :S], atol=2e-4)
+            np.testing.assert_allclose(found.jumps[: S + 1, -1, b], np.array(expected[1])[:, S], atol=2e-4)
+            np.testing.assert_allclose(found.log_likelihood[b], expected[2], atol=1e-3)
+            for beyond in (found.attention[T:, :, b], found.attention[:, S:, b], found.jumps[S + 1 :, :, b]):
+                np.testing.assert_array_equal(beyond, 0)
+    assert padded > 5
+
+
+def test_the_company_of_a_pair_changes_no_bit_of_it():
+    lengths = [(17, 17), (18, 17), (17, 18), (18, 18)] * 30 + [(9, 9), (10, 10)] * 60
+    (source, target), ratio = bucket_of(lengths, vocabulary=30)
+    jumps = jump_tables(1, len(source.words) - 1, own=8)
+    found = {}
+    for numbers in [np.arange(len(lengths)), *np.array_split(np.arange(len(lengths)), 7), np.array([0])]:
+        for bucket in make_buckets(source, target, numbers):
+            posterior = attend(bucket, ratio, jumps)
+            for b, n in enumerate(bucket.pairs.tolist()):
+                if n < 0:
+                    continue
+                S, T = bucket.source_lengths[b], bucket.target_lengths[b]
+                own = (
+                    posterior.attention[:T, :S, b].tobytes(),
+                    posterior.jumps[: S + 1, :S, b].tobytes(),
+                    posterior.jumps[: S + 1, -1, b].tobytes(),
+                    float(posterior.log_likelihood[b]),
+                )
+                assert found.setdefault(n, own) == own
+
+
+def test_long_sentences_keep_their_precision():
+    """120 words with ratios from 1e-5 to 1e7: a product of them is far outside of float32."""
+    rng = np.random.default_rng(5)
+    transition, stop, null, emission = random_problem(5, 120, 12)
+    emission = (10 ** rng.uniform(-5, 7, emission.shape)).astype(np.float32)
+    found = run([transition, stop, null, emission])
+    attention, jumps, log_likelihood = naive_forward_backward(*column([transition, stop, null, emission], 0))
+    np.testing.assert_allclose(found.attention[..., 0], attention, atol=1e-4)
+    np.testing.assert_allclose(found.jumps[..., 0], jumps, atol=2e-3)
+    np.testing.assert_allclose(found.log_likelihood[0], log_likelihood, rtol=1e-5)
+
+
+def test_a_neighbour_of_wild_odds_changes_no_bit():
+    """Numbers are scaled down when the wildest pair of the bucket asks for it, by powers of two."""
+    odds = np.exp(np.random.default_rng(6).normal(scale=2, size=(30, 9, 16))).astype(np.float32)
+    transition, stop = random_problem(6, 30, 9, B=16)[:2]
+    tame = forward_backward(odds, Transitions(transition, stop), counted=slice(None))
+    odds[:, :, 3] *= np.float32(1e20)
+    wild = forward_backward(odds, Transitions(transition, stop), counted=slice(None))
+    rest = np.arange(16) != 3
+    np.testing.assert_array_equal(wild.attention[..., rest], tame.attention[..., rest])
+    np.testing.assert_array_equal(wild.jumps[..., rest], tame.jumps[..., rest])
+    np.testing.assert_allclose(wild.log_likelihood[rest], tame.log_likelihood[rest], rtol=1e-12)
+    np.testing.assert_allclose(wild.attention[..., 3].sum(axis=1), 1, atol=1e-5)
+
+
+def test_the_likelihood_never_falls():
+    """Baum and Welch: jumps, lexicon and null re-estimated from what forward_backward expects."""
+    rng = np.random.default_rng(7)
+    T, S, B, V = 6, 5, 64, 8
+    source, target = rng.integers(0, V, (S, B)), rng.integers(0, V, (T, B))
+    moves = rng.dirichlet(np.ones(S + 1), S + 1)  # (S + 1, S + 1), last: the end
+    lexicon = rng.dirichlet(np.ones(V), V)  # p(t | s)
+    by_null = np.full(V, 1 / V)
+    found = []
+    for _ in range(25):
+        transition = np.repeat(((1 - P0) * moves[:, :S])[:, :, None], B, axis=2).astype(np.float32)
+        stop = np.repeat(moves[:, S, None], B, axis=1).astype(np.float32)
+        emission = lexicon[source[None], target[:, None]].astype(np.float32)  # (T, S, B)
+        null = (P0 * by_null[target]).astype(np.float32)
+        posterior = look(transition, stop, null, emission)
+        found.append(posterior.log_likelihood.sum())
+        moves = posterior.jumps.sum(axis=2, dtype=float)
+        moves /= moves.sum(axis=1, keepdims=True)
+        lexicon = np.full((V, V), 1e-12)
+        np.add.at(lexicon, (source[None], target[:, None]), posterior.attention)
+        lexicon /= lexicon.sum(axis=1, keepdims=True)
+        by_null = (
+            np.bincount(target.ravel(), (1 - posterior.attention.sum(axis=1)).clip(0).ravel(), V) + 1e-12
+        )
+        by_null /= by_null.sum()
+    assert np.diff(found).min() > -0.01  # of some -700, in float32
+    assert found[-1] > found[0] + 100
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS, st.lists(st.integers(1, 30), min_size=1, max_size=6))
+def test_transitions_are_the_jump_tables_within_the_sentence(seed: int, lengths: list[int]):
+    (source, _), _ = bucket_of([(n, 1) for n in lengths], vocabulary=20, seed=seed)
+    jumps = jump_tables(seed, len(source.words) - 1, own=4)
+    S, B = max(lengths), len(lengths)
+    words = np.zeros((S, B), dtype=np.int32)
+    for b, n in enumerate(lengths):
+        words[:n, b] = source.tokens[source.offsets[b] : source.offsets[b] + n]
+    walk = bucket_transitions(jumps, words, np.array(lengths), P0)
+    transition, stop = walk.transition, walk.stop
+    for b, n in enumerate(lengths):
+        classes = [0, *jumps.classes[words[:n, b]].tolist()]
+        expected = naive_transitions(
+            lambda i, width, row=classes: float(jumps.tables[row[i], width + MAX_JUMP]), n, P0
+        )
+        np.testing.assert_allclose(transition[: n + 1, :n, b], expected[0], rtol=1e-3)
+        np.testing.assert_allclose(stop[: n + 1, b], expected[1], rtol=1e-3)
+        assert not transition[n + 1 :, :, b].any()
+        assert not stop[n + 1 :, b].any()
+
+
+@pytest.mark.parametrize("S", [1, 2, 100, 400, MAX_JUMP - 1])
+def test_from_every_word_one_goes_somewhere(S: int):
+    walk = bucket_transitions(initial_transitions(1, 3), np.ones((S, 2), np.int32), np.array([S, S]), P0)
+    np.testing.assert_allclose(walk.transition.sum(axis=1) / (1 - P0) + walk.stop, 1, atol=1e-4)
+
+
+def test_the_first_words_have_jumps_of_their_own():
+    jumps = initial_transitions(6, own=3)
+    assert jumps.classes[1:].tolist() == [1, 2, 3, 4, 4, 4]
+    np.testing.assert_allclose(jumps.tables.sum(axis=1), 1, rtol=1e-5)
+    assert (jumps.tables.argmax(axis=1) == MAX_JUMP + 1).all()
+
+
+def test_widths_of_expected_jumps():
+    (source, target), ratio = bucket_of([(6, 5), (5, 6), (6, 6), (3, 2)], vocabulary=9)
+    jumps = jump_tables(2, len(source.words) - 1, own=3)
+    found, expected = np.zeros(jumps.tables.shape), np.zeros(jumps.tables.shape)
+    for bucket in make_buckets(source, target):
+        posterior = attend(bucket, ratio, jumps)
+        place, count = widths(posterior.jumps, bucket.source, bucket.source_lengths, jumps)
+        found += np.bincount(place, count, found.size).reshape(found.shape)
+        for b in np.flatnonzero(bucket.pairs >= 0):
+            S = int(bucket.source_lengths[b])
+            classes = [0, *jumps.classes[bucket.source[:S, b]].tolist()]
+            for i in range(S + 1):
+                for j in range(1, S + 1):
+                    expected[classes[i], j - i + MAX_JUMP] += posterior.jumps[i, j - 1, b]
+                expected[classes[i], S + 1 - i + MAX_JUMP] += posterior.jumps[i, -1, b]
+    np.testing.assert_allclose(found, expected, atol=0.02)  # single jumps below 0.001 are left out
+
+
+def test_far_jumps_are_spread_over_their_neighbours():
+    old = initial_transitions(5, own=3)
+    counts = np.zeros(old.tables.shape)
+    counts[2, MAX_JUMP + 20] = 70
+    tables = estimate_transitions(counts.ravel(), old).tables
+    high = np.flatnonzero(tables[2] > 0.01) - MAX_JUMP
+    np.testing.assert_array_equal(high, np.arange(18, 25))  # 9 to 12, 13 to 17, 18 to 24, ...
+    np.testing.assert_allclose(tables[2, MAX_JUMP + high], 1 / 7, rtol=1e-3)
+
+
+def test_own_jumps_are_mixed_with_those_of_all():
+    old = initial_transitions(5, own=3)
+    counts = np.zeros(old.tables.shape)
+    counts[1, MAX_JUMP + 1], counts[3, MAX_JUMP - 1] = 150, 50
+    tables = estimate_transitions(counts, old).tables
+    np.testing.assert_allclose(tables[4, [MAX_JUMP + 1, MAX_JUMP - 1]], [0.75, 0.25], rtol=1e-3)  # never seen
+    np.testing.assert_allclose(tables[3, [MAX_JUMP + 1, MAX_JUMP - 1]], [0.375, 0.625], rtol=1e-3)  # 50 / (50 + 50)
+    np.testing.assert_allclose(tables.sum(axis=1), 1, atol=1e-4)
+    assert tables.min() > 0
+
+
+def test_one_table_for_all_words_is_a_table_for_each() -> None:
+    random = np.random.default_rng(4)
+    own = initial_transitions(9, 0)
+    own = TransitionModel(random.random(own.tables.shape).astype(np.float32), own.classes)
+    more = TransitionModel(np.vstack([own.tables, own.tables[1:]]), np.where(np.arange(10) % 2, 2, own.classes))
+    source = random.integers(1, 10, (6, 5)).astype(np.int32)
+    lengths = np.array([6, 1, 4, 5, 2])
+    source[np.arange(6)[:, None] >= lengths] = 0
+    one, other = (bucket_transitions(jumps, source, lengths, 0.1) for jumps in (own, more))
+    np.testing.assert_array_equal(one.transition, other.transition)
+    np.testing.assert_array_equal(one.stop, other.stop)

@@ -1,0 +1,115 @@
+"""A bitext in shards elsewhere: the model of one machine, to rounding."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+from nmtalign.corpus import word_pairs as pairs_module
+from nmtalign.corpus.buckets import make_buckets
+from nmtalign.corpus.sides import encode
+from nmtalign.positions.forward_backward import initial_transitions
+from nmtalign.training.distributed import DistributedBitext
+from nmtalign.training.e_step import Pass
+from nmtalign.training.em import Estimator, LocalBitext
+from nmtalign.training.prior import Prior
+from nmtalign.training.settings import PRESETS
+from tests.aligner.toy_language import toy_bitext
+from tests.training.test_em import random_emissions
+
+
+class Elsewhere:
+    """Processes of one: what is given to it and what comes back is copied, and what it sends is counted."""
+
+    def __init__(self) -> None:
+        self.sent = self.fetched = 0
+
+    def keep(self, function, *given):
+        data = pickle.dumps((function, [thing for thing in given if not isinstance(thing, Kept)]))
+        self.sent += len(data)
+        function, plain = pickle.loads(data)
+        return Kept(function(*(t.thing for t in given if isinstance(t, Kept)), *plain))
+
+    def in_order(self, submit, items):
+        for item in items:
+            data = pickle.dumps(submit(item).thing)
+            self.fetched += len(data)
+            yield item, pickle.loads(data)
+
+
+class Kept:
+    def __init__(self, thing) -> None:
+        self.thing = thing
+
+
+@pytest.fixture(scope="module")
+def sides():
+    toy = toy_bitext(600, vocabulary=300, longest=25)
+    return tuple(encode([pair[side] for pair in toy.words]) for side in (0, 1))
+
+
+@pytest.fixture(params=[False, True], ids=["complete", "pruned"])
+def pruned(request, monkeypatch) -> bool:
+    """Whether the bitext is so large that some word pairs share a number."""
+    if request.param:
+        monkeypatch.setattr(pairs_module, "LARGE", 1000)
+    return request.param
+
+
+def spread(sides, shards: int) -> DistributedBitext:
+    buckets = make_buckets(*sides)
+    cells = -(-sum(bucket.cells for bucket in buckets) // shards)
+    return DistributedBitext(buckets, *sides, processes=Elsewhere(), cells=cells)
+
+
+@pytest.mark.parametrize("shards", [1, 3, 10**9])
+def test_word_pairs_have_the_numbers_of_one_machine(sides, pruned, shards):
+    buckets = make_buckets(*sides)
+    held, away = LocalBitext(buckets, *sides, workers=1), spread(sides, min(shards, 10**6))
+    assert len(away.shards) == min(shards, len(buckets))
+    assert away.index.complete is held.index.complete is not pruned
+    np.testing.assert_array_equal(away.index.source, held.index.source)
+    np.testing.assert_array_equal(away.index.target, held.index.target)
+
+
+@pytest.mark.parametrize("kind", ["first", "each alone", "agreeing", "jumps"])
+def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
+    buckets = make_buckets(*sides)
+    held, away = LocalBitext(buckets, *sides, workers=1), spread(sides, 4)
+    words = None if kind == "first" else random_emissions(held.index, *sides)
+    jumps = tuple(initial_transitions(len(side.words) - 1, 5) for side in sides) if kind == "jumps" else None
+    one = Pass(0.1, words, jumps, agree=kind != "each alone", step=3)
+    wanted, found = held.sweep(one), away.sweep(one)
+    if pruned:
+        wanted.pairs[1] = found.pairs[1] = 0
+    for name, counts in wanted._asdict().items():
+        np.testing.assert_allclose(getattr(found, name), counts, rtol=1e-12, atol=1e-12, err_msg=name)
+    assert wanted.pairs.sum() > 10
+
+
+@pytest.mark.parametrize("known", [None, Prior([("w1", "u2", 3.0), ("new", "neu", 1.0)])])
+def test_what_is_learned_is_the_same_to_rounding(sides, pruned, known):
+    sides = known.extend(*sides) if known else sides
+    one = Estimator(*sides, PRESETS["fast"], known=known, workers=1).run()
+    place = partial(DistributedBitext, processes=Elsewhere(), cells=20_000)
+    other = Estimator(*sides, PRESETS["fast"], known=known, place=place).run()
+    for a, b in zip(one.learned, other.learned, strict=True):
+        np.testing.assert_array_equal(a.keys, b.keys)
+        np.testing.assert_allclose(a.counts, b.counts, rtol=1e-5, atol=1e-5)
+    for a, b in zip(one.jumps, other.jumps, strict=True):
+        np.testing.assert_allclose(a.tables, b.tables, rtol=1e-5, atol=1e-7)
+
+
+def test_a_shard_is_told_of_its_own_words_alone(sides):
+    buckets, processes = make_buckets(*sides), Elsewhere()
+    away = DistributedBitext(buckets, *sides, processes=processes, cells=20_000)
+    own = sum(len(shard.pairs) for shard in away.shards)
+    assert len(away.index) < own < len(away.shards) * len(away.index)
+    processes.sent = processes.fetched = 0
+    away.sweep(Pass(0.1, random_emissions(away.index, *sides)))
+    rest = 2_000 + 24 * sum(len(shard.source) + len(shard.target) for shard in away.shards)
+    assert 4 * own < processes.sent < 4 * own + rest
+    assert 8 * own < processes.fetched < 8 * own + rest

@@ -1,0 +1,232 @@
+"""Expectations of one bucket against loops; the machinery around them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from nmtalign.corpus.buckets import make_buckets
+from nmtalign.corpus.sides import encode
+from nmtalign.corpus.word_pairs import index_pairs
+from nmtalign.errors import UsageError
+from nmtalign.heads.counts import Emissions
+from nmtalign.positions.forward_backward import initial_transitions, bucket_transitions
+from nmtalign.training.e_step import attend, uniform_counts, hmm_counts, model1_counts
+from nmtalign.training.em import Estimator
+from nmtalign.training.settings import PRESETS, Settings, preset
+from tests.aligner.toy_language import toy_bitext
+from tests.positions.naive_hmm import naive_model1
+
+BITEXT = [("a b", "x y z"), ("a c", "x w"), ("b", "y"), ("c c b", "w w"), ("d", "u x")]
+P0 = 0.03
+
+
+@pytest.fixture
+def encoded():
+    return tuple(encode([pair[side].split(" ") for pair in BITEXT]) for side in (0, 1))
+
+
+def random_emissions(index, source, target, seed: int = 0) -> Emissions:
+    rng = np.random.default_rng(seed)
+    found = Emissions(
+        *(
+            np.exp(rng.normal(scale=2, size=n)).astype(np.float32)
+            for n in map(len, (index, source.words, target.words))
+        )
+    )
+    found.pairs[0] = 0
+    return found
+
+
+def summed(sparse, size: int) -> np.ndarray:
+    counts = np.bincount(sparse.place.ravel(), sparse.value.ravel(), size)
+    counts[0] = 0  # padding
+    return counts
+
+
+def naive_counts(source, target, index, words: Emissions, agree: bool):
+    number = {
+        pair: k for k, pair in enumerate(zip(index.source.tolist(), index.target.tolist(), strict=True))
+    }
+    links, nulls = np.zeros(len(index)), (np.zeros(len(source.words)), np.zeros(len(target.words)))
+    for n in range(len(source.lengths)):
+        s = source.tokens[source.offsets[n] : source.offsets[n + 1]].tolist()
+        t = target.tokens[target.offsets[n] : target.offsets[n + 1]].tolist()
+        ratio = [[float(words.pairs[number[a, b]]) for a in s] for b in t]
+        side_nulls = (
+            [float(null[k]) for k in own] for null, own in ((words.source_null, s), (words.target_null, t))
+        )
+        forward, reverse = map(np.array, naive_model1(ratio, *side_nulls, P0))
+        link = forward * reverse if agree else (forward + reverse) / 2
+        for j, b in enumerate(t):
+            nulls[1][b] += 1 - forward[j].sum()
+            for i, a in enumerate(s):
+                links[number[a, b]] += link[j, i]
+        for i, a in enumerate(s):
+            nulls[0][a] += 1 - reverse[:, i].sum()
+    return links, nulls
+
+
+@pytest.mark.parametrize("agree", [True, False])
+def test_counts_without_positions_are_those_of_model_1(encoded, agree: bool):
+    source, target = encoded
+    buckets = make_buckets(source, target)
+    index = index_pairs(buckets, source, target)
+    words = random_emissions(index, source, target)
+    expected_links, expected_nulls = naive_counts(source, target, index, words, agree)
+    found = [
+        model1_counts(bucket, cells, words, P0, agree=agree)
+        for bucket, cells in zip(buckets, index.cells, strict=True)
+    ]
+    links = sum(summed(e.links, len(index)) for e in found)
+    np.testing.assert_allclose(links, expected_links, rtol=1e-4, atol=1e-4)
+    for k, name in enumerate(("source_null", "target_null")):
+        nulls = sum(summed(getattr(e, name), len(expected_nulls[k])) for e in found)
+        np.testing.assert_allclose(nulls, expected_nulls[k], rtol=1e-4, atol=1e-5)
+
+
+def test_at_first_every_word_is_as_likely(encoded):
+    source, target = encoded
+    buckets = make_buckets(source, target)
+    index = index_pairs(buckets, source, target)
+    links = sum(
+        summed(uniform_counts(bucket, cells, P0).links, len(index))
+        for bucket, cells in zip(buckets, index.cells, strict=True)
+    )
+    number = {
+        (source.words[s], target.words[t]): k
+        for k, (s, t) in enumerate(zip(index.source, index.target, strict=True))
+    }
+    np.testing.assert_allclose(links[number["a", "x"]], (1 / 2 + 1 / 3) / 2 + (1 / 2 + 1 / 2) / 2, rtol=1e-6)
+    np.testing.assert_allclose(links[number["c", "w"]], 1 / 2 + 2 * 2 * (1 / 3 + 1 / 2) / 2, rtol=1e-6)
+    np.testing.assert_allclose(links[number["b", "y"]], (1 / 2 + 1 / 3) / 2 + 1, rtol=1e-6)
+
+
+def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
+    source, target = encoded
+    jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in encoded)
+    buckets = make_buckets(source, target)
+    index = index_pairs(buckets, source, target)
+    words = random_emissions(index, source, target, 1)
+    for bucket, cells in zip(buckets, index.cells, strict=True):
+        found = hmm_counts(bucket, cells, words, jumps, 0.06, counted=slice(None))
+        forward, reverse = attend(bucket, words.pairs.take(cells), words, jumps, 0.06)
+        assert forward.attention.sum(axis=1).max() <= 1 + 1e-5
+        assert reverse.attention.sum(axis=1).max() <= 1 + 1e-5
+        product = forward.attention * reverse.attention.transpose(1, 0, 2)
+        expected = np.bincount(cells.ravel(), product.ravel(), len(index))
+        np.testing.assert_allclose(summed(found.links, len(index)), expected, atol=1e-3)
+        real = bucket.pairs >= 0
+        likelihood = forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()
+        np.testing.assert_allclose(found.log_likelihood, likelihood)
+
+
+def one_pair(seed: int, S: int, T: int):
+    sides = encode([[f"s{k}" for k in range(S)]]), encode([[f"t{k}" for k in range(T)]])
+    (bucket,) = make_buckets(*sides)
+    index = index_pairs([bucket], *sides)
+    words = random_emissions(index, *sides, seed)
+    jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in sides)
+    return bucket, words.pairs.take(index.cells[0]), words, jumps
+
+
+def dual(log_u: np.ndarray, bucket, emission: np.ndarray, words: Emissions, jumps):
+    """Log-likelihood of both directions with emissions r u and r / u, and its gradient for log u."""
+    u = np.exp(log_u).reshape(*emission.shape[:2], 1)
+    forward, _ = attend(bucket, emission * u, words, jumps, 0.06)
+    _, reverse = attend(bucket, emission / u, words, jumps, 0.06)
+    slope = forward.attention - reverse.attention.transpose(1, 0, 2)
+    value = forward.log_likelihood[0] + reverse.log_likelihood[0]
+    return float(value), slope[:, :, :1].astype(float).ravel()
+
+
+@pytest.mark.parametrize(("seed", "S", "T"), [(0, 2, 2), (1, 3, 2), (2, 3, 4), (3, 4, 4)])
+def test_rounds_lead_to_the_nearest_distributions_that_agree(seed: int, S: int, T: int):
+    from scipy.optimize import minimize
+
+    bucket, emission, words, jumps = one_pair(seed, S, T)
+    emission, given = emission.astype(float), (words, jumps)
+    best = minimize(dual, np.zeros(S * T), (bucket, emission, *given), jac=True, method="BFGS")
+    forward, _ = attend(bucket, emission * np.exp(best.x).reshape(T, S, 1), *given, 0.06)
+    gaps = []
+    for rounds in (0, 2, 60):
+        found = attend(bucket, emission, *given, 0.06, rounds=rounds)
+        gaps.append(np.abs(found.forward.attention - found.reverse.attention.transpose(1, 0, 2)).max())
+    np.testing.assert_allclose(found.forward.attention, forward.attention, atol=5e-3)
+    assert gaps[0] > 0.05
+    assert gaps[1] < 0.7 * gaps[0]
+    assert gaps[2] < 2e-3
+
+
+def test_rounds_do_not_depend_on_the_side_nor_on_whether_jumps_are_counted():
+    bucket, emission, words, jumps = one_pair(5, 4, 3)
+    found = attend(bucket, emission, words, jumps, 0.06, rounds=3)
+    alone = attend(bucket, emission, words, jumps, 0.06)
+    swapped = attend(
+        dataclasses.replace(
+            bucket,
+            source=bucket.target,
+            target=bucket.source,
+            source_lengths=bucket.target_lengths,
+            target_lengths=bucket.source_lengths,
+        ),
+        np.ascontiguousarray(emission.transpose(1, 0, 2)),
+        Emissions(words.pairs, words.target_null, words.source_null),
+        jumps[::-1],
+        0.06,
+        rounds=3,
+        counted=slice(None),
+    )
+    np.testing.assert_allclose(swapped.forward.attention, found.reverse.attention, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(swapped.reverse.attention, found.forward.attention, rtol=1e-4, atol=1e-6)
+    assert swapped.forward.jumps is not None
+    np.testing.assert_array_equal(found.forward.log_likelihood, alone.forward.log_likelihood)
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_the_likelihood_of_words_that_only_null_can_make(rounds: int):
+    bucket, emission, words, jumps = one_pair(6, 3, 4)
+    found = attend(bucket, 0 * emission, words, jumps, 0.06, rounds=rounds)
+    for posterior, own, states, lengths, observed, ratio in (
+        (found.forward, jumps[0], bucket.source, bucket.source_lengths, bucket.target, words.target_null),
+        (found.reverse, jumps[1], bucket.target, bucket.target_lengths, bucket.source, words.source_null),
+    ):
+        stop = bucket_transitions(own, states, lengths, 0.06).stop[0, 0]
+        expected = np.log(0.06 * ratio[observed[:, 0]]).sum() + np.log(stop)
+        np.testing.assert_allclose(posterior.log_likelihood[0], expected, rtol=1e-5)
+
+
+def test_presets():
+    assert preset("default") == Settings(spectral_weight=0.4)
+    assert PRESETS["fast"].hmm_iterations < Settings().hmm_iterations
+    with pytest.raises(UsageError, match=r"default.*'quick'"):
+        preset("quick")
+    values = Settings(views=(0, 4)).as_dict()
+    assert Settings(**values | {"views": tuple(values["views"])}) == Settings(views=(0, 4))
+
+
+def test_the_estimate_does_not_depend_on_the_threads():
+    toy = toy_bitext(60)
+    sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
+    one, two = (Estimator(*sides, PRESETS["fast"], workers=workers).run() for workers in (1, 3))
+    for a, b in zip(one.counts, two.counts, strict=True):
+        np.testing.assert_array_equal(a.pairs, b.pairs)
+        np.testing.assert_array_equal(a.source.null, b.source.null)
+    for a, b in zip(one.jumps, two.jumps, strict=True):
+        np.testing.assert_array_equal(a.tables, b.tables)
+
+
+def test_stages_are_reported():
+    toy, lines = toy_bitext(30), []
+    sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
+    settings = dataclasses.replace(PRESETS["fast"], model1_iterations=2, hmm_iterations=3)
+    Estimator(*sides, settings, workers=1, report=lines.append).run()
+    assert "pairs that meet" in lines[0]
+    assert [line.partition(":")[0] for line in lines[1:]] == [
+        "lexicon pass 1 of 1",
+        *(f"jump pass {k} of 3" for k in (1, 2, 3)),
+    ]
+    likelihood = [float(line.split("log-likelihood ")[1].split(" ")[0]) for line in lines[2:]]
+    assert likelihood[-1] > likelihood[0]

@@ -1,0 +1,94 @@
+"""A word list or an older model speaks before the bitext does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtalign.errors import DataError
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.training.prior import Prior, read_word_list, similar_words
+from nmtalign.training.settings import PRESETS
+from nmtalign.training.train import train
+from nmtalign.vectors.embeddings import Embeddings
+from tests.aligner.toy_language import toy_bitext
+
+UNDECIDED = [("red car", "auto rot"), ("red car", "auto rot")] * 5
+FAST = PRESETS["fast"]
+
+
+def links_of(words: list[tuple[str, str, float]]) -> set[tuple[int, int]]:
+    found = train(UNDECIDED, settings=FAST, known=Prior(words), workers=1)
+    return set(found.aligner.align("red car", "auto rot").alignment.links)
+
+
+def test_a_word_list_decides_what_the_text_leaves_open():
+    assert links_of([("red", "rot", 5.0), ("car", "auto", 5.0)]) == {(0, 1), (1, 0)}
+    assert links_of([("red", "auto", 5.0), ("car", "rot", 5.0)]) == {(0, 0), (1, 1)}
+
+
+def test_listed_words_that_the_text_does_not_show_are_kept():
+    model = train(UNDECIDED, settings=FAST, known=Prior([("Moon", "Mond", 3.0)]), workers=1).model
+    found = model.lexicon.translations()
+    pairs = {
+        (model.lexicon.source_words[s], model.lexicon.target_words[t])
+        for s, t in zip(found.source, found.target, strict=True)
+    }
+    assert ("Moon", "Mond") in pairs
+
+
+def test_going_on_from_a_model_keeps_what_it_knows():
+    older = train(toy_bitext(200).pairs, settings=FAST, workers=1).model
+    known = Prior(lexicon=older.lexicon, jumps=older.jumps)
+    newer = train([("qa qb qc", "ra rb rc")] * 20, settings=FAST, known=known, workers=1)
+    text = toy_bitext(50, seed=9)
+    before = train(toy_bitext(200).pairs, settings=FAST, workers=1).aligner.align_batch(text.words)
+    after = newer.aligner.align_batch(text.words)
+    same = [before.links(n) == after.links(n) for n in range(len(before))]
+    assert np.mean(same) > 0.95
+    assert older.lexicon.smoothing.words < newer.model.lexicon.smoothing.words
+
+
+def test_training_links_are_those_of_the_model():
+    from nmtalign.aligner.decoding import Extraction
+
+    found = train(toy_bitext(60).pairs, settings=FAST, known=Prior([("aa", "bb", 1.0)]), workers=1)
+    own, again = found.align(Extraction()), found.aligner.align_batch(toy_bitext(60).words)
+    np.testing.assert_array_equal(own.source, again.source)
+    np.testing.assert_array_equal(own.probability, again.probability)
+
+
+def test_word_lists(tmp_path: Path):
+    path = tmp_path / "list.txt"
+    path.write_text("Haus house\nneu\tnew\t2.5\n\n", encoding="utf-8")
+    assert read_word_list(path, TextSettings()) == [("haus", "house", 1.0), ("neu", "new", 2.5)]
+
+
+@pytest.mark.parametrize("line", ["alone", "a\tb\tmany", "a b 0", "a b -1", "a b nan", "a b c d", "\tb"])
+def test_bad_word_lists_name_the_line(tmp_path: Path, line: str):
+    path = tmp_path / "list.txt"
+    path.write_text(f"good bien\n{line}\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2"):
+        read_word_list(path, TextSettings())
+
+
+def test_swapped_sides_are_noticed():
+    toy = toy_bitext(100)
+    older = train(toy.pairs, settings=FAST, workers=1).model
+    known = Prior(lexicon=older.lexicon, jumps=older.jumps)
+    said: list[str] = []
+    train(toy.pairs, settings=FAST, known=known, workers=1, warn=said.append)
+    assert not said
+    train([(t, s) for s, t in toy.pairs], settings=FAST, known=known, workers=1, warn=said.append)
+    assert any("swapped" in line for line in said)
+
+
+def test_similar_words_are_mutual_neighbours():
+    rows = np.eye(4, dtype=np.float32)
+    english = Embeddings(Vocabulary.from_words(["one", "two", "red", "odd"]), rows)
+    french = Embeddings(Vocabulary.from_words(["rouge", "deux", "un"]), rows[[2, 1, 0]])
+    found = {(s, t) for s, t, _ in similar_words(english, french)}
+    assert {("one", "un"), ("two", "deux"), ("red", "rouge")} <= found

@@ -1,0 +1,128 @@
+"""From lines to a model: what is read, what is warned about, the same bytes again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtalign.aligner.decoding import Extraction
+from nmtalign.aligner.learned import LearnedAligner
+from nmtalign.aligner.model_folder import save_model
+from nmtalign.corpus import long_pairs as segments
+from nmtalign.errors import DataError
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.training.settings import PRESETS
+from nmtalign.training.train import train
+from tests.aligner.toy_language import toy_bitext
+
+FAST = PRESETS["fast"]
+TOY = toy_bitext(120, longest=25)
+
+
+def warnings_of(pairs) -> list[str]:
+    found: list[str] = []
+    train(pairs, settings=FAST, workers=1, warn=found.append)
+    return found
+
+
+def saved(folder: Path, pairs=TOY.pairs, **options) -> dict[str, bytes]:
+    save_model(train(pairs, **options).model, folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_same_bytes_whatever_the_threads(tmp_path: Path):
+    one = saved(tmp_path / "1", workers=1)
+    assert saved(tmp_path / "2", workers=2) == one
+    assert saved(tmp_path / "again", workers=2) == one
+    assert saved(tmp_path / "stream", pairs=iter(TOY.pairs), workers=1) == one
+
+
+def test_the_model_says_what_it_was_learned_from():
+    corpus = train(TOY.pairs, settings=FAST, workers=1).model.corpus
+    assert corpus["pairs"] == 120
+    assert corpus["source_tokens"] == sum(len(line.split()) for line in TOY.source)
+    assert corpus["target_tokens"] == sum(len(line.split()) for line in TOY.target)
+    moved = train(TOY.pairs[::-1], settings=FAST, workers=1).model.corpus
+    assert len(corpus["sha256"]) == 64
+    assert moved["sha256"] != corpus["sha256"]
+
+
+def test_words_are_cut_as_told():
+    text = TextSettings("simple", lowercase=False)
+    pairs = [("The cat, the dog.", "Le chat, le chien."), ("The cat.", "Le chat.")] * 4
+    model = train(pairs, settings=FAST, text=text, workers=1).model
+    assert model.text == text
+    assert {"The", "the", ",", "."} <= set(model.lexicon.source_words)
+    assert len(LearnedAligner(model, workers=1).align(*pairs[0]).matrix.source_tokens) == 6
+
+
+def test_a_bitext_that_looks_right_is_not_warned_about():
+    assert warnings_of(TOY.pairs) == []
+
+
+def test_half_empty():
+    pairs = [*TOY.pairs[:50], *[("", line) for line in TOY.target[:60]]]
+    (line,) = warnings_of(pairs)
+    assert "60 of 110 pairs have an empty side" in line
+
+
+def test_the_same_file_twice():
+    assert any("same words on both sides" in line for line in warnings_of([(s, s) for s in TOY.source]))
+
+
+@pytest.mark.parametrize("shift", [-2, -1, 1, 2])
+def test_shifted_lines(shift: int):
+    lines = [*TOY.pairs, ("", ""), ("", "")]
+    target = np.roll([t for _, t in lines], shift).tolist()
+    (line,) = warnings_of(zip((s for s, _ in lines), target, strict=True))
+    assert f"moved by {shift} lines" in line
+
+
+def test_lines_that_are_no_translations():
+    target = np.random.default_rng(0).permutation(TOY.target).tolist()
+    (line,) = warnings_of(zip(TOY.source, target, strict=True))
+    assert "hardly correlated" in line
+
+
+def test_sentences_of_one_length_are_no_reason_to_warn():
+    assert warnings_of([("a b", f"x y{n % 9}") for n in range(80)]) == []
+
+
+@pytest.mark.parametrize("pairs", [[], [("", "")], [("a", ""), ("", "b")], [(" ", "  ")]])
+def test_nothing_to_learn_from(pairs):
+    with pytest.raises(DataError, match="both sides"):
+        train(pairs, workers=1)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("a", "b")],
+        [("a", "b"), ("", "c"), ("d", "")],
+        [("a " * 50, "b " * 50)] * 3,
+        [("a", "b " * 30), ("a " * 30, "b")],
+        [(f"w{n}", f"x{n}") for n in range(40)],
+        [("1997", "1997"), ("a\u2028b c", "d \x85 e"), ("\x00", "\r")],
+    ],
+)
+def test_small_and_odd_bitexts(pairs):
+    model = train(pairs, settings=FAST, workers=1).model
+    for jumps in model.jumps:
+        assert np.isfinite(jumps.tables).all()
+    batch = LearnedAligner(model, workers=1).align_batch([(s.split(" "), t.split(" ")) for s, t in pairs])
+    assert len(batch) == len(pairs)
+    assert np.isfinite(batch.scores).all()
+
+
+def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPatch):
+    for name, words in (("LONGEST", 60), ("CORE", 40), ("MARGIN", 10), ("SLACK", 20)):
+        monkeypatch.setattr(segments, name, words)
+    source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
+    found = train([*TOY.pairs[40:], (source, target)], settings=FAST, workers=1)
+    assert found.model.corpus["pairs"] == 81
+    assert len(found.model.lexicon.source_words) == len(set(" ".join(TOY.source).split())) + 1
+    links = found.align(Extraction())
+    assert len(links) == 81
+    assert links.target[links.offsets[80] :].max() > 300
