@@ -128,9 +128,14 @@ def expect_without_positions(
     kept = weights > LEAST
     return Expected(
         Sparse(cells[kept], weights[kept]),
-        Sparse(bucket.source, 1 - by_source * per_source),
-        Sparse(bucket.target, 1 - by_target * per_target),
+        Sparse(bucket.source, _unaligned(by_source * per_source)),
+        Sparse(bucket.target, _unaligned(by_target * per_target)),
     )
+
+
+def _unaligned(linked: Floats) -> Floats:
+    """Return the probability of null; rounded posteriors may add up to a little more than 1."""
+    return np.maximum(1 - linked, 0)
 
 
 class Attention(NamedTuple):
@@ -256,8 +261,8 @@ def expect_with_jumps(
     real = bucket.pairs >= 0
     found = Expected(
         Sparse(cells[kept], link[kept]),
-        Sparse(bucket.source, 1 - reverse.attention.sum(axis=1)),
-        Sparse(bucket.target, 1 - forward.attention.sum(axis=1)),
+        Sparse(bucket.source, _unaligned(reverse.attention.sum(axis=1))),
+        Sparse(bucket.target, _unaligned(forward.attention.sum(axis=1))),
         log_likelihood=float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
     )
     if counted is None:
