@@ -130,9 +130,14 @@ def model1_counts(
     kept = weights > MIN_LINK
     return BucketCounts(
         Sparse(cells[kept], weights[kept]),
-        Sparse(bucket.source, 1 - by_source * per_source),
-        Sparse(bucket.target, 1 - by_target * per_target),
+        Sparse(bucket.source, _unaligned(by_source * per_source)),
+        Sparse(bucket.target, _unaligned(by_target * per_target)),
     )
+
+
+def _unaligned(linked: Floats) -> Floats:
+    """Return the posterior of null; rounded posteriors may add up to a little more than 1."""
+    return np.maximum(1 - linked, 0)
 
 
 def hmm_counts(
@@ -155,8 +160,8 @@ def hmm_counts(
     real = bucket.pairs >= 0
     found = BucketCounts(
         Sparse(cells[kept], link[kept]),
-        Sparse(bucket.source, 1 - reverse.posterior.sum(axis=1)),
-        Sparse(bucket.target, 1 - forward.posterior.sum(axis=1)),
+        Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),
+        Sparse(bucket.target, _unaligned(forward.posterior.sum(axis=1))),
         log_likelihood=float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
     )
     if counted is None:

@@ -6,6 +6,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
@@ -230,3 +232,40 @@ def test_stages_are_reported():
     ]
     likelihood = [float(line.split("log-likelihood ")[1].split(" ")[0]) for line in lines[2:]]
     assert likelihood[-1] > likelihood[0]
+
+
+def check_counts(sides, ratios: np.ndarray) -> None:
+    """Check the counts of each kind of pass with these ratios of the word pairs."""
+    bitext = HeldBitext(make_buckets(*sides), *sides, workers=1)
+    words = Emissions(ratios, *(np.ones(len(side.words), np.float32) for side in sides))
+    words.pairs[0] = 0
+    jumps = tuple(initial_jumps(len(side.words) - 1, 2) for side in sides)
+    for one in (
+        Pass(P0),
+        Pass(P0, words),
+        Pass(P0, words, agree=False),
+        Pass(P0, words, jumps),
+        Pass(P0, words, jumps, rounds=2),
+    ):
+        for name, counts in bitext.sweep(one)._replace(log_likelihood=0.0)._asdict().items():
+            assert np.isfinite(counts).all(), name
+            assert np.min(counts, initial=0) >= 0, name
+
+
+def test_a_symbol_that_is_always_linked_is_unaligned_zero_times_and_not_fewer():
+    """The posteriors of a long line add up to a little more than 1."""
+    songs = [(["*", f"w{n}", "*"] * 84, ["*", f"v{n}", "*"] * 84) for n in range(3)]
+    sides = [encode([song[side] for song in songs]) for side in (0, 1)]
+    index = index_pairs(make_buckets(*sides), *sides)
+    same = (index.source == sides[0].words.index("*")) == (index.target == sides[1].words.index("*"))
+    check_counts(sides, np.where(same, 1e6, 1e-5).astype(np.float32))
+
+
+SENTENCES = st.lists(st.sampled_from("abcdef*"), max_size=30)
+
+
+@given(st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=12), st.integers(0, 10_000))
+def test_counts_of_any_bitext_are_finite_and_not_negative(pairs, seed: int):
+    sides = [encode([pair[side] for pair in pairs]) for side in (0, 1)]
+    index = index_pairs(make_buckets(*sides), *sides)
+    check_counts(sides, (10 ** np.random.default_rng(seed).uniform(-5, 7, len(index))).astype(np.float32))
