@@ -1,9 +1,13 @@
-"""The floors of ARCHITECTURE.md hold: imports go down, heavy packages load late, there are no cycles."""
+"""The floors of ARCHITECTURE.md hold: imports go down, heavy packages load late, there are no cycles.
+
+The lowest versions that are tried are those that pyproject.toml promises.
+"""
 
 from __future__ import annotations
 
 import ast
 import sys
+import tomllib
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -13,6 +17,7 @@ import pytest
 import nmtalign
 
 PACKAGE = Path(nmtalign.__file__).parent
+REPOSITORY = Path(__file__).resolve().parent.parent
 FLOORS = {
     "cli": 5,
     "report": 4,
@@ -93,3 +98,13 @@ def test_there_are_no_cycles():
         for module, tree in MODULES.items()
     }
     tuple(TopologicalSorter(graph).static_order())
+
+
+def test_the_lowest_versions_are_those_promised():
+    """What .ci/run tries is what ``pip install 'nmtalign[...]'`` may bring, extras for users included."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [bounds for name, bounds in project["optional-dependencies"].items() if name != "test"]
+    promised = {bound for bounds in (project["dependencies"], *extras) for bound in bounds}
+    lines = (REPOSITORY / "tests" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    tried = [line for line in lines if not line.startswith("#")]
+    assert sorted(tried) == sorted(bound.replace(">=", "==").partition(",")[0] for bound in promised)

@@ -77,8 +77,9 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
 
     Examples
     --------
-    >>> float(joint_probability(np.float32(0.5), np.float32(0.5)))
-    0.5
+    >>> half = np.full(1, 0.5, np.float32)
+    >>> joint_probability(half, half)
+    array([0.5], dtype=float32)
     """
     g = np.sqrt(np.sqrt(forward * reverse))
     h = np.sqrt(np.sqrt(np.maximum(1 - forward, DOUBT) * np.maximum(1 - reverse, DOUBT)))

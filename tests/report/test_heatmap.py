@@ -185,6 +185,7 @@ def test_no_global_figure_is_made() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.filterwarnings("ignore:Matplotlib currently does not support Devanagari")  # below 3.11
 def test_a_script_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     only = {fonts.DEFAULT_FONT: fonts._font_paths()[fonts.DEFAULT_FONT]}
     monkeypatch.setattr(fonts, "_font_paths", lambda: only)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import coo_array, csr_array, csr_matrix, random_array
+from scipy.sparse import coo_array, csr_array, csr_matrix
 
 from nmtalign.errors import UsageError
 from nmtalign.vectors.correspondence import correspondence_analysis
@@ -14,7 +14,7 @@ from nmtalign.vectors.correspondence import correspondence_analysis
 
 def table(seed: int, shape: tuple[int, int] = (40, 30), density: float = 0.2) -> csr_array:
     random = np.random.default_rng(seed)
-    return csr_array(random_array(shape, density=density, rng=random, data_sampler=random.random) * 9)
+    return csr_array(9 * random.random(shape) * (random.random(shape) < density))
 
 
 def dense_definition(counts: csr_array, size: int, smoothing: float, power: float) -> np.ndarray:
