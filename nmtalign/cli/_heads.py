@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli._model_options import names_in
+from nmtalign.cli._types import INPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,11 +31,13 @@ _OPTIONS = (
     ),
     click.option(
         "--attention-heads",
-        type=click.IntRange(1, 64),
+        type=Whole(1, 64),
         metavar="N",
         help="Heads of the head attention, scaled dot-product with learned projections.  [4]",
     ),
-    click.option("--vectors", metavar="DIR", help="Word vectors for a head that looks at words.  [its own]"),
+    click.option(
+        "--vectors", type=INPUT, metavar="DIR", help="Word vectors for a head that looks at words.  [its own]"
+    ),
 )
 _USED_BY = {
     "bahdanau_inputs": ("bahdanau",),
