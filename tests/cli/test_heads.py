@@ -93,7 +93,7 @@ def test_a_picture_of_every_head_beside_the_joint_one(model, tmp_path: Path, cap
     assert run("heatmap", *pair, "--model", model, "--view", "heads", "-o", picture) == 0
     nodes = ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")
     assert {"lexicon", "vectors", "bahdanau", "joint"} <= {node.text for node in nodes}
-    assert run("heatmap", *pair, "--score", "cosine", "--view", "heads", "-o", picture) == 2
+    assert run("heatmap", *pair, "--vectors", "en_fr_vectors", "--view", "heads", "-o", picture) == 2
     assert "learned models" in capsys.readouterr().err
 
 
