@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,10 @@ from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
 from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
-MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign
+MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model
+_NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
 COMMON = 20_000  # first words, that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
-_OF_BOTH = {"heads", "extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode"}
 
 
 def load(path: str | Path | None = None, **settings: Any) -> Aligner:
@@ -37,7 +37,7 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     path : str or Path, optional
         A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
         ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones. Left out: the
-        shipped English-French model, or the shipped vectors where a setting makes sense for vectors only.
+        shipped English-French model, whatever the settings.
     **settings
         As of :func:`vector_aligner` or :func:`learned_aligner`; for vectors also ``languages`` (source and
         target, where the folder does not tell), ``limit`` and ``unsafe_pickle``.
@@ -55,8 +55,7 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     >>> list(aligner.align("the black cat", "le chat noir").alignment)
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
-    shipped_name = MODEL if _OF_BOTH.issuperset(settings) else VECTORS
-    folder = shipped(shipped_name) if path is None else place_of(path)
+    folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
@@ -89,9 +88,11 @@ def learned_aligner(
     if score is not None:
         others["score"] = score
     if others:
-        names = ", ".join(name.replace("_", "-") for name in others)
-        raise UsageError(f"{names}: only for word vectors, and {folder} is a learned model")
-    model = load_model(folder)
+        found = f"{_dashed(others)}: only for word vectors, and {folder} is a learned model"
+        raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
+    if score == "bahdanau" and "bahdanau" not in model.heads:
+        found = f"score bahdanau: {folder} has the heads {','.join(model.heads)}"
+        raise UsageError(f"{found}; {_NAME_VECTORS}, learn it with `nmtalign train --heads`, or leave it out")
     if heads is not None:
         model = model.with_heads(heads)
     chosen = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
@@ -130,6 +131,7 @@ def vector_aligner(
     lowercase: bool | None = None,
     unicode: str | None = None,
     languages: tuple[str, str] | None = None,
+    **others: Any,
 ) -> VectorAligner:
     """Build an aligner over given vectors from settings by name.
 
@@ -154,7 +156,15 @@ def vector_aligner(
         they say so, else words between spaces in lower case.
     languages : (str, str), optional
         Source and target language, for tokenisers.
+
+    Raises
+    ------
+    UsageError
+        If settings contradict each other, or are `others`: of learned models.
     """
+    if others:
+        found = f"{_dashed(others)}: only for learned models, and these are word vectors"
+        raise UsageError(f"{found}; name a model (--model), or leave it out")
     if positions is None:
         positions = "diagonal" if score == "cosine" else "none"
     if positions == "simalign" and score != "cosine":
@@ -171,6 +181,11 @@ def vector_aligner(
     prior = Positions("none" if positions == "hmm" else positions, diagonal)
     known = source, target, scorer, prior, chosen, text, languages or (None, None)
     return JumpAligner(*known, tune=temperature is None) if positions == "hmm" else VectorAligner(*known)
+
+
+def _dashed(names: Iterable[str]) -> str:
+    """Write settings as options are written."""
+    return ", ".join(name.replace("_", "-") for name in names)
 
 
 def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:

@@ -63,6 +63,16 @@ class AlignedChunk(NamedTuple):
                 side.append(join_pieces(texts, self.marks) if self.marks else texts)
         return sides
 
+    def pieces(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Return the source and target tokens of each pair as a translation program reads them.
+
+        Those of sentencepiece keep the marks of their spaces; sub-words that became words are these words.
+        """
+        if self.marks:
+            return self.tokens()
+        sides = [self.text.pieces_of_pair(pair, self.languages) for pair in self.lines]
+        return [source for source, _ in sides], [target for _, target in sides]
+
 
 def align_stream(
     aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, remap_to: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
 import sys
 from typing import Any, NoReturn
 
@@ -12,6 +13,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli._config import check_names, config_option
 from nmtalign.cli._messages import log_json, say
+from nmtalign.cli._types import has_outputs
 
 # name -> (module, attribute, one line of help)
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -57,6 +59,9 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
         except BrokenPipeError:
+            if not has_outputs(ctx):  # of a list to look at someone has seen enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return None
             text = "standard output was closed before all was written"
             say(text, level="error", event="failed", exit_code=NmtalignError.exit_code)
             raise  # click ends the program without writing to the closed pipe again

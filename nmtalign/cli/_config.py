@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from nmtalign.cli._types import INPUT
 from nmtalign.errors import DataError, UsageError
 
 
@@ -55,6 +56,7 @@ def config_option() -> click.Option:
     """Return the option ``--config`` for the group or for one command of it."""
     return click.Option(
         ["--config"],
+        type=INPUT,
         metavar="FILE",
         is_eager=True,
         expose_value=False,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli._model_options import ModelOptions
+from nmtalign.cli._types import INPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ class MatrixOptions:
 
 _OPTIONS = (
     click.option(
-        "--matrices", metavar="FILE", help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py."
+        "--matrices", type=INPUT, help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py."
     ),
     click.option("--layers", metavar="LIST", help="Layers of --matrices to average, like 0,2-3.  [all]"),
-    click.option("--shift", type=click.IntRange(-1, 1), help="Row of a target word, less its position.  [0]"),
+    click.option("--shift", type=Whole(-1, 1), help="Row of a target word, less its position.  [0]"),
     click.option("--pieces", type=click.Choice(PIECES), help="Join the sub-words of --matrices to words."),
 )
 

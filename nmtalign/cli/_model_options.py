@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli._messages import warn
+from nmtalign.cli._types import INPUT, Number, Whole, check_places
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ class Tokenizer(click.Choice[str]):
         super().__init__(TOKENIZERS)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return value if value.startswith("sentencepiece:") else super().convert(value, param, ctx)
+        kind, colon, files = value.partition(":")
+        if kind != "sentencepiece" or not colon:
+            return super().convert(value, param, ctx)
+        check_places(files.split(","), param, ctx)
+        return value
 
 
 remap_option = click.option(
@@ -79,34 +84,39 @@ _NAMES = tuple(field.name for field in fields(ModelOptions))
 _PLACES = ("model", "vectors", "langs", "source_vectors", "target_vectors")
 
 _OPTIONS = (
-    click.option("--model", metavar="DIR", help="A learned model."),
+    click.option("--model", type=INPUT, metavar="DIR", help="A learned model."),
     click.option(
-        "--vectors", metavar="DIR", help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz."
+        "--vectors",
+        type=INPUT,
+        metavar="DIR",
+        help="Word vectors of two languages: word2int_XX.pkl, embeddings_XX.npz.",
     ),
     click.option("--langs", metavar="XX,YY", help="Source and target language of --vectors when not plain."),
     click.option(
-        "--source-vectors", metavar="FILE", help="Source word vectors: gensim, word2vec, fastText, GloVe."
+        "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe."
     ),
-    click.option("--target-vectors", metavar="FILE", help="Target word vectors in the same space."),
-    click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors of a file."),
+    click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
+    click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
     click.option(
         "--unsafe-pickle", is_flag=True, default=None, help="Let pickles run code. Only for files you made."
     ),
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
     click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
     click.option(
-        "--temperature", type=float, help="Scores are divided by it.  [cosine: 1/sqrt(D), others: 1]"
+        "--temperature", type=Number(), help="Scores are divided by it.  [cosine: 1/sqrt(D), others: 1]"
     ),
-    click.option("--bahdanau", metavar="FILE", help="npz with W, U, v (and b) for --score bahdanau."),
-    click.option("--seed", type=int, help="Seed of untrained Bahdanau weights when no --bahdanau is given."),
+    click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
+    click.option(
+        "--seed", type=Whole(), help="Seed of untrained Bahdanau weights when no --bahdanau is given."
+    ),
     click.option("--positions", type=click.Choice(POSITIONS), help="Prior on positions.  [cosine: diagonal]"),
-    click.option("--diagonal", type=click.FloatRange(min=0), help="Strength of the diagonal prior.  [4]"),
+    click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     click.option(
         "--extract",
         type=click.Choice(EXTRACTORS),
         help="How links are chosen.  [posterior; vectors: mutual]",
     ),
-    click.option("--threshold", type=click.FloatRange(0, 1), help="Least probability of a link."),
+    click.option("--threshold", type=Number(0, 1), help="Least probability of a link."),
     click.option(
         "--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join the argmax of both directions."
     ),
@@ -131,7 +141,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_aligner(options: ModelOptions) -> Aligner:
-    """Open what the options name; without any, the shipped English-French sample.
+    """Open what the options name; without any, the shipped English-French model.
 
     Raises
     ------
@@ -141,7 +151,8 @@ def load_aligner(options: ModelOptions) -> Aligner:
     from nmtalign.aligner.opening import load, load_vector_files
 
     _check_one_source(options)
-    if options.score == "bahdanau" and options.bahdanau is None and options.model is None:
+    given = options.vectors is not None or options.source_vectors is not None
+    if given and options.score == "bahdanau" and options.bahdanau is None:
         warn("untrained Bahdanau weights know nothing; give some: --bahdanau")
     settings = options.chosen(*(name for name in _NAMES if name not in _PLACES))
     if options.heads is not None:

@@ -13,6 +13,7 @@ import click
 from nmtalign.cli._lines import parse_lines, pick
 from nmtalign.cli._matrices import MatrixOptions, check_unused, inspect_by_options, matrix_options
 from nmtalign.cli._model_options import ModelOptions, load_aligner, model_options
+from nmtalign.cli._types import INPUT
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
@@ -69,10 +70,10 @@ class RecordOptions:
 
 
 _OPTIONS = (
-    click.option("--pairs", metavar="FILE", help="Take pairs from one file with both sides."),
+    click.option("--pairs", type=INPUT, help="Take pairs from one file with both sides."),
     click.option("--format", metavar="NAME", default="auto", help="Form of --pairs.  [by its ending]"),
     click.option("--lines", metavar="LIST", help="These pairs only, like 3,7-9."),
-    click.option("--gold", metavar="FILE", help="Gold links, one line for each pair."),
+    click.option("--gold", type=INPUT, help="Gold links, one line for each pair."),
 )
 _NAMES = ("pairs", "format", "lines", "gold", "given", "options")
 

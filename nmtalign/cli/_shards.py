@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from nmtalign import __version__
+from nmtalign.cli._types import OUTPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
 
 _NAMES = ("out_shards", "resume", "shard", "shard_pairs")
 _OPTIONS = (
-    click.option("--out-shards", metavar="DIR", help="Keep what is done in shards, to go on after a stop."),
+    click.option(
+        "--out-shards", type=OUTPUT, metavar="DIR", help="Keep what is done in shards, to go on after a stop."
+    ),
     click.option("--resume", is_flag=True, help="Go on with the run in --out-shards."),
     click.option("--shard", metavar="I/N", help="Only each N-th shard from the I-th on; N jobs do all."),
-    click.option("--shard-pairs", type=click.IntRange(min=1), default=100_000, help="Of a shard.  [100000]"),
+    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Of a shard.  [100000]"),
 )
 
 
@@ -104,7 +107,7 @@ def _asked_for(outputs: Mapping[str, str | None]) -> dict[str, Text]:
 
     texts: dict[str, Text] = {}
     if outputs["guided"] is not None:
-        texts["guided"] = lambda chunk: format_guided_batch(chunk.batch, *chunk.tokens(), first=chunk.first)
+        texts["guided"] = lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
     if outputs["table"] is not None:
         kind = _kind("table", outputs["table"])
         if f".{kind}" not in TABLE_HEADS:
@@ -135,12 +138,12 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(inputs: Sequence[str | None], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
-    from nmtalign.aligner.opening import MODEL, VECTORS
+    from nmtalign.aligner.opening import MODEL
     from nmtalign.batch.shards import fingerprint
     from nmtalign.shipped import shipped
 
     named = options.chosen("model", "vectors", "source_vectors", "target_vectors")
-    places = [Path(place) for place in named.values()] or [shipped(MODEL), shipped(VECTORS)]
+    places = [Path(place) for place in named.values()] or [shipped(MODEL)]
     places += [Path(options.bahdanau)] if options.bahdanau else []
     files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
     model = [fingerprint(file)["sha256"] for file in files if file.is_file()]

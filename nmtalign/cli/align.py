@@ -18,6 +18,7 @@ from nmtalign.cli._model_options import ModelOptions, load_aligner, model_option
 from nmtalign.cli._progress import Progress
 from nmtalign.cli._shards import ShardOptions, assemble, describe, open_run, shard_options
 from nmtalign.cli._threads import one_blas_thread
+from nmtalign.cli._types import INPUT, OUTPUT, Whole
 from nmtalign.errors import NmtalignError, UsageError
 
 if TYPE_CHECKING:
@@ -39,12 +40,17 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 
 
 @click.command()
-@click.argument("source", required=False)
-@click.argument("target", required=False)
+@click.argument("source", type=INPUT, required=False)
+@click.argument("target", type=INPUT, required=False)
 @click.option(
-    "-o", "--output", metavar="LINKS", default="-", help="Pharaoh links, one line a pair.  [stdout]"
+    "-o",
+    "--output",
+    type=OUTPUT,
+    metavar="LINKS",
+    default="-",
+    help="Pharaoh links, one line a pair.  [stdout]",
 )
-@click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
+@click.option("--pairs", type=INPUT, help="One file with both sides, instead of SOURCE and TARGET.")
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
 @click.option(
     "--columns",
@@ -59,13 +65,13 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
     default="stop",
     help="A bad record: stop, or an empty line and a report.  [stop]",
 )
-@click.option("--error-report", metavar="FILE", help="Bad records that --on-error skip-marked passed over.")
-@click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to LINKS.")
-@click.option("--pair-scores", metavar="FILE", help="Probability that a pair is parallel, one a line.")
-@click.option("--table", metavar="FILE", help="One row a link: .csv, .tsv, .jsonl, .parquet.")
-@click.option("--guided", metavar="FILE", help="Source, target and links between tabs: guided training.")
+@click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked passed over.")
+@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to LINKS.")
+@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
+@click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet.")
+@click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training.")
 @remap_option
-@click.option("--workers", type=click.IntRange(min=1), help="Processes; the links are the same.  [cores]")
+@click.option("--workers", type=Whole(min=1), help="Processes; the links are the same.  [cores]")
 @engine_options
 @log_option
 @shard_options
@@ -98,7 +104,6 @@ def align(
     from nmtalign.batch.shards import resumable
 
     one_blas_thread()
-    _check_outputs(outputs | {"error_report": error_report})
     check_unused(given, remap, engine.engine)
     inputs = source, target, pairs
     run = open_run(sharding, inputs, outputs, given.matrices)
@@ -168,13 +173,6 @@ def _bad_records(on_error: str, path: str | None, stack: ExitStack) -> BadRecord
     if (on_error == "skip-marked") != (path is not None):
         raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
     return BadRecords(_open_whole(path, stack).write) if path is not None else None
-
-
-def _check_outputs(outputs: dict[str, str | None]) -> None:
-    """Refuse two outputs into one file."""
-    paths = [path for path in outputs.values() if path is not None]
-    if len(set(paths)) < len(paths):
-        raise UsageError("two outputs go to the same place; give each its own file")
 
 
 def _aligned(
@@ -322,7 +320,7 @@ def _guided(path: str, stack: ExitStack) -> Sink:
     from nmtalign.links.formats import format_guided_batch
 
     return _text_sink(
-        path, stack, lambda chunk: format_guided_batch(chunk.batch, *chunk.tokens(), first=chunk.first)
+        path, stack, lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
     )
 
 

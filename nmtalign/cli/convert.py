@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nmtalign.cli._types import INPUT, OUTPUT
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -17,12 +18,12 @@ WRITABLE = (*READABLE, "words", "phrases")
 
 
 @click.command()
-@click.argument("links")
+@click.argument("links", type=INPUT)
 @click.option("--from", "from_", type=click.Choice(READABLE), required=True, help="Format of LINKS.")
 @click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
-@click.option("-o", "--output", metavar="FILE", default="-", help="File to write.  [standard output]")
-@click.option("--source", metavar="FILE", help="Source text, words between spaces.")
-@click.option("--target", metavar="FILE", help="Target text, words between spaces.")
+@click.option("-o", "--output", type=OUTPUT, default="-", help="File to write.  [standard output]")
+@click.option("--source", type=INPUT, help="Source text, words between spaces.")
+@click.option("--target", type=INPUT, help="Target text, words between spaces.")
 def convert(links: str, from_: str, to: str, output: str, source: str | None, target: str | None) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL, TSV and phrase pairs.
 

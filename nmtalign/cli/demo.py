@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli._messages import warnings_to_stderr
+from nmtalign.cli._types import OUTPUT
 from nmtalign.cli.align import align
 from nmtalign.cli.evaluate import evaluate
 from nmtalign.cli.report import SAMPLE, report
@@ -21,7 +22,13 @@ PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
 
 @click.command()
 @click.option(
-    "-o", "--output", metavar="DIR", default="out", show_default=True, help="Folder for the results."
+    "-o",
+    "--output",
+    type=OUTPUT,
+    metavar="DIR",
+    default="out",
+    show_default=True,
+    help="Folder for the results.",
 )
 @click.pass_context
 def demo(context: click.Context, output: str) -> None:

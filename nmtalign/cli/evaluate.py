@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign import __version__
+from nmtalign.cli._types import INPUT, Number, Whole
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ FORMATS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
 
 
 @click.command()
-@click.argument("links")
-@click.argument("gold")
+@click.argument("links", type=INPUT)
+@click.argument("gold", type=INPUT)
 @click.option(
     "--format",
     "format_",
@@ -37,17 +38,19 @@ FORMATS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
 @click.option(
     "--one-based", is_flag=True, help="Positions in all files count from 1: pharaoh is read as talp."
 )
-@click.option("--compare", metavar="LINKS2", help="Score these links too and test the difference.")
+@click.option(
+    "--compare", type=INPUT, metavar="LINKS2", help="Score these links too and test the difference."
+)
 @click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
-@click.option("--samples", type=click.IntRange(1), default=1000, show_default=True, help="Bootstrap samples.")
+@click.option("--samples", type=Whole(1), default=1000, show_default=True, help="Bootstrap samples.")
 @click.option(
     "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Number(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
     help="Of the intervals.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the bootstrap.")
+@click.option("--seed", type=Whole(), default=1, show_default=True, help="Of the bootstrap.")
 def evaluate(
     links: str,
     gold: str,

@@ -9,6 +9,7 @@ import click
 
 from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._records import RecordOptions, record_options
+from nmtalign.cli._types import OUTPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ VIEWS = ("combined", "forward", "reverse", "all", "heads")
 @click.command()
 @click.argument("source_sentence", required=False)
 @click.argument("target_sentence", required=False)
-@click.option("-o", "--output", metavar="FIG", required=True, help="Picture: .png, .svg or .pdf.")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FIG", required=True, help="Picture: .png, .svg or .pdf."
+)
 @click.option(
     "--view",
     type=click.Choice(VIEWS),
@@ -35,9 +38,7 @@ VIEWS = ("combined", "forward", "reverse", "all", "heads")
 )
 @click.option("--links/--no-links", default=True, help="Mark the chosen links.  [yes]")
 @click.option("--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]")
-@click.option(
-    "--dpi", type=click.IntRange(10, 1200), default=150, show_default=True, help="Dots an inch, .png."
-)
+@click.option("--dpi", type=Whole(10, 1200), default=150, show_default=True, help="Dots an inch, .png.")
 @record_options
 def heatmap(
     source_sentence: str | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli._link_lexicon import list_links
+from nmtalign.cli._types import INPUT, Number, OutputPrefix, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,17 +15,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("texts", nargs=-1, metavar="[SOURCE TARGET LINKS]")
-@click.option("--model", metavar="DIR", help="A learned model, instead of two texts and their links.")
+@click.argument("texts", type=INPUT, nargs=-1, metavar="[SOURCE TARGET LINKS]")
+@click.option(
+    "--model", type=INPUT, metavar="DIR", help="A learned model, instead of two texts and their links."
+)
 @click.option("--word", metavar="WORD", help="Show the translations of one word, of either language.")
 @click.option(
     "-o",
     "--output",
+    type=OutputPrefix(".s2t", ".t2s", ".tsv"),
     metavar="PREFIX",
     help="Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Most per word.")
-@click.option("--least", type=click.FloatRange(0), default=0.01, show_default=True, help="Least probability.")
+@click.option("--limit", type=Whole(min=1), default=100, show_default=True, help="Most per word.")
+@click.option("--least", type=Number(0), default=0.01, show_default=True, help="Least probability.")
 def lexicon(
     texts: tuple[str, ...], model: str | None, word: str | None, output: str | None, limit: int, least: float
 ) -> None:

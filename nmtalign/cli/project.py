@@ -7,20 +7,21 @@ from itertools import zip_longest
 
 import click
 
+from nmtalign.cli._types import INPUT, OUTPUT
 from nmtalign.errors import DataError
 
 FORMATS = ("xml", "bio", "spans")
 
 
 @click.command()
-@click.argument("source")
-@click.argument("target")
-@click.argument("links")
-@click.option("--tags", metavar="FILE", required=True, help="Annotations of SOURCE, a line for each pair.")
+@click.argument("source", type=INPUT)
+@click.argument("target", type=INPUT)
+@click.argument("links", type=INPUT)
+@click.option("--tags", type=INPUT, required=True, help="Annotations of SOURCE, a line for each pair.")
 @click.option(
     "--format", "format_", type=click.Choice(FORMATS), default="xml", show_default=True, help="Of --tags."
 )
-@click.option("-o", "--output", metavar="FILE", default="-", help="File to write.  [standard output]")
+@click.option("-o", "--output", type=OUTPUT, default="-", help="File to write.  [standard output]")
 def project(source: str, target: str, links: str, tags: str, format_: str, output: str) -> None:
     """Carry annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
 

@@ -9,6 +9,7 @@ import click
 
 from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._records import RecordOptions, record_options
+from nmtalign.cli._types import COMPARED, INPUT, OUTPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,17 +22,19 @@ SAMPLE = 200  # pairs shown when nothing else is asked for
 
 
 @click.command()
-@click.argument("source", required=False)
-@click.argument("target", required=False)
-@click.option("-o", "--output", metavar="HTML", required=True, help="The report.")
+@click.argument("source", type=INPUT, required=False)
+@click.argument("target", type=INPUT, required=False)
+@click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
 @click.option(
-    "--compare", metavar="NAME=LINKS", multiple=True, help="Links of another system; may be repeated."
+    "--compare",
+    type=COMPARED,
+    metavar="NAME=LINKS",
+    multiple=True,
+    help="Links of another system; may be repeated.",
 )
-@click.option("--sample", metavar="N", type=click.IntRange(min=1), help=f"Show N random pairs.  [{SAMPLE}]")
-@click.option("--sample-seed", type=int, default=1, show_default=True, help="Seed of --sample.")
-@click.option(
-    "--worst", metavar="N", type=click.IntRange(min=1), help="Show the N worst pairs of the corpus."
-)
+@click.option("--sample", metavar="N", type=Whole(min=1), help=f"Show N random pairs.  [{SAMPLE}]")
+@click.option("--sample-seed", type=Whole(), default=1, show_default=True, help="Seed of --sample.")
+@click.option("--worst", metavar="N", type=Whole(min=1), help="Show the N worst pairs of the corpus.")
 @click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]")
 @click.option("--title", default="Word alignment", show_default=True)
 @record_options

@@ -7,6 +7,7 @@ from itertools import islice, zip_longest
 
 import click
 
+from nmtalign.cli._types import INPUT, OUTPUT
 from nmtalign.errors import DataError
 
 METHODS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
@@ -14,11 +15,13 @@ _TOGETHER = 16_384  # pairs read, joined and written at a time
 
 
 @click.command()
-@click.argument("forward")
-@click.argument("reverse")
+@click.argument("forward", type=INPUT)
+@click.argument("reverse", type=INPUT)
 @click.option("--method", type=click.Choice(METHODS), default="grow-diag-final-and", show_default=True)
 @click.option("--reversed", "turned", is_flag=True, help="The links of REVERSE are target-source: turn them.")
-@click.option("-o", "--output", metavar="LINKS", default="-", help="File to write.  [standard output]")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="File to write.  [standard output]"
+)
 def symmetrize(forward: str, reverse: str, method: str, turned: bool, output: str) -> None:
     """Join the Pharaoh links of two directions, line by line; both are source-target.
 

@@ -15,6 +15,7 @@ from nmtalign.cli._messages import log_option, say, warn
 from nmtalign.cli._model_options import UNICODE_FORMS, Tokenizer, two_languages
 from nmtalign.cli._progress import Progress
 from nmtalign.cli._threads import one_blas_thread
+from nmtalign.cli._types import INPUT, OUTPUT, FileType, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,23 +29,30 @@ if TYPE_CHECKING:
     from nmtalign.training.prior import Prior
 
 
+OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may take the place of
+
+
 @click.command()
-@click.argument("source", required=False)
-@click.argument("target", required=False)
-@click.option("-o", "--output", metavar="DIR", required=True, help="Folder of the model, made if need be.")
-@click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
+@click.argument("source", type=INPUT, required=False)
+@click.argument("target", type=INPUT, required=False)
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder of the model, made if need be."
+)
+@click.option("--pairs", type=INPUT, help="One file with both sides, instead of SOURCE and TARGET.")
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Time for error.")
-@click.option("--links", metavar="FILE", help="Also align the bitext itself: Pharaoh links, one line a pair.")
-@click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
-@click.option("--pair-scores", metavar="FILE", help="Probability that a pair is parallel, one a line.")
+@click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
+@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
+@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @click.option("--langs", metavar="XX,YY", help="Source and target language, for the tokeniser.")
 @click.option("--tokenizer", type=Tokenizer(), default="space", help="How lines become words.  [space]")
 @click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case.  [yes]")
 @click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form.  [nfc]")
-@click.option("--prior", metavar="FILE", help="Bilingual word list: word, translation, weight if not 1.")
-@click.option("--init", metavar="DIR", help="Go on from this model, or start from aligned word vectors.")
-@click.option("--workers", type=click.IntRange(min=1), help="Threads or processes; same model.  [cores]")
+@click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
+@click.option(
+    "--init", type=OLDER, metavar="DIR", help="Go on from this model, or start from aligned word vectors."
+)
+@click.option("--workers", type=Whole(min=1), help="Threads or processes; same model.  [cores]")
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @log_option
@@ -145,8 +153,6 @@ def _check_folder(output: str) -> None:
 def _outputs(options: dict[str, Any]) -> dict[str, str]:
     """Return the files that were named for links; refuse what cannot be written before any work is done."""
     paths = {name: options[name] for name in ("links", "scores", "pair_scores") if options[name] is not None}
-    if len(set(paths.values())) < len(paths):
-        raise UsageError("two outputs go to the same place; give each its own file")
     for path in paths.values():
         if path != "-" and not Path(path).parent.is_dir():
             raise UsageError(f"{path}: there is no folder {Path(path).parent} to write into; make it first")

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._model_options import UNICODE_FORMS, Tokenizer, two_languages
 from nmtalign.cli._progress import Progress
+from nmtalign.cli._types import INPUT, OUTPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ SCORES = ("csls", "cosine")
 
 _READING = (
     click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format.  [auto]"),
-    click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors."),
+    click.option("--limit", type=Whole(min=1), help="Read only the first N vectors."),
     click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the words."),
     click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
     click.option("--unsafe-pickle", is_flag=True, help="Let pickles run code. Only for files you made."),
@@ -63,9 +64,9 @@ def vectors() -> None:
 
 
 @vectors.command()
-@click.argument("path")
+@click.argument("path", type=INPUT)
 @_reading_options
-@click.option("--text", metavar="FILE", help="Also count which words of this text have a vector.")
+@click.option("--text", type=INPUT, help="Also count which words of this text have a vector.")
 @_text_options
 def info(path: str, text: str | None, tokenizer: str, lowercase: bool, unicode: str, **reading: Any) -> None:
     """Show what is in PATH: a file or folder of word vectors, or a folder with those of two languages.
@@ -124,8 +125,8 @@ def _text_coverage(embeddings: Embeddings, path: str, settings: TextSettings) ->
 
 
 @vectors.command()
-@click.argument("path")
-@click.argument("output")
+@click.argument("path", type=INPUT)
+@click.argument("output", type=OUTPUT)
 @click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
 @_reading_options
 def convert(path: str, output: str, to: str, **reading: Any) -> None:
@@ -150,27 +151,34 @@ def convert(path: str, output: str, to: str, **reading: Any) -> None:
 
 
 @vectors.command()
-@click.argument("source", required=False)
-@click.argument("target", required=False)
+@click.argument("source", type=INPUT, required=False)
+@click.argument("target", type=INPUT, required=False)
 @click.option(
-    "-o", "--output", metavar="DIR", required=True, help="Folder for the vectors of both languages."
+    "-o",
+    "--output",
+    type=OUTPUT,
+    metavar="DIR",
+    required=True,
+    help="Folder for the vectors of both languages.",
 )
-@click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
+@click.option("--pairs", type=INPUT, help="One file with both sides, instead of SOURCE and TARGET.")
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
 @click.option("--method", type=click.Choice(list(METHODS)), default="counts", show_default=True)
-@click.option("--dimension", type=click.IntRange(min=1), help="Columns.  [128; cooccurrence: 300]")
+@click.option("--dimension", type=Whole(min=1), help="Columns.  [128; cooccurrence: 300]")
 @click.option(
     "--min-count",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     help="Least occurrences of a word with a vector.  [1; cooccurrence: 2]",
 )
-@click.option("--model", metavar="DIR", help="counts: those of this model, instead of SOURCE and TARGET.")
+@click.option(
+    "--model", type=INPUT, metavar="DIR", help="counts: those of this model, instead of SOURCE and TARGET."
+)
 @click.option("--subwords", is_flag=True, help="counts: of words and of their first letters, side by side.")
 @click.option("--langs", metavar="XX,YY", help="Names of the languages.  [the endings of the two files]")
 @click.option(
     "--to", type=click.Choice(WRITABLE), default="folder", show_default=True, help="Format to write."
 )
-@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--seed", type=Whole(), default=1, show_default=True)
 @_text_options
 def learn(
     source: str | None,
@@ -279,31 +287,28 @@ def _languages_of_files(source: str | None, target: str | None) -> tuple[str, st
 
 
 @vectors.command("map")
-@click.argument("source")
-@click.argument("target")
+@click.argument("source", type=INPUT)
+@click.argument("target", type=INPUT)
 @click.option(
-    "-o", "--output", metavar="DIR", required=True, help="Folder for the vectors of both languages."
+    "-o",
+    "--output",
+    type=OUTPUT,
+    metavar="DIR",
+    required=True,
+    help="Folder for the vectors of both languages.",
 )
-@click.option(
-    "--dictionary", metavar="FILE", help="Seed pairs, `word translation` a line.  [identical strings]"
-)
+@click.option("--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]")
 @click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbours.  [yes]")
-@click.option(
-    "--words", type=click.IntRange(min=1), default=5_000, show_default=True, help="Words that refine."
-)
+@click.option("--words", type=Whole(min=1), default=5_000, show_default=True, help="Words that refine.")
 @click.option("--rcsls", is_flag=True, help="At the end improve the map by the relaxed CSLS loss.")
 @click.option(
     "--train-monolingual", type=click.Choice(KINDS), help="SOURCE and TARGET are texts; train first."
 )
-@click.option(
-    "--dimension", type=click.IntRange(min=1), default=300, show_default=True, help="Of the training."
-)
-@click.option(
-    "--min-count", type=click.IntRange(min=1), default=5, show_default=True, help="Of the training."
-)
-@click.option("--epochs", type=click.IntRange(min=1), default=5, show_default=True, help="Of the training.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the training.")
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Of the training.")
+@click.option("--dimension", type=Whole(min=1), default=300, show_default=True, help="Of the training.")
+@click.option("--min-count", type=Whole(min=1), default=5, show_default=True, help="Of the training.")
+@click.option("--epochs", type=Whole(min=1), default=5, show_default=True, help="Of the training.")
+@click.option("--seed", type=Whole(), default=1, show_default=True, help="Of the training.")
+@click.option("--workers", type=Whole(min=1), default=1, show_default=True, help="Of the training.")
 @click.option("--langs", metavar="XX,YY", help="Names of the languages.  [the endings of the two files]")
 @click.option(
     "--to", type=click.Choice(WRITABLE), default="folder", show_default=True, help="Format to write."
@@ -381,11 +386,11 @@ def _trained(
 
 
 @vectors.command()
-@click.argument("folder")
-@click.argument("dictionary")
+@click.argument("folder", type=INPUT)
+@click.argument("dictionary", type=INPUT)
 @click.option("--langs", metavar="XX,YY", help="Source and target language.  [as the folder says]")
 @click.option("--score", type=click.Choice(SCORES), default="csls", show_default=True)
-@click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors.")
+@click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
 @click.option(
     "--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.  [none]"
 )
@@ -412,16 +417,14 @@ def evaluate(
 
 
 @vectors.command()
-@click.argument("folder")
+@click.argument("folder", type=INPUT)
 @click.argument("words", nargs=-1, required=True)
 @click.option(
     "--langs", metavar="XX,YY", help="Language of WORDS and of the neighbours.  [as the folder says]"
 )
 @click.option("--score", type=click.Choice(SCORES), default="csls", show_default=True)
-@click.option(
-    "--count", type=click.IntRange(min=1), default=10, show_default=True, help="Neighbours of a word."
-)
-@click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors.")
+@click.option("--count", type=Whole(min=1), default=10, show_default=True, help="Neighbours of a word.")
+@click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
 def neighbours(
     folder: str, words: tuple[str, ...], langs: str | None, score: str, count: int, limit: int | None
 ) -> None:

@@ -361,6 +361,19 @@ class TextSettings:
         first, second = map(load_tokenizer, self._of_sides, languages)
         return _tokens(first, pair[0]), _tokens(second, pair[1])
 
+    def pieces_of_pair(
+        self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
+    ) -> tuple[list[str], list[str]]:
+        """Return the tokens of both sides as the tokeniser writes them: sub-words with their marks.
+
+        Examples
+        --------
+        >>> TextSettings("simple").pieces_of_pair(("The cat.", "Le chat."), ("en", "fr"))
+        (['The', 'cat', '.'], ['Le', 'chat', '.'])
+        """
+        first, second = map(load_tokenizer, self._of_sides, languages)
+        return first.split(pair[0]), second.split(pair[1])
+
     def _split(self, tokenizer: Tokenizer, text: str) -> list[str]:
         if self.tokenizer == "space" and self.unicode in ("nfc", "none"):  # these forms leave spaces alone
             return tokenizer.split(self._fold(text))

@@ -97,11 +97,11 @@ def test_one_file_without_shards(text, wanted, client, tmp_path):
     assert found(tmp_path) == wanted
 
 
-@pytest.mark.parametrize("settings", [{"score": "cosine"}, {"positions": "hmm", "score": "cosine"}])
+@pytest.mark.parametrize("settings", [{}, {"positions": "hmm"}])
 def test_given_vectors_travel_too(settings, client):
     folder = shipped("en_fr_sample")
     pairs = list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
-    aligner = load(**settings)
+    aligner = load("en_fr_vectors", **settings)
     own = list(align_on_cluster(client, aligner, cut(pairs, chunk=90), remap_to="space"))
     for chunk, alone in zip(own, align_stream(aligner, pairs, chunk=90, remap_to="space"), strict=True):
         assert chunk.lines == alone.lines

@@ -45,7 +45,7 @@ class Warner:
         return self._aligner.align_batch(pairs)
 
 
-@pytest.mark.parametrize("settings", [{}, {"score": "cosine"}])
+@pytest.mark.parametrize("settings", [{}, {"path": "en_fr_vectors"}])
 def test_the_links_do_not_depend_on_the_number_of_workers(settings):
     pairs = [*sample(), SentencePair("", "le"), *sample()[::-1]]
     opened, runs = load(**settings), []

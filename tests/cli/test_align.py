@@ -325,3 +325,37 @@ def test_guided_training_gets_words_and_links_in_three_columns(bitext, vectors, 
     capsys.readouterr()
     assert run("align", *bitext, *options) == 3
     assert "pair 1: a word holds a tab" in capsys.readouterr().err
+
+
+# --- what is for vectors, and what for models ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--positions", "none"], "positions"),
+        (["--score", "dot", "--unknown", "backoff"], "unknown, score"),
+        (["--score", "bahdanau"], "score bahdanau"),
+        (["--temperature", "0.5"], "temperature"),
+        (["--limit", "5"], "limit"),
+    ],
+)
+def test_no_option_changes_the_aligner_without_naming_one(options, names, bitext, tmp_path, capsys):
+    """The shipped model stays until vectors are named."""
+    assert run("align", *bitext, *options, "-o", tmp_path / "links") == 2
+    err = capsys.readouterr().err
+    assert f"error: {names}: " in err
+    assert "name vectors, like the shipped en_fr_vectors (--vectors)" in err
+    assert "or leave it out" in err
+    assert err.count("\n") == 1
+    assert run("align", *bitext, *options, "-o", tmp_path / "links", "--vectors", "en_fr_vectors") == 0
+
+
+def test_vectors_have_no_heads(bitext, vectors, tmp_path, capsys):
+    for name, words in (("en.vec", ENGLISH), ("fr.vec", FRENCH)):
+        rows = [" ".join([word, *map(str, row)]) for word, row in zip(words, np.eye(8), strict=True)]
+        (tmp_path / name).write_text("\n".join(["8 8", *rows, ""]), encoding="utf-8")
+    files = "--source-vectors", tmp_path / "en.vec", "--target-vectors", tmp_path / "fr.vec"
+    for places in (("--vectors", vectors), files):
+        assert run("align", *bitext, *places, "--heads", "x") == 2
+        assert "heads: only for learned models, and these are word vectors" in capsys.readouterr().err

@@ -130,3 +130,15 @@ def test_an_input_that_vanished_is_named(tmp_path, pairs):
             f"nmtalign: error: {tmp_path / 'gone'}: No such file or directory",
         )
     assert [path.name for path in tmp_path.iterdir()] == ["pairs"]
+
+
+def test_who_has_seen_enough_of_a_list_gets_no_message(tmp_path):
+    words = [f"word{number}" for number in range(20_000)]
+    for name, lines in (("source", words), ("target", words), ("links", ["0-0"] * len(words))):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    files = tmp_path / "source", tmp_path / "target", tmp_path / "links"
+    with started("lexicon", *files, "--limit", 20_000, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith("source\ttarget")
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0

@@ -113,3 +113,23 @@ def test_other_names_of_tokenisers_are_refused(text, tmp_path, capsys):
     pytest.importorskip("sentencepiece")
     assert run("align", *text, "--tokenizer", f"sentencepiece:{tmp_path / 'none'}") == 3
     assert "expected a sentencepiece model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shards", [False, True])
+def test_guided_training_gets_the_pieces_that_sentencepiece_writes(text, pieces, tmp_path, shards):
+    processor = pytest.importorskip("sentencepiece").SentencePieceProcessor
+    model, guided = tmp_path / "model", tmp_path / "guided"
+    tokenizer = "sentencepiece:" + ",".join(map(str, pieces))
+    assert run("train", *text, "-o", model, "--tokenizer", tokenizer, "--preset", "fast", "-q") == 0
+    options = ["--model", model, "-o", tmp_path / "links", "--guided", guided]
+    options += ["--out-shards", tmp_path / "run"] if shards else []
+    assert run("align", *text, *options) == 0
+    for side, path in enumerate(pieces):
+        encode = processor(model_file=str(path)).encode
+        expected = [" ".join(encode(line, out_type=str)) for line in SIDES[side]]
+        assert [line.split("\t")[side] for line in lines(guided)] == expected
+    assert "▁" in lines(guided)[0]
+    assert [line.split("\t")[2] for line in lines(guided)] == lines(tmp_path / "links")
+    assert run("align", *text, *options[:-2] if shards else options, "--remap", "space") == 0
+    for side in (0, 1):
+        assert [line.split("\t")[side] for line in lines(guided)] == SIDES[side]

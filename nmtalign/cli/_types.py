@@ -1,0 +1,201 @@
+"""Types of options: files that are read, files that are written, and numbers.
+
+Every option and argument that names a file has one of these types. When click converts it, the file is held
+against those converted before, so that no command can forget to refuse an output that is an input.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from nmtalign.errors import UsageError
+from nmtalign.shipped import place_of
+
+# What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
+_OF_PAIRS = ("word2int*.pkl", "embeddings*.npz", "vectors_*.*", "pair.json", "*/meta.json")
+_OF_OWN = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
+_STANDARD = "-"  # input or output
+
+
+class FileType(click.Path):
+    """A file or folder that a command reads or writes.
+
+    Parameters
+    ----------
+    writes : bool
+    instead_of : str, optional
+        Of an input: the output that takes its place when it is whole, and so may be the same.
+    """
+
+    def __init__(self, *, writes: bool, instead_of: str | None = None) -> None:
+        super().__init__()  # completes names; whoever opens the file says what is wrong with it
+        self.name = "file"
+        self.writes = writes
+        self.instead_of = instead_of
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        check_places(self.places(text), param, ctx, writes=self.writes, instead_of=self.instead_of)
+        return text
+
+    def places(self, value: str) -> list[str]:
+        """Return the files or folders that a value names."""
+        return [value]
+
+
+class NamedInput(FileType):
+    """``NAME=FILE``."""
+
+    def split_envvar_value(self, rv: str) -> list[str]:
+        return rv.split()
+
+    def places(self, value: str) -> list[str]:
+        return [value.partition("=")[2]]
+
+
+class OutputPrefix(FileType):
+    """The beginning of the names of several files."""
+
+    def __init__(self, *endings: str) -> None:
+        super().__init__(writes=True)
+        self._endings = endings
+
+    def places(self, value: str) -> list[str]:
+        return [value + ending for ending in self._endings]
+
+
+INPUT, OUTPUT = FileType(writes=False), FileType(writes=True)
+COMPARED = NamedInput(writes=False)
+
+
+class Number(click.FloatRange):
+    """A number; neither NaN, which no bound keeps out, nor an infinity."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"expected a finite number, found {value!r}", param, ctx)
+        return number
+
+
+class Whole(click.IntRange):
+    """A whole number; a configuration file may hold others."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, float) and not value.is_integer():
+            self.fail(f"expected a whole number, found {value!r}", param, ctx)
+        number: int = super().convert(value, param, ctx)
+        return number
+
+
+class _Use(NamedTuple):
+    """What one option names."""
+
+    param: click.Parameter
+    places: list[str]
+    writes: bool
+    instead_of: str | None
+
+    @property
+    def name(self) -> str:
+        is_option = isinstance(self.param, click.Option)
+        return self.param.opts[-1] if is_option else self.param.human_readable_name
+
+
+def check_places(
+    places: list[str],
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+    *,
+    writes: bool = False,
+    instead_of: str | None = None,
+) -> None:
+    """Hold the files that an option names against those of the options before.
+
+    Raises
+    ------
+    UsageError
+        If two outputs are one file, or an output is an input.
+    """
+    if param is None or ctx is None or ctx.resilient_parsing:
+        return
+    use = _Use(param, [place for place in places if place], writes, instead_of)
+    earlier = ctx.meta.setdefault(__name__, [])
+    for other in earlier:
+        if other.param is not param and (use.writes or other.writes):
+            _compare(other, use)
+    earlier.append(use)
+
+
+def has_outputs(context: click.Context) -> bool:
+    """Say whether the command writes data, be it to standard output, and is no list to look at."""
+    uses: list[_Use] = context.meta.get(__name__, [])
+    return any(use.writes for use in uses)
+
+
+def _compare(first: _Use, second: _Use) -> None:
+    if first.writes and second.writes:
+        if place := _common(first.places, second.places):
+            found = f"{first.name} and {second.name}: two outputs go to the same place, {place}"
+            raise UsageError(f"{found}; give each its own file")
+        return
+    output, read = (first, second) if first.writes else (second, first)
+    inputs = [str(place_of(place)) for place in read.places if place != _STANDARD]
+    if read.instead_of == output.param.name:
+        return
+    if place := _common(_with_parts(output.places, ("*",)), _with_parts(inputs, _OF_OWN)):
+        found = f"{output.name} and {read.name} are one file, {place}"
+        raise UsageError(f"{found}: what is written would destroy what is read; write elsewhere")
+
+
+def _common(first: list[str], second: list[str]) -> str | None:
+    """Return a place of the second list that is one of the first, by whatever name or link."""
+    known = {key for place in first for key in _keys(place)}
+    return next((place for place in second if not known.isdisjoint(_keys(place))), None)
+
+
+def _keys(place: str) -> set[object]:
+    """Return what tells a file or folder from all others; nothing for devices and pipes."""
+    if place == _STANDARD:
+        return {place}
+    try:
+        found = os.stat(place)
+    except OSError:
+        return {os.path.realpath(place)}
+    plain = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    return {os.path.realpath(place), (found.st_dev, found.st_ino)} if plain else set()
+
+
+def _with_parts(places: list[str], own: tuple[str, ...]) -> list[str]:
+    """Return the places with what vectors and models consist of: files in a folder, or beside a file.
+
+    `own` are patterns of files in a folder with a meta.json; a model is replaced with all that lies there.
+    """
+    found = list(places)
+    for path in map(Path, places):
+        parts = _in_folder(path, own) if path.is_dir() else _beside(path)
+        found += map(str, parts)
+    return found
+
+
+def _in_folder(folder: Path, own: tuple[str, ...]) -> list[Path]:
+    named = [path for pattern in _OF_PAIRS for path in folder.glob(pattern)]
+    owners = [path.parent for path in (*named, folder / "meta.json") if path.name == "meta.json"]
+    whole = [owner for owner in owners if (owner / "meta.json").is_file()]
+    parts = [path for owner in whole for pattern in own for path in owner.glob(pattern)]
+    return [folder, *named, *whole, *parts]
+
+
+def _beside(path: Path) -> list[Path]:
+    """Return the other one of word2int_XX.pkl and embeddings_XX.npz, which are read and written together."""
+    if path.name.startswith("word2int") and path.suffix == ".pkl":
+        return [path.with_name(f"embeddings{path.stem.removeprefix('word2int')}.npz")]
+    if path.name.startswith("embeddings") and path.suffix == ".npz":
+        return [path.with_name(f"word2int{path.stem.removeprefix('embeddings')}.pkl")]
+    return []

@@ -1,0 +1,240 @@
+"""Options that name files, and options that are numbers: what no command may do with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from nmtalign.cli import COMMANDS, group, main
+from nmtalign.cli._model_options import Tokenizer
+from nmtalign.cli._types import FileType, Number, Whole
+from nmtalign.shipped import shipped
+
+# Parameters with free text that name no file; whatever else is free text has a type of its own.
+WORDS = {"format", "bitext_format", "columns", "langs", "heads", "layers", "lines", "title", "by"}
+WORDS |= {"word", "words", "shard", "scheduler", "encoding", "source_sentence", "target_sentence"}
+# What each command writes; a command that is not here only shows something.
+OUTPUTS = {
+    "demo": "output",
+    "align": "output error_report scores pair_scores table guided out_shards",
+    "train": "output links scores pair_scores",
+    "symmetrize": "output",
+    "convert": "output",
+    "project": "output",
+    "heatmap": "output",
+    "report": "output",
+    "vectors convert": "output",
+    "vectors learn": "output",
+    "vectors map": "output",
+    "lexicon": "output",
+}
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+def all_commands() -> Iterator[tuple[str, click.Command]]:
+    """Yield every command and sub-command with its name."""
+    context = click.Context(group)
+    for name in COMMANDS:
+        command = group.get_command(context, name)
+        parts = command.commands if isinstance(command, click.Group) else {"": command}
+        yield from ((f"{name} {part}".strip(), inner) for part, inner in parts.items())
+
+
+ALL = dict(all_commands())
+
+
+def is_output(param: click.Parameter) -> bool:
+    return isinstance(param.type, FileType) and param.type.writes
+
+
+def call(name: str, **values: str) -> list[str]:
+    """Write a call in which some parameters have these values, and others that must be there have any."""
+    options: list[str] = []
+    arguments: list[str] = []
+    for param in ALL[name].params:
+        value = values.get(str(param.name))
+        if isinstance(param, click.Argument):
+            arguments.append(value or f"{param.name}.txt")
+        elif value is None and param.required:
+            value = param.type.choices[0] if isinstance(param.type, click.Choice) else f"{param.name}.png"
+        if isinstance(param, click.Option) and value is not None:
+            options += [param.opts[-1], value]
+    return [*name.split(), *options, "--", *arguments]
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_file_has_the_type_of_a_file(name):
+    """A new option that names a file says so with its type, and whether the file is written."""
+    for param in ALL[name].params:
+        assert not isinstance(param.type, click.types.StringParamType) or param.name in WORDS, param.name
+        assert isinstance(param.type, FileType) or not isinstance(param.type, click.Path | click.File)
+    found = {param.name for param in ALL[name].params if is_output(param)}
+    assert found == set(OUTPUTS.get(name, "").split())
+
+
+PAIRS = [
+    pytest.param(name, output, other, id=f"{name}-{output.name}-{other.name}")
+    for name, command in ALL.items()
+    for output in filter(is_output, command.params)
+    for other in command.params
+    if isinstance(other.type, FileType | Tokenizer) and other is not output
+    if name != "lexicon"  # see below
+    if (name, output.name, other.name) != ("train", "output", "init")  # the new model replaces the older one
+]
+
+
+def named(param: click.Parameter, path: str) -> str:
+    """Write a value of a parameter that names a file."""
+    if isinstance(param.type, Tokenizer):
+        return f"sentencepiece:other.model,{path}"
+    return f"a={path}" if param.multiple else path
+
+
+@pytest.mark.parametrize(("name", "output", "other"), PAIRS)
+@pytest.mark.parametrize("link", [False, os.link, os.symlink], ids=["path", "link", "symlink"])
+def test_an_output_is_no_input_and_no_other_output(name, output, other, link, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("precious").write_text("not = 'important'\n")
+    Path("again").write_text("")
+    if link:
+        Path("again").unlink()
+        link("precious", "again")
+    values = {output.name: "again" if link else "./precious", other.name: named(other, "precious")}
+    assert run(*call(name, **values)) == 2
+    err = capsys.readouterr().err
+    assert "are one file" in err or "two outputs go to the same place" in err
+    for param in (output, other):
+        assert (param.opts[-1] if isinstance(param, click.Option) else param.name.upper()) in err
+    assert Path("precious").read_text() == "not = 'important'\n"
+    assert sorted(os.listdir()) == ["again", "precious"]
+
+
+def test_a_prefix_stands_for_all_its_files(tmp_path, capsys):
+    texts = [tmp_path / name for name in ("text.en", "lex.t2s", "links")]
+    for path in texts:
+        path.write_text("a\n")
+    assert run("lexicon", *texts, "-o", tmp_path / "lex") == 2
+    assert "--output and [SOURCE TARGET LINKS] are one file" in capsys.readouterr().err
+    assert texts[1].read_text() == "a\n"
+
+
+def write_vectors(folder: Path) -> None:
+    """Write empty files where vectors and a model have theirs."""
+    for name in ("word2int_en.pkl", "embeddings_en.npz", "own/meta.json", "own/vectors.npy", "own/notes"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("align a b --vectors v -o v/embeddings_en.npz", True),
+        ("align a b --vectors v -o v/own/vectors.npy", True),
+        ("align a b --vectors v -o v/links", False),
+        ("align a b --model v/own -o v/own/meta.json", True),
+        ("align a b --model v/own -o v/own/notes", False),
+        ("align a b --model v/own --out-shards v/own", True),
+        ("align a b --source-vectors v/word2int_en.pkl --target-vectors x -o v/embeddings_en.npz", True),
+        ("vectors convert v/word2int_en.pkl v/embeddings_en.npz --to glove", True),
+        ("vectors convert v/word2int_en.pkl v/other.txt --to glove", False),
+        ("vectors map v/own x -o v", True),
+        ("vectors map v/word2int_en.pkl x -o v", True),
+        ("vectors map v/cc.en.vec x -o v", False),
+        ("vectors learn a b -o .", False),
+        ("train v/own/notes b -o v/own", True),
+        ("train a b -o v/own --init v/own", False),
+        ("train a b -o v/own --init v/own --links v/own/meta.json", True),
+        ("vectors map en_fr_vectors x -o en_fr_vectors", False),
+    ],
+)
+def test_folders_stand_for_the_files_that_vectors_and_models_have(
+    line, refused, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    write_vectors(Path("v"))
+    assert run(*line.split()) in (2, 3)
+    assert ("are one file" in capsys.readouterr().err) == refused
+
+
+def test_shipped_names_are_inputs_too(tmp_path, capsys):
+    kept = next(shipped("en_fr_vectors").glob("word2int*"))
+    assert run("align", "a", "b", "--vectors", "en_fr_vectors", "-o", kept) == 2
+    assert "--output and --vectors are one file" in capsys.readouterr().err
+
+
+def test_a_configuration_file_is_an_input(tmp_path, capsys):
+    config = tmp_path / "config.toml"
+    config.write_text(f"[align]\noutput = '{config}'\n")
+    for arguments in (["--config", config, "align"], ["align", "--config", config]):
+        assert run(*arguments, "a", "b") == 2
+        assert "--output and --config are one file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["-", "/dev/null", "/dev/stdout", "pipe"])
+def test_streams_and_devices_may_be_named_twice(place, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    if place == "pipe":
+        os.mkfifo(place)
+    if not os.path.exists(place) and place != "-":
+        pytest.skip(f"there is no {place} here")
+    call = ["align", "-" if place == "-" else "nothing", "nowhere", "-o", place]
+    if place == "/dev/null":
+        call += ["--scores", place]
+    if place != "pipe":
+        assert run(*call) == 3  # there is no such text
+    assert "one file" not in capsys.readouterr().err
+    assert run("align", "a", "b", "--scores", "-") == 2
+    assert "two outputs go to the same place, -" in capsys.readouterr().err
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+NUMBERS = [
+    pytest.param(name, param, id=f"{name}-{param.name}")
+    for name, command in ALL.items()
+    for param in command.params
+    if isinstance(param.type, click.types.FloatParamType | click.types.IntParamType)
+]
+
+
+@pytest.mark.parametrize(("name", "param"), NUMBERS)
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
+def test_no_number_is_nan_or_infinite(name, param, value, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(param.type, Number | Whole)
+    assert run(*call(name, **{param.name: value})) == 2
+    assert f"Invalid value for '{param.opts[-1]}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_nor_from_the_environment(value, monkeypatch, capsys):
+    monkeypatch.setenv("NMTALIGN_ALIGN_TEMPERATURE", value)
+    assert run("align", "a", "b") == 2
+    assert f"expected a finite number, found '{value}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["temperature = nan", "threshold = nan", "diagonal = inf", "workers = inf"])
+def test_nor_from_a_configuration_file(line, tmp_path, capsys):
+    config = tmp_path / "config.toml"
+    config.write_text(f"[align]\n{line}\n")
+    assert run("--config", config, "align", "a", "b") == 2
+    assert f"number, found {line.split()[-1]}" in capsys.readouterr().err
+
+
+def test_a_whole_number_of_a_configuration_file_is_not_cut(tmp_path, capsys):
+    config = tmp_path / "config.toml"
+    config.write_text("[align]\nworkers = 1.5\n")
+    assert run("--config", config, "align", "a", "b") == 2
+    assert "expected a whole number, found 1.5" in capsys.readouterr().err
