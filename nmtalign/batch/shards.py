@@ -26,7 +26,7 @@ from nmtalign.batch.locks import locked
 from nmtalign.batch.stream import AlignedChunk, Chunk, cut
 from nmtalign.batch.workers import WorkerError
 from nmtalign.errors import DataError, StoppedError, UsageError
-from nmtalign.files import open_text
+from nmtalign.files import fingerprint, open_text
 from nmtalign.text.bitext import SentencePair
 
 PAIRS = 100_000  # of one shard
@@ -231,15 +231,6 @@ def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
         return all(fingerprint(folder / _name(number, kind)) == record["files"][kind] for kind in kinds)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
-
-
-def fingerprint(path: Path) -> dict[str, Any]:
-    """Return the size of a file and the SHA-256 of its bytes."""
-    with open(path, "rb") as file:
-        return {
-            "bytes": os.fstat(file.fileno()).st_size,
-            "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
-        }
 
 
 @contextmanager

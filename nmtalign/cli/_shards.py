@@ -146,7 +146,7 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(inputs: Sequence[str | None], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
-    from nmtalign.batch.shards import fingerprint
+    from nmtalign.files import fingerprint
     from nmtalign.models.loading import MODEL, VECTORS
     from nmtalign.shipped import place_of, shipped
 
