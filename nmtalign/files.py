@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -196,6 +197,15 @@ def open_text(path: str | Path, mode: str = "r", *, encoding: str = "utf-8") -> 
     if str(path) == "-":
         return _Borrowed(stream, encoding=encoding, newline="\n")
     return io.TextIOWrapper(stream, encoding=encoding, newline="\n")
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Return the size of a file and the SHA-256 of its bytes."""
+    with open(path, "rb") as file:
+        return {
+            "bytes": os.fstat(file.fileno()).st_size,
+            "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
+        }
 
 
 def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:

@@ -1,9 +1,11 @@
 """A long run in shards of a fixed number of pairs: what is done survives whatever stops the run.
 
 The folder of a run holds ``manifest.json`` (what the links depend on), and for shard n the files
-``00000n.links`` and so on, with their sizes and hashes in ``00000n.json``. Each file is written under another
-name, brought to the disk, and then renamed; the record comes last. A shard whose files are not as its record
-says is made again, so several jobs may fill one folder, each with its own shards.
+``00000n.links`` and so on, with their sizes and hashes in ``00000n.json``. Each file is written under a name
+that no other process has, brought to the disk, and then renamed; the record comes last. A shard whose files
+are not as its record says is made again. Several jobs may fill one folder, each with its own shards: they
+share the lock of the folder, ``.lock``, and each holds that of its part. A run of all shards holds the folder
+alone.
 """
 
 from __future__ import annotations
@@ -13,15 +15,18 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, TextIO
+from types import TracebackType
+from typing import Any, Self, TextIO
+from uuid import uuid4
 
+from nmtalign.batch.locks import locked
 from nmtalign.batch.stream import AlignedChunk, Chunk, cut
 from nmtalign.batch.workers import WorkerError
 from nmtalign.errors import DataError, StoppedError, UsageError
-from nmtalign.files import open_text
+from nmtalign.files import fingerprint, open_text
 from nmtalign.text.bitext import SentencePair
 
 PAIRS = 100_000  # of one shard
@@ -32,7 +37,7 @@ Text = Callable[[AlignedChunk], str]
 
 
 class ShardRun:
-    """The shards of one run, or of one job of several that share a folder.
+    """The shards of one run, or of one job of several that share a folder; a context that holds its locks.
 
     Parameters
     ----------
@@ -61,6 +66,20 @@ class ShardRun:
         self._texts, self._inputs, self._part = dict(texts), list(inputs), part
         self._stamps = self._stamp()
         self._shard: _Shard | None = None
+        self._locks = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._shard is not None:
+            self._shard.discard()
+        self._locks.close()
 
     def start(self, description: Mapping[str, Any], *, resume: bool) -> None:
         """Begin a run, or go on with the one in the folder if it is the same.
@@ -75,14 +94,13 @@ class ShardRun:
         Raises
         ------
         UsageError
-            If the folder holds a run and `resume` is false, a run of other settings, or other files.
+            If the folder holds a run and `resume` is false, a run of other settings, or other files, or if
+            another process is filling it.
         """
         described = {**description, "pairs_of_a_shard": self.pairs, "outputs": sorted(self._texts)}
         manifest = self.folder / MANIFEST
+        self._take_folder(manifest)
         if not manifest.exists():
-            if self.folder.is_dir() and any(file.name[0] != "." for file in self.folder.iterdir()):
-                raise UsageError(f"{self.folder} holds other files; give a new or an empty folder for shards")
-            self.folder.mkdir(parents=True, exist_ok=True)
             _write_json(manifest, described)
             return
         if not resume:
@@ -92,6 +110,20 @@ class ShardRun:
         except ValueError as error:
             raise DataError(f"expected JSON ({error}); give another folder").at(manifest) from None
         _check_same(self.folder, there, described)
+
+    def _take_folder(self, manifest: Path) -> None:
+        """Make the folder if need be and lock it, or this part of it."""
+        there = self.folder.iterdir() if self.folder.is_dir() and not manifest.exists() else ()
+        if any(file.name[0] != "." for file in there):
+            raise UsageError(f"{self.folder} holds other files; give a new or an empty folder for shards")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        i, n = self._part
+        alone = self._locks.enter_context(locked(self.folder / ".lock", shared=n > 1))
+        if n > 1:
+            self._locks.enter_context(locked(self.folder / f".lock-{i}-of-{n}"))
+        elif alone:
+            for left in self.folder.glob(".partial-*"):  # by a run that was killed
+                left.unlink()
 
     def missing(self, pairs: Iterable[SentencePair]) -> Iterator[Chunk]:
         """Yield chunks of those shards that are of this part and are not done; no chunk is in two shards."""
@@ -132,9 +164,21 @@ class ShardRun:
             self._shard = None
 
     def assemble(self, kind: str, file: TextIO) -> None:
-        """Copy all shards of one kind of output into an open file, in order."""
+        """Copy all shards of one kind of output into an open file, in order.
+
+        Raises
+        ------
+        DataError
+            If the bytes of a shard are not those that its record tells.
+        """
         for number in range(self.shards):
-            with open_text(self.folder / _name(number, kind)) as shard:
+            path = self.folder / _name(number, kind)
+            if not is_whole(self.folder, number, [kind]):
+                record = _name(number, "json")
+                raise DataError(
+                    f"expected the bytes that {record} records, found others; --resume makes the shard again"
+                ).at(path)
+            with open_text(path) as shard:
                 while block := shard.read(_BLOCK):
                     file.write(block)
 
@@ -149,10 +193,8 @@ class _Shard:
         self.pairs = self._links = 0
         self._folder, self._number, self._texts = folder, number, texts
         self._hashes = {kind: hashlib.sha256() for kind in texts}
-        self._files = {kind: self._partial(kind).open("wb") for kind in texts}  # until close()
-
-    def _partial(self, kind: str) -> Path:
-        return self._folder / f".partial-{_name(self._number, kind)}"
+        self._paths = {kind: _partial(folder / _name(number, kind)) for kind in texts}
+        self._files = {kind: path.open("wb") for kind, path in self._paths.items()}  # until close()
 
     def write(self, chunk: AlignedChunk) -> None:
         for kind, text in self._texts.items():
@@ -170,8 +212,16 @@ class _Shard:
             file.flush()
             os.fsync(file.fileno())
             file.close()
-            os.replace(self._partial(kind), self._folder / _name(self._number, kind))
+            os.replace(self._paths[kind], self._folder / _name(self._number, kind))
         _write_json(self._folder / _name(self._number, "json"), record)
+
+    def discard(self) -> None:
+        """Remove what is not whole."""
+        for kind, file in self._files.items():
+            with suppress(OSError):  # of a full disk, or a folder that is gone
+                file.close()
+            with suppress(OSError):
+                self._paths[kind].unlink(missing_ok=True)
 
 
 def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
@@ -181,15 +231,6 @@ def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
         return all(fingerprint(folder / _name(number, kind)) == record["files"][kind] for kind in kinds)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
-
-
-def fingerprint(path: Path) -> dict[str, Any]:
-    """Return the size of a file and the SHA-256 of its bytes."""
-    with open(path, "rb") as file:
-        return {
-            "bytes": os.fstat(file.fileno()).st_size,
-            "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
-        }
 
 
 @contextmanager
@@ -233,9 +274,14 @@ def _name(number: int, kind: str) -> str:
     return f"{number:06d}.{kind}"
 
 
+def _partial(path: Path) -> Path:
+    """Return a name beside `path` that no other process has, on whatever machine."""
+    return path.with_name(f".partial-{uuid4().hex}-{path.name}")
+
+
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a small file under its name when it is on the disk as a whole."""
-    partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+    partial = _partial(path)
     with open(partial, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.flush()

@@ -38,15 +38,19 @@ class MatrixOptions:
     layers: str | None = None
     shift: int | None = None
     pieces: str | None = None
+    normalize: bool | None = None
 
 
 _OPTIONS = (
     click.option(
-        "--matrices", type=INPUT, help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py."
+        "--matrices",
+        type=INPUT,
+        help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
     ),
     click.option("--layers", metavar="LIST", help="Layers of --matrices to average, like 0,2-3.  [all]"),
     click.option("--shift", type=Whole(-1, 1), help="Row of a target word, less its position.  [0]"),
     click.option("--pieces", type=click.Choice(PIECES), help="Join the sub-words of --matrices to words."),
+    click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),
 )
 
 
@@ -92,14 +96,18 @@ def _reading(given: MatrixOptions, options: ModelOptions) -> tuple[Reading, Extr
     if others:
         raise UsageError(f"{', '.join(others)}: without meaning for --matrices, which are weights already")
     reading = Reading(
-        _numbers(given.layers, "--layers"), _numbers(options.heads, "--heads"), given.shift or 0, given.pieces
+        _numbers(given.layers, "--layers"),
+        _numbers(options.heads, "--heads"),
+        given.shift or 0,
+        given.pieces,
+        bool(given.normalize),
     )
     return reading, Extraction(options.extract, options.threshold, options.symmetrize)
 
 
 def check_unused(given: MatrixOptions, remap: str | None = None, engine: str = "local") -> None:
     """Refuse options that would change nothing: of matrices without any, and of tokenisers with them."""
-    said = [field.name for field in fields(MatrixOptions) if getattr(given, field.name) is not None]
+    said = [field.name for field in fields(MatrixOptions) if getattr(given, field.name) not in (None, False)]
     if said and given.matrices is None:
         raise UsageError(f"{', '.join('--' + name for name in said)}: only with --matrices FILE")
     if given.matrices is not None and remap is not None:

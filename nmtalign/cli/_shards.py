@@ -81,6 +81,8 @@ def open_run(
     files = [path for path in inputs if path is not None]
     if matrices is not None or "-" in files:
         raise UsageError("--out-shards: not with --matrices or standard input, which cannot be read again")
+    for path in files:
+        _check_plain(Path(path))
     if sharding.shard is not None and any(path not in (None, "-") for path in outputs.values()):
         raise UsageError(
             "--shard fills --out-shards only; put them together with --resume -o LINKS at the end"
@@ -98,6 +100,15 @@ def open_run(
         pairs=sharding.shard_pairs,
         part=sharding.part(),
     )
+
+
+def _check_plain(path: Path) -> None:
+    """Refuse pipes: what is read once for its hash leaves nothing to align."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UsageError(
+            f"--out-shards reads {path} twice, once for its hash, and a pipe can be read only once; write it"
+            " to a file first"
+        )
 
 
 def _asked_for(outputs: Mapping[str, str | None]) -> dict[str, Text]:
@@ -139,12 +150,14 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 def describe(inputs: Sequence[str | None], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
     from nmtalign.aligner.opening import MODEL
-    from nmtalign.batch.shards import fingerprint
-    from nmtalign.shipped import shipped
+    from nmtalign.files import fingerprint
+    from nmtalign.shipped import place_of, shipped
 
     named = options.chosen("model", "vectors", "source_vectors", "target_vectors")
-    places = [Path(place) for place in named.values()] or [shipped(MODEL)]
+    places = [place_of(place) for place in named.values()] or [shipped(MODEL)]
     places += [Path(options.bahdanau)] if options.bahdanau else []
+    for place in places:
+        _check_plain(place)
     files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
     model = [fingerprint(file)["sha256"] for file in files if file.is_file()]
     return {

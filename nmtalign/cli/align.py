@@ -124,7 +124,7 @@ def align(
         else:
             more = {"format": bitext_format, "columns": columns, "on_error": on_error, "remap": remap}
             described = describe(inputs, options, settings=settings, **more)
-            with resumable(run.folder, by=(KeyboardInterrupt,)):
+            with resumable(run.folder, by=(KeyboardInterrupt,)), run:
                 run.start(described, resume=sharding.resumes)
                 _run_in_shards(run, chunks, outputs, progress)
     if bad is not None:

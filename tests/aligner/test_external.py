@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from nmtalign.aligner.decoding import Extraction
 from nmtalign.aligner.external import Given, Reading, inspect_weights, links_of
 from nmtalign.errors import DataError
 
-FOUR = np.random.default_rng(0).random((2, 3, 4, 5))  # layers, heads, T, S
+FOUR = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 4))  # layers, heads, T, S
 WORDS = ["a", "b", "c", "d", "e"]
 
 
@@ -176,18 +177,80 @@ def test_what_does_not_fit_is_refused(reading, attention, message):
 
 
 def test_the_end_of_the_sentence_is_left_out():
-    whole = np.arange(12.0).reshape(3, 4)
+    whole = np.random.default_rng(0).dirichlet(np.ones(4), 3)
     np.testing.assert_array_equal(Reading().weights(whole, WORDS[:3], WORDS[:2]), whole[:2, :3])
     assert Reading().weights(np.ones((1, 1)), [], []).shape == (0, 0)
     assert Reading(pieces="bpe").weights(np.ones((1, 4)), WORDS[:3], []).shape == (0, 3)
 
 
+@pytest.mark.parametrize("kind", ["npz", "Marian", "fairseq", "OpenNMT-py"])
+@pytest.mark.parametrize("ends", [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_rows_sum_to_one_before_the_end_of_the_sentence_is_left_out(kind, ends, tmp_path):
+    S, T = 40, 30
+    attention = np.random.default_rng(3).dirichlet(np.full(S + ends[1], 0.1), T + ends[0])
+    path = written(attention, kind, tmp_path)
+    found = Reading().weights(next(read_matrices(path)), ["s"] * S, ["t"] * T)
+    np.testing.assert_allclose(found, attention[:T, :S], atol=2e-6 if kind != "npz" else 1e-3)
+    assert (found.sum(axis=1) <= 1 + 1e-12).all()
+
+
+def written(attention, kind, folder):
+    """Write the attention of one pair as another program does, with its decimals."""
+    path = folder / "attention"
+    if kind == "npz":
+        np.savez(folder / "a.npz", attention.astype(np.float16))
+        return folder / "a.npz"
+    if kind == "OpenNMT-py":
+        words = [f"w{k}" for k in range(max(attention.shape))]
+        table = opennmt_table(words[: attention.shape[1]], words[: len(attention) - 1], attention)
+        path.write_text(table)
+        return path
+    form = "{:.6f}" if kind == "fairseq" else "{:.6g}"
+    text = " ".join(",".join(form.format(weight) for weight in row) for row in attention)
+    path.write_text(f"A-0\t{text}\n" if kind == "fairseq" else f"{text}\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("row", "total"), [([2.25, 0.0], "2.25"), ([0.5, 0.4], "0.9"), ([0.501, 0.501], "1.002")]
+)
+def test_rows_that_do_not_sum_to_one_are_refused(row, total):
+    attention = np.array([[0.0, 0.0], row])
+    with pytest.raises(
+        DataError, match=f"expected rows that sum to 1, found {total} in row 2; .*--normalize"
+    ):
+        Reading().weights(attention, WORDS[:2], WORDS[:2])
+    found = Reading(normalize=True).weights(attention, WORDS[:2], WORDS[:2])
+    np.testing.assert_allclose(found, [[0, 0], np.array(row) / sum(row)], rtol=1e-12)
+    heads = np.stack([np.full((3, 2, 2), 0.5)] * 2)
+    heads[1, 2] = attention
+    for reading in (Reading(), Reading((1,), (0, 2)), Reading(heads=(2,))):
+        with pytest.raises(DataError, match=f"found {total} in row 2 of layer 1, head 2"):
+            reading.weights(heads, WORDS[:2], WORDS[:2])
+    assert Reading((0,)).weights(heads, WORDS[:2], WORDS[:2]).tolist() == [[0.5, 0.5]] * 2
+
+
+@given(
+    st.integers(1, 6), st.integers(1, 60), st.integers(0, 99), st.sampled_from([None, "mutual", "transport"])
+)
+def test_no_probability_is_above_one(T, S, seed, method):
+    random = np.random.default_rng(seed)
+    raw = random.gamma(0.2, size=(2, 2, T, S)) * 10 ** random.uniform(-3, 3, (2, 2, T, 1))
+    almost = raw / raw.sum(axis=3, keepdims=True) * random.uniform(0.9991, 1.0009, (2, 2, T, 1))
+    for reading, attention in ((Reading(normalize=True), raw), (Reading(), almost)):
+        for pieces in (None, "bpe"):
+            words = ["w@@"] * S, ["t"] * T  # one source word of many pieces
+            weights = replace(reading, pieces=pieces).weights(attention, *words)
+            assert weights.max() <= 1
+            assert (links_of(weights, Extraction(method)).probability <= 1).all()
+
+
 def test_rows_are_shifted():
-    rows = np.arange(1.0, 4)[:, None] * np.ones((1, 2))  # row n is all n + 1
+    rows = np.array([[k, 8 - k] for k in (1, 2, 3)]) / 8
     source = WORDS[:2]
 
     def shifted(shift, T):
-        return Reading(shift=shift).weights(rows, source, WORDS[:T])[:, 0].tolist()
+        return (8 * Reading(shift=shift).weights(rows, source, WORDS[:T])[:, 0]).tolist()
 
     assert shifted(-1, 3) == [0, 1, 2]  # row t is that of predicting word t + 1
     assert shifted(-1, 2) == [0, 1]

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import nmtalign
+from nmtalign.cli import main
+from nmtalign.errors import DataError
+from nmtalign.aligner.checks import fingerprints
 from nmtalign.aligner.decoding import Extraction
 from nmtalign.aligner.learned import LearnedAligner
-from nmtalign.aligner.model_folder import is_model, load_model, save_model
 from nmtalign.aligner.opening import load
-from nmtalign.errors import DataError
-from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.settings import PRESETS
+from nmtalign.aligner.model_folder import is_model, load_model, save_model
 from nmtalign.training.train import train
+from nmtalign.text.tokenization import TextSettings
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
@@ -139,6 +145,90 @@ def change_meta(folder: Path, **values: object) -> None:
     (folder / "meta.json").write_text(json.dumps(meta | values), encoding="utf-8")
 
 
+def record_again(folder: Path) -> None:
+    """Write the sizes and checksums of what is there now."""
+    change_meta(folder, files={k: v for k, v in fingerprints(folder).items() if k != "meta.json"})
+
+
+@pytest.mark.parametrize("name", ["source.txt", "arrays.npz", "view-0.counts.npy", "view-1.targets.npy"])
+def test_a_changed_byte_of_any_file_is_refused(folder: Path, name: str, capsys):
+    data = bytearray((folder / name).read_bytes())
+    data[-2] ^= 1
+    (folder / name).write_bytes(bytes(data))
+    with pytest.raises(SystemExit) as caught:
+        main(["align", "--pairs", str(folder / "meta.json"), "--model", str(folder)])
+    assert caught.value.code == 3
+    expected = re.escape(str(folder / name)) + ": expected the SHA-256 .*, found .*"
+    assert re.fullmatch(f"nmtalign: error: {expected}\n", capsys.readouterr().err)
+
+
+def put(folder: Path, name: str, change: Callable[[NDArray[Any]], Any]) -> None:
+    """Change an array of a model whose checksums are right."""
+    if name.endswith(".npy"):
+        np.save(folder / name, change(np.load(folder / name)))
+    else:
+        with np.load(folder / "arrays.npz") as file:
+            arrays = dict(file)
+        np.savez_compressed(folder / "arrays.npz", **arrays | {name: change(arrays[name])})
+    record_again(folder)
+
+
+def first(value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    return lambda array: np.concatenate([np.full_like(array[:1], value), array[1:]])
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("view-0.targets.npy", lambda a: a + 10**7, r"numbers from 0 to \d+, found 1000\d+"),
+        ("view-0.targets.npy", lambda a: -a, r"numbers from 0 to \d+, found -\d+"),
+        ("view-0.targets.npy", lambda a: a[::-1].copy(), "each entry above the one before"),
+        ("view-0.targets.npy", lambda a: a.astype(float), "whole numbers, found float64"),
+        ("view-0.counts.npy", lambda a: a.astype(complex), "real numbers, found complex128"),
+        ("view-0.counts.npy", lambda a: a.astype(str), "real numbers, found <U"),
+        ("view-0.counts.npy", lambda a: -a, "numbers of at least 0, found -"),
+        ("view-1.counts.npy", first(np.nan), "a finite number, found nan"),
+        ("view-1.counts.npy", first(np.inf), "a finite number, found inf"),
+        ("view-1.counts.npy", lambda a: a[:, None], r"\d+ entries, found \d+ x 1"),
+        ("source.spectral.npy", lambda a: a[:, :0], r"\d+ x any entries, found \d+ x 0"),
+        ("target.spectral.npy", lambda a: a[:, :3], r"\d+ x \d+ entries, found \d+ x 3"),
+        ("target.spectral.npy", lambda a: a[:-1], r"\d+ x \d+ entries"),
+        ("target_spectral_norms", first(-np.inf), "a finite number, found -inf"),
+        ("0_pairs", lambda a: a + 1, r"numbers|word pairs of all forms"),
+        ("0_source_null", first(-1), "at least -0.001, found -1"),
+        ("1_target_linked", lambda a: a[:0], "any entries, found 0"),
+        ("source_jumps", lambda a: a[:, :-1], "any x 1025 entries, found .* x 1024"),
+        ("target_jumps", first(np.nan), "a finite number, found nan"),
+        ("target_classes", lambda a: a + 1000, r"numbers from 0 to \d+, found 1\d\d\d"),
+        ("source_counts", lambda a: a.astype(bool), "whole numbers, found bool"),
+    ],
+)
+def test_arrays_that_make_no_sense_are_refused(spectral, tmp_path: Path, name, change, message):
+    folder = shutil.copytree(spectral, tmp_path / "model")
+    put(folder, name, lambda array: array)
+    load_model(folder)
+    put(folder, name, change)
+    place = name if name.endswith(".npy") else f"arrays.npz, {name}"
+    with pytest.raises(DataError, match=re.escape(str(folder / place)) + f": expected.*{message}"):
+        load_model(folder)
+
+
+@pytest.fixture(scope="module")
+def spectral(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("spectral") / "model"
+    unlike = [(TOY.pairs[k][0], TOY.pairs[k + 1][1]) for k in range(20)]  # words get several partners
+    save_model(train([*TOY.pairs, *unlike], settings=PRESETS["default"], workers=1).model, folder)
+    return folder
+
+
+@pytest.mark.parametrize("weight", [float("nan"), 2, -0.5, "much", None])
+def test_weights_that_make_no_sense_are_refused(spectral, tmp_path: Path, weight):
+    folder = shutil.copytree(spectral, tmp_path / "model")
+    change_meta(folder, spectral={"weight": weight})
+    with pytest.raises(DataError, match=r"meta\.json: expected .*number.*, found"):
+        load_model(folder)
+
+
 def test_a_newer_version_is_refused(folder: Path):
     change_meta(folder, version=99)
     with pytest.raises(DataError, match=r"meta\.json: .*99.*newer"):
@@ -155,6 +245,7 @@ def test_a_foreign_folder_is_refused(folder: Path, text: str):
 def test_a_word_list_of_another_model_is_refused(folder: Path):
     lines = (folder / "source.txt").read_bytes()
     (folder / "source.txt").write_bytes(lines + b"more\n")
+    record_again(folder)
     with pytest.raises(DataError, match=r"source\.txt.*expected \d+ words, found \d+"):
         load_model(folder)
 
@@ -165,9 +256,13 @@ def test_parts_of_another_model_are_refused(folder: Path, tmp_path: Path):
     for name in ("arrays.npz", "view-0.counts.npy", "view-1.counts.npy"):
         kept = (folder / name).read_bytes()
         shutil.copy(tmp_path / "other" / name, folder / name)
+        with pytest.raises(DataError, match=re.escape(name)):
+            load_model(folder)
+        record_again(folder)
         with pytest.raises(DataError):
             load_model(folder)
         (folder / name).write_bytes(kept)
+        record_again(folder)
 
 
 def test_folders_that_are_no_models(tmp_path: Path):

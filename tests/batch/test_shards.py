@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -15,10 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from nmtalign.batch import locks, shards
 from nmtalign.batch.shards import ShardRun
 from nmtalign.batch.workers import WorkerError
 from nmtalign.cli import main
 from nmtalign.errors import StoppedError
+from nmtalign.aligner.learned import LearnedAligner
 from nmtalign.shipped import shipped
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
@@ -193,8 +196,6 @@ def test_what_shards_cannot_hold_is_refused(options, command):
     "stop", [KeyboardInterrupt(), WorkerError("a worker process died"), OSError(5, "gone")]
 )
 def test_a_stop_from_outside_can_be_resumed(stop, command, wanted, tmp_path, monkeypatch, capsys):
-    from nmtalign.aligner.learned import LearnedAligner
-
     plain, calls = LearnedAligner.align_batch, []
 
     def stopping(aligner, pairs):
@@ -213,22 +214,118 @@ def test_a_stop_from_outside_can_be_resumed(stop, command, wanted, tmp_path, mon
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, capsys):
-    (tmp_path / "shards").mkdir()
-    partial = tmp_path / "shards" / ".partial-000002.links"
-    partial.symlink_to("/dev/full")
-    assert run(*command, *files(tmp_path)) == 4
+def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, monkeypatch, capsys):
+    def full(path: Path) -> Path:
+        found = plain(path)
+        if path.name == "000002.links":
+            found.symlink_to("/dev/full")
+        return found
+
+    plain = shards._partial
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "_partial", full)
+        assert run(*command, *files(tmp_path)) == 4
     assert "No space left on device" in capsys.readouterr().err
-    partial.unlink()
+    assert not list((tmp_path / "shards").glob(".partial-*"))
     assert run(*command, "--resume", "-o", "/dev/full") == 4
     assert run(*command, "--resume", *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
     assert "6 of them done before" in capsys.readouterr().err
 
 
-def test_a_text_that_changes_or_vanishes_is_noticed(text, tmp_path, monkeypatch, capsys):
-    from nmtalign.aligner.learned import LearnedAligner
+def during(monkeypatch, act) -> None:
+    """Do something once, while the second chunk is aligned."""
+    plain, calls = LearnedAligner.align_batch, []
 
+    def meanwhile(aligner, pairs):
+        calls.append(len(pairs))
+        if len(calls) == 2:
+            act()
+        return plain(aligner, pairs)
+
+    monkeypatch.setattr(LearnedAligner, "align_batch", meanwhile)
+
+
+@pytest.mark.skipif(locks.fcntl is None, reason="no flock here")
+def test_a_second_run_in_the_folder_is_refused(command, wanted, tmp_path, monkeypatch, capsys):
+    others = []
+
+    def start_another():
+        for options in (["--resume"], [], ["--shard", "1/2"]):
+            program = [sys.executable, "-m", "nmtalign", *map(str, command), *options, "--workers", "1"]
+            others.append(subprocess.run(program, capture_output=True, text=True))
+
+    during(monkeypatch, start_another)
+    assert run(*command, *files(tmp_path), "--workers", 1) == 0
+    assert found(tmp_path) == wanted
+    for other in others:
+        assert other.returncode == 2
+        assert re.fullmatch(".*: error: another run is writing into .*/shards; .*--resume.*\n", other.stderr)
+
+
+@pytest.mark.skipif(locks.fcntl is None, reason="no flock here")
+def test_jobs_of_other_parts_share_the_folder(command, wanted, tmp_path, monkeypatch):
+    codes = []
+
+    def start_others():
+        for options in (["--shard", "2/2"], ["--shard", "1/2"], ["--resume"]):
+            program = [sys.executable, "-m", "nmtalign", *map(str, command), *options, "--workers", "1"]
+            codes.append(subprocess.run(program, stderr=subprocess.DEVNULL).returncode)
+
+    during(monkeypatch, start_others)
+    assert run(*command, "--shard", "1/2", "--workers", 1) == 0
+    assert codes == [0, 2, 2]
+    assert run(*command, "--resume", *files(tmp_path)) == 0
+    assert found(tmp_path) == wanted
+
+
+def test_two_runs_without_locks_do_no_harm(command, wanted, tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr("nmtalign.batch.stream.CHARACTERS", 2_000)  # so that a shard has several chunks
+    again = tmp_path / "again"
+    again.mkdir()
+    during(monkeypatch, lambda: run(*command, "--resume", *files(again), "--workers", 1))
+    assert run(*command, *files(tmp_path), "--workers", 1) == 0
+    assert found(tmp_path) == found(again) == wanted
+
+
+def test_what_a_killed_run_left_is_removed(command, tmp_path):
+    (tmp_path / "shards").mkdir()
+    left = tmp_path / "shards" / ".partial-0123-000001.links"
+    left.write_text("0-0\n")
+    assert run(*command) == 0
+    assert not left.exists()
+
+
+def test_a_shard_that_changes_before_it_is_put_together_is_refused(command, tmp_path, monkeypatch, capsys):
+    finish = ShardRun.finish
+
+    def changing(self):
+        finish(self)
+        shard = tmp_path / "shards" / "000001.links"
+        if shard.exists():
+            shard.write_bytes(b"9" + shard.read_bytes()[1:])
+
+    monkeypatch.setattr(ShardRun, "finish", changing)
+    assert run(*command, *files(tmp_path)) == 3
+    assert "000001.links: expected the bytes that 000001.json records" in capsys.readouterr().err
+    assert not found(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_refused(text, command, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    reading, writing = os.pipe()
+    os.write(writing, b"the cat\n")
+    os.close(writing)
+    for pipe in (tmp_path / "pipe", f"/dev/fd/{reading}"):
+        assert run("align", text[0], pipe, *command[3:]) == 2
+        assert "a pipe can be read only once; write it to a file first" in capsys.readouterr().err
+    os.close(reading)
+    assert not (tmp_path / "shards").exists()
+
+
+def test_a_text_that_changes_or_vanishes_is_noticed(text, tmp_path, monkeypatch, capsys):
     sides = [shutil.copy(path, tmp_path / path.name) for path in text]
     command = ["align", *sides, "--out-shards", tmp_path / "shards", "--shard-pairs", 300, "--workers", 1]
     plain, act = LearnedAligner.align_batch, [lambda: os.utime(sides[0], (1, 1)), lambda: os.remove(sides[0])]

@@ -107,11 +107,30 @@ def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
 )
 def test_matrices_that_do_not_fit_the_text_are_named(arrays, message, pieces, tmp_path, capsys):
     shapes = [(4, 4), (3, 3) if arrays == 3 else (1, 1), (0, 0), (0, 0)][:arrays]
-    np.savez(tmp_path / "m.npz", *(np.ones(shape) for shape in shapes))
+    np.savez(tmp_path / "m.npz", *(np.ones(shape) / max(shape[1], 1) for shape in shapes))
     output = tmp_path / "links"
     assert run("align", *pieces, "--matrices", tmp_path / "m.npz", "-o", output) == 3
     assert message in capsys.readouterr().err
     assert not output.exists()
+
+
+def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path, capsys):
+    np.savez(tmp_path / "m.npz", ATTENTION, [[2.25]], np.zeros((0, 0)))
+    output = "-o", tmp_path / "links", "--scores", tmp_path / "scores"
+    for command in ("align", "report"):
+        assert (
+            run(command, *pieces, "--matrices", tmp_path / "m.npz", *output[: 4 if command == "align" else 2])
+            == 3
+        )
+        expected = "m.npz: pair 2: expected rows that sum to 1, found 2.25 in row 1; .*--normalize"
+        assert re.search(expected, capsys.readouterr().err)
+        assert not (tmp_path / "links").exists()
+    assert run("align", *pieces, "--matrices", tmp_path / "m.npz", *output, "--normalize") == 0
+    assert "pieces=None normalized" in capsys.readouterr().err
+    scores = [float(score) for score in (tmp_path / "scores").read_text().split()]
+    assert max(scores) == 1
+    assert run("align", *pieces, "--normalize") == 2
+    assert "--normalize: only with --matrices" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
