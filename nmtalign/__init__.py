@@ -9,8 +9,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     "load": "nmtalign.aligner.opening",
-    "train": "nmtalign.training.train",
-    "save_model": "nmtalign.aligner.model_folder",
+    "train": "nmtalign.aligner.train",
+    "Aligner": "nmtalign.aligner.aligner",
+    "read_bitext": "nmtalign.text.bitext",
     "Link": "nmtalign.links.alignments",
     "Alignment": "nmtalign.links.alignments",
     "GoldAlignment": "nmtalign.links.alignments",

@@ -1,4 +1,4 @@
-"""The aligner: heads say what words mean, a position model where attention goes, an extraction what is a link.
+"""The aligner: heads score words, a position model says where attention goes, an extraction chooses links.
 
 Axes: T target words, S source words.
 """
@@ -17,8 +17,10 @@ from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
+from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.mixture import Mixture
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.links.alignments import AlignedBatch, AlignedPair
+from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.text.tokenization import TextSettings
@@ -27,6 +29,7 @@ from nmtalign.views import Listed
 
 Words = Sequence[str]
 Sentence = str | Words
+UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,24 @@ class Aligner(Listed):
         return f"{parts} text={self.text}"
 
     @property
+    def lexicon(self) -> Lexicon:
+        """The lexicon of a learned aligner.
+
+        Raises
+        ------
+        UsageError
+            If the aligner is over given vectors.
+        """
+        if isinstance(self.heads, Mixture):
+            return self.heads.lexicon
+        raise UsageError("word vectors have no lexicon; learn an aligner from a bitext")
+
+    @property
+    def needs_fitting(self) -> bool:
+        """Whether transitions are to be fitted to a text before it is aligned."""
+        return isinstance(self.positions, HiddenMarkov) and self.positions.fitted == 0
+
+    @property
     def _extraction(self) -> Extraction:
         return self.extraction.resolved(null=self.positions.has_null)
 
@@ -112,21 +133,8 @@ class Aligner(Listed):
             Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
             a null word. The matrix shows the words as they were given.
         """
-        words = self._words(source, target)
-        decoder = self._decoder(encode_text([words]))
-        forward, reverse, weights = decoder.matrices()
-        batch = decoder.align(1)
-        links = batch.links(0)
-        shown = self._shown(source, target)
-        return AlignedPair(
-            Alignment(frozenset(links), len(words[0]), len(words[1])),
-            AlignmentMatrix(weights, *shown),
-            forward=forward,
-            reverse=reverse,
-            probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
-            score=float(batch.scores[0]),
-            settings=self.settings,
-        )
+        decoder = self._decoder(encode_text([self._words(source, target)]))
+        return decoder.pair(self._shown(source, target), self.settings)
 
     def align_batch(self, pairs: Iterable[tuple[Sentence, Sentence]]) -> AlignedBatch:
         """Align many sentence pairs: the same links as one by one.
@@ -151,6 +159,10 @@ class Aligner(Listed):
     def coverage(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[Coverage, Coverage] | None:
         """Count how many source and target words have a vector of their own, over given vectors."""
         return self.heads.coverage(pairs)
+
+    def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
+        """Return the positions of source and target words without a vector, over given vectors."""
+        return self.heads.unknown(*self._words(source, target))
 
     def decoder(self, scores: TextScores) -> Decoder:
         """Return what aligns a text whose words have been looked up."""

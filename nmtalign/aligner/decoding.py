@@ -15,7 +15,7 @@ from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
-from nmtalign.links.alignments import AlignedBatch
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.positions.model import Attended, TextScores
 
 Longs = NDArray[np.int64]
@@ -66,8 +66,8 @@ class Decoder(NamedTuple):
         posteriors, ratios = self.attend(k)
         (t, s, b), probability = self.extraction.cells(posteriors, bucket)
         real = np.flatnonzero(bucket.pairs >= 0)
-        if ratios is None:  # without null every word has links: their probabilities say how parallel a pair is
-            evidence = np.bincount(b, probability, len(bucket.pairs))
+        if ratios is None:
+            evidence = np.asarray(np.bincount(b, probability, len(bucket.pairs)), dtype=np.float64)
         else:
             worth, core = self.scores.evidence(k, ratios), self.text.segments.core(bucket)
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth, core)
@@ -102,9 +102,24 @@ class Decoder(NamedTuple):
         S, T = self.text.segments.source_lengths, self.text.segments.target_lengths
         if self.null:
             return parallel_probability(evidence, S, T, self.size)
-        return 2 * evidence / np.maximum(S + T, 1)
+        return np.asarray(2 * evidence / np.maximum(S + T, 1))
 
-    def matrices(self) -> tuple[NDArray[np.floating], ...]:
+    def pair(self, words: tuple[Sequence[str], Sequence[str]], settings: str) -> AlignedPair:
+        """Return the one pair of the text with all weights to look at; `words` are those to show."""
+        forward, reverse, weights = self._matrices()
+        batch = self.align(1)
+        links = batch.links(0)
+        return AlignedPair(
+            Alignment(frozenset(links), len(words[0]), len(words[1])),
+            AlignmentMatrix(weights, *map(tuple, words)),
+            forward=forward,
+            reverse=reverse,
+            probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
+            score=float(batch.scores[0]),
+            settings=settings,
+        )
+
+    def _matrices(self) -> tuple[NDArray[np.floating], ...]:
         """Return p(s|t), p(t|s) and the weights that links are chosen from, of a text of one pair, (T, S)."""
         segments = self.text.segments
         shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])

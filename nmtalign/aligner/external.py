@@ -1,11 +1,12 @@
-"""Attention matrices of other programs, brought to one weight for each pair of words.
+"""The external head: attention of other programs, brought to one weight for each pair of words.
 
-Axes: T target and S source pieces of a sentence pair (its words, where nothing is cut into sub-words).
+Axes: B pairs of a bucket, T target and S source pieces of a sentence pair (its words, where there are
+no sub-words).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,93 +14,120 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.decoding import Cells, Extraction, Weighed
-from nmtalign.aligner.stacks import StackLinks, joined
+from nmtalign.aligner.decoding import Decoder
+from nmtalign.aligner.extraction import Extraction
+from nmtalign.corpus.buckets import make_buckets
+from nmtalign.corpus.long_pairs import whole_pairs
+from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError
-from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.positions.model import Attended, Cells, TextScores
 from nmtalign.text.subwords import join_pieces, word_numbers
 
 Floats = NDArray[np.floating]
 
-LEAST = 1e-30  # stands for a weight of 0 under the logarithm
-ROUNDED = 1e-3  # most that half precision and printed decimals take a row away from the sum 1
+ROUNDED = 1e-3  # rows may differ so much from a sum of 1: programs write few decimals
 
 
-class Given(Weighed):
-    """Attention that target words were seen to pay, from logarithms of weights of shape (B, T, S).
+@dataclass(frozen=True, eq=False)
+class ExternalScores:
+    """Attention weights of the pairs of a text.
+
+    Attributes
+    ----------
+    text : EncodedText
+    weights : sequence of arrays of shape (T, S)
+        One for each sentence pair.
+    """
+
+    text: EncodedText
+    weights: Sequence[Floats]
+
+    @property
+    def null_ratios(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """None are known."""
+        return np.zeros(0, np.float32), np.zeros(0, np.float32)
+
+    def scores(self, k: int) -> Floats:
+        """Return the weights of bucket k, shape (T, S, B), 0 outside of the sentences."""
+        bucket = self.text.buckets[k]
+        found = np.zeros(bucket.shape)
+        for column in np.flatnonzero(bucket.pairs >= 0):
+            own = self.weights[bucket.pairs[column]]
+            found[: own.shape[0], : own.shape[1], column] = own
+        return found
+
+    def ratios(self, k: int) -> NDArray[np.float32]:
+        """Refuse: weights are no likelihood ratios."""
+        raise NotImplementedError
+
+    def evidence(self, k: int, ratios: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Refuse: weights are no likelihood ratios."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class AsGiven:
+    """The position model of attention that is finished: weights stay as they are."""
+
+    settings: str = "positions=given"
+    has_null: bool = False
+
+    def over(self, scores: TextScores) -> Callable[[int], Attended]:
+        """Return a function that attends in the bucket of a number."""
+        return lambda k: Attended(GivenPosteriors(scores.scores(k)), None)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPosteriors:
+    """Attention that target words were seen to pay, shape (T, S, B).
 
     What a word paid to the end of the sentence is lost to it: rows of `forward` sum to at most 1.
     """
 
-    @classmethod
-    def of(cls, weights: Floats) -> Given:
-        """Return the attention of one pair."""
-        return cls(np.log(np.maximum(weights, LEAST))[None])
+    forward: Floats
 
     @cached_property
-    def forward(self) -> Floats:
-        """The weights, shape (B, T, S)."""
-        return np.exp(self.scores)
+    def reverse(self) -> Floats:
+        """The weights with columns brought to the sum 1, shape (T, S, B)."""
+        sums = self.forward.sum(axis=0)
+        return np.asarray(self.forward / np.where(sums > 0, sums, 1))
 
     @cached_property
     def joint(self) -> Floats:
-        """sqrt(p(s|t) p(t|s)), the columns brought to the sum 1 for p(t|s), shape (B, T, S)."""
+        """sqrt(p(s|t) p(t|s)), shape (T, S, B)."""
         return np.sqrt(self.forward * self.reverse)
 
+    def ranking(self, method: str) -> Floats:
+        """Return the weights for an argmax, else the joint weights."""
+        return self.forward if method in ("argmax", "argmax-reverse", "mutual") else self.joint
+
     def probability(self, cells: Cells) -> Floats:
-        """Return the joint weight of cells (pair, target, source)."""
+        """Return the joint weight of some cells."""
         return np.asarray(self.joint[cells])
 
 
-def links_of(weights: Floats, extraction: Extraction) -> StackLinks:
-    """Choose links from the weights of one pair, shape (T, S); a weight of 0 is never a link.
-
-    Examples
-    --------
-    >>> links_of(np.array([[0.9, 0.1], [0.0, 0.0]]), Extraction("argmax")).source
-    array([0])
-    """
-    if weights.size == 0:
-        none = np.zeros(0, np.int64)
-        return StackLinks(none, none, none, np.zeros(0))
-    (pair, target, source), probability = extraction.cells(Given.of(weights))
-    kept = weights[target, source] > 0
-    return StackLinks(pair[kept], source[kept], target[kept], probability[kept])
-
-
-def inspect_weights(
-    weights: Floats, words: tuple[Sequence[str], Sequence[str]], extraction: Extraction, *, settings: str = ""
-) -> AlignedPair:
-    """Choose links from the weights of one pair, with all weights to look at.
+def external_decoder(
+    pairs: Sequence[tuple[Sequence[str], Sequence[str]]], weights: Sequence[Floats], extraction: Extraction
+) -> Decoder:
+    """Return what chooses links from the attention of other programs.
 
     Parameters
     ----------
-    weights : array of shape (T, S)
-    words : (source words, target words)
+    pairs : sequence of (source words, target words)
+    weights : sequence of arrays of shape (T, S)
     extraction : Extraction
-    settings : str
-        Signature of what made the weights.
 
     Examples
     --------
-    >>> pair = inspect_weights(np.array([[0.9, 0.1]]), (["a", "b"], ["c"]), Extraction())
-    >>> pair.alignment.links, pair.reverse.tolist()
-    (frozenset({Link(source=0, target=0)}), [[1.0, 1.0]])
+    >>> decoder = external_decoder([(["a", "b"], ["c"])], [np.array([[0.9, 0.1]])], Extraction())
+    >>> decoder.align(1).links(0)
+    [Link(source=0, target=0)]
     """
-    given, (S, T) = Given.of(weights), map(len, words)
-    batch = joined([links_of(weights, extraction)], np.array([S + T], dtype=np.int64))
-    links = batch.links(0)
-    empty = weights.size == 0
-    shown = np.zeros((T, S)) if empty else extraction.weights(given)[0]
-    return AlignedPair(
-        Alignment(frozenset(links), S, T),
-        AlignmentMatrix(shown, tuple(words[0]), tuple(words[1])),
-        forward=np.asarray(weights),
-        reverse=np.zeros((T, S)) if empty else given.reverse[0],
-        probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
-        score=float(batch.scores[0]),
-        settings=settings,
-    )
+    source, target = encode_pairs(pairs)
+    text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
+    scores = ExternalScores(text, weights)
+    return Decoder(scores, AsGiven().over(scores), extraction.resolved(null=False), null=False)
 
 
 @dataclass(frozen=True)

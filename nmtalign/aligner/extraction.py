@@ -5,6 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,8 +31,8 @@ class Extraction:
     ----------
     method : str, optional
         A key of :data:`nmtalign.links.extraction.EXTRACTORS`, or ``posterior``: every cell whose joint
-        probability is at least the threshold. Left out: ``posterior`` where words may be aligned to null, else
-        ``mutual``.
+        probability is at least the threshold. Left out: ``posterior`` where there is a null
+        word, else ``mutual``.
     threshold : float, optional
         For ``posterior``, ``threshold`` and ``transport`` their own; for the others the least joint
         probability of a link, none if left out.
@@ -85,8 +86,9 @@ class Extraction:
         t, s, b = np.nonzero(self._links(posteriors, bucket))
         probability = posteriors.probability((t, s, b))
         if self.threshold is None or self.method in _OWN_THRESHOLD:
-            return (t, s, b), probability
-        kept = probability >= self.threshold
+            kept = probability > 0
+        else:
+            kept = probability >= max(self.threshold, 1e-30)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
     def _links(self, posteriors: Posteriors, bucket: Bucket) -> Links:
@@ -96,7 +98,7 @@ class Extraction:
             lengths = bucket.source_lengths, bucket.target_lengths
             ranking = posteriors.ranking(method)
             axes = {"argmax": (1,), "argmax-reverse": (0,), "mutual": (1, 0)}[method]
-            return np.logical_and.reduce([best_cells(ranking, axis, *lengths) for axis in axes])
+            return np.asarray(np.logical_and.reduce([best_cells(ranking, axis, *lengths) for axis in axes]))
         if method in ("posterior", "threshold"):
             limit = 0.5 if self.threshold is None else self.threshold
             joint = posteriors.joint
@@ -107,24 +109,22 @@ class Extraction:
         """Choose cells by a method for matrices without padding: pairs of equal lengths at a time."""
         chosen = np.zeros(bucket.shape, dtype=bool)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
-        forward, reverse, joint = posteriors.ranking("argmax"), posteriors.ranking("argmax-reverse"), None
-        if self.symmetrize is None:
-            joint = posteriors.joint
         for S, T in np.unique(lengths[:, bucket.pairs >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
-            stacks = [
-                None if w is None else np.moveaxis(w[:T, :S, columns], -1, 0)
-                for w in (forward, reverse, joint)
-            ]  # (B, T, S)
-            chosen[:T, :S, columns] = np.moveaxis(self._stacked(*stacks), 0, -1)
+
+            def stack(weights: Matrix, S: int = S, T: int = T, at: NDArray[np.int64] = columns) -> Matrix:
+                return np.moveaxis(weights[:T, :S, at], -1, 0)  # (B, T, S)
+
+            chosen[:T, :S, columns] = np.moveaxis(self._stacked(posteriors, stack), 0, -1)
         return chosen
 
-    def _stacked(self, forward: Matrix, reverse: Matrix, joint: Matrix | None) -> Links:
-        """Choose cells of a stack (B, T, S) without padding."""
+    def _stacked(self, posteriors: Posteriors, stack: Callable[[Matrix], Matrix]) -> Links:
+        """Choose cells of pairs of equal lengths, of which `stack` takes the weights, (B, T, S)."""
         if self.symmetrize is not None:
-            both = extract(forward, "argmax"), extract(reverse, "argmax-reverse")
-            return symmetrize_matrices(*both, self.symmetrize)
-        assert joint is not None
-        if self.method == "transport" and self.threshold is not None:
-            return extract(joint, "transport", threshold=self.threshold)
-        return extract(joint, str(self.method))
+            names = "argmax", "argmax-reverse"
+            both = [extract(stack(posteriors.ranking(name)), name) for name in names]
+            return symmetrize_matrices(both[0], both[1], self.symmetrize)
+        options = (
+            {} if self.method != "transport" or self.threshold is None else {"threshold": self.threshold}
+        )
+        return extract(stack(posteriors.joint), str(self.method), **options)

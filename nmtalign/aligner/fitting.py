@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,16 +68,16 @@ def unfitted_hmm() -> HiddenMarkov:
     return HiddenMarkov((initial_transitions(0, 0), initial_transitions(0, 0)), ({}, {}), NULL, fitted=0)
 
 
-def with_fit(aligner: Aligner, fit: Fit) -> Aligner:
-    """Return an aligner over given vectors with a fit."""
+def with_fit(aligner: Aligner, fit: Fit | None) -> Aligner:
+    """Return an aligner with a fit, or as it is where there is none."""
+    if fit is None:
+        return aligner
     head = replace(_head(aligner).rescaled(fit.scale), references=fit.references)
     positions = HiddenMarkov(fit.transitions, ({}, {}), NULL, fitted=fit.pairs)
     return replace(aligner, heads=head, positions=positions)
 
 
-def fit_text(
-    aligner: Aligner, pairs: Iterable[SentencePair], *, tune: bool = True
-) -> tuple[Fit | None, Iterator[SentencePair]]:
+def fit_text(aligner: Aligner, pairs: Iterable[SentencePair]) -> tuple[Fit | None, Iterator[SentencePair]]:
     """Fit an aligner over given vectors to the first pairs of a text, if it has transitions to fit.
 
     Parameters
@@ -85,8 +85,6 @@ def fit_text(
     aligner : Aligner
     pairs : iterable of SentencePair
         Read as far as needed.
-    tune : bool
-        Fit the temperature, too; the scores can then have any size.
 
     Returns
     -------
@@ -98,17 +96,17 @@ def fit_text(
         return None, rest
     first = list(islice(rest, FITTED))
     words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in first]
-    return fit(aligner, words, tune=tune), chain(first, rest)
+    return fit(aligner, words), chain(first, rest)
 
 
-def fit(aligner: Aligner, pairs: Sequence[tuple[Words, Words]], *, tune: bool = True) -> Fit | None:
-    """Fit temperature and transitions to pairs of normalised words; `FITTED` pairs are enough."""
+def fit(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Fit | None:
+    """Fit transitions, and the temperature where it is free, to pairs of normalised words."""
     pairs = [pair for pair in pairs[:FITTED] if all(pair)]
     if not pairs:
         return None
     head, workers = _head(aligner), default_workers() if aligner.workers is None else aligner.workers
     scale, transitions = head.scorer.scale, unfitted_hmm().transitions
-    if tune:
+    if head.tune:
         sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
         text = encode_text(pairs[: max(1, int((sizes <= TUNED).sum()))])
         scale, transitions = _tuned(head, text, transitions, workers)
@@ -146,13 +144,13 @@ def _e_step(
     totals = [np.zeros(model.tables.size) for model in transitions]
     counted = np.zeros(len(text.index) if links else 0)
 
-    def expect(k: int) -> list[tuple[NDArray[np.integer], NDArray[np.floating]]]:
+    def expect(k: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         bucket = text.buckets[k]
         found = hmm_posteriors(
             bucket, ratios(k), (nulls[0], nulls[1]), (own[0], own[1]), NULL, counted=slice(None)
         )
         sides = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
-        jumps = [
+        jumps: list[tuple[NDArray[Any], NDArray[Any]]] = [
             jump_counts(posterior.jumps, *side, model)
             for posterior, side, model in zip(found, sides, own, strict=True)
             if posterior.jumps is not None
@@ -178,8 +176,8 @@ def _tuned(
 
         L(b) = sum c(e, f) (2 b s(e, f) - log Z_e(b) - log Z_f(b)),
 
-    which is concave; each iteration takes one step of Newton's method. At first scores deviate by 1 from their
-    mean, whatever size the vectors have.
+    which is concave; each iteration takes one step of Newton's method. At first scores deviate by 1
+    from their mean, whatever size the vectors have.
     """
     keys, queries = head.prepared(text.source.words, text.target.words)
     scores = np.asarray(head.scores(queries, keys), dtype=np.float32).T  # (V source, V target)
@@ -189,16 +187,20 @@ def _tuned(
     for _ in range(MAX_ITERATIONS):
         likelihood = np.exp(np.clip(scale * scores, -SCORE_LIMIT, SCORE_LIMIT))
         Z = likelihood @ shares[1], shares[0] @ likelihood
-        ratios = likelihood[pairs.source, pairs.target]
-        ratios /= np.sqrt(Z[0][pairs.source] * Z[1][pairs.target])
-        ratios[0] = 0  # the padding
-        links, transitions = _e_step(
-            text, lambda k, r=ratios: r.take(pairs.cells[k]), transitions, workers, links=True
-        )
-        last, scale = scale, _newton(scale, scores, likelihood, links, (pairs.source, pairs.target), shares, Z)
+        found = likelihood[pairs.source, pairs.target]
+        found /= np.sqrt(Z[0][pairs.source] * Z[1][pairs.target])
+        found[0] = 0  # the padding
+        links, transitions = _e_step(text, _by_pair(text, found), transitions, workers, links=True)
+        last = scale
+        scale = _newton(scale, scores, likelihood, links, (pairs.source, pairs.target), shares, Z)
         if abs(np.log(scale / last)) < SETTLED:
             break
     return float(scale) * head.scorer.scale, transitions
+
+
+def _by_pair(text: EncodedText, ratios: Floats) -> Callable[[int], Floats]:
+    """Return a function that gives the ratios of the cells of a bucket, from those of the word pairs."""
+    return lambda k: ratios.take(text.index.cells[k])
 
 
 def _share(side: EncodedSide) -> Floats:

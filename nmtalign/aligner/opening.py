@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.aligner import Aligner, VectorAligner
-from nmtalign.aligner.decoding import DIAGONAL, Extraction, Positions
-from nmtalign.aligner.fitting import JumpAligner
-from nmtalign.aligner.learned import LearnedAligner
-from nmtalign.aligner.model_folder import is_model, load_model
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.fitting import unfitted_hmm
+from nmtalign.aligner.model_folder import is_model, load_aligner
 from nmtalign.errors import DataError, UsageError
+from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.scoring import DotScorer, Scorer, cosine_scale, make_scorer
+from nmtalign.positions.model import PositionModel
+from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
@@ -52,7 +55,7 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     Examples
     --------
     >>> aligner = load()
-    >>> list(aligner.align("the black cat", "le chat noir").alignment)
+    >>> aligner.align("the black cat", "le chat noir").links
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
     folder = shipped(MODEL) if path is None else place_of(path)
@@ -77,32 +80,26 @@ def learned_aligner(
     lowercase: bool | None = None,
     unicode: str | None = None,
     heads: Sequence[str] | None = None,
-    score: str | None = None,
     **others: Any,
-) -> LearnedAligner:
+) -> Aligner:
     """Open a learned model; settings as of :func:`load`, where they make sense for one.
 
     Text is cut into words as the bitext was that the model was learned from, unless told otherwise. `heads`
     are some of those of the model.
     """
-    if score is not None:
-        others["score"] = score
     if others:
         found = f"{_dashed(others)}: only for word vectors, and {folder} is a learned model"
         raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
-    if score == "bahdanau" and "bahdanau" not in model.heads:
-        found = f"score bahdanau: {folder} has the heads {','.join(model.heads)}"
-        raise UsageError(f"{found}; {_NAME_VECTORS}, learn it with `nmtalign train --heads`, or leave it out")
+    aligner = load_aligner(folder)
     if heads is not None:
-        model = model.with_heads(heads)
+        aligner = aligner.with_heads(heads)
     chosen = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
-    text = model.text.as_dict() | {name: value for name, value in chosen.items() if value is not None}
-    return LearnedAligner(
-        model._replace(text=TextSettings.from_dict(text)), Extraction(extract, threshold, symmetrize)
-    )
+    text = aligner.text.as_dict() | {name: value for name, value in chosen.items() if value is not None}
+    extraction = Extraction(extract, threshold, symmetrize)
+    return replace(aligner, text=TextSettings.from_dict(text), extraction=extraction)
 
 
-def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> VectorAligner:
+def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
     """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
     reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
     sides = load_embeddings(source, **reading), load_embeddings(target, **reading)
@@ -131,8 +128,8 @@ def vector_aligner(
     lowercase: bool | None = None,
     unicode: str | None = None,
     languages: tuple[str, str] | None = None,
-    **others: Any,
-) -> VectorAligner:
+    heads: Sequence[str] | None = None,
+) -> Aligner:
     """Build an aligner over given vectors from settings by name.
 
     Parameters
@@ -142,13 +139,12 @@ def vector_aligner(
     score, temperature, bahdanau, seed
         As of :func:`nmtalign.heads.scoring.make_scorer`; `bahdanau` is its `weights`.
     positions, diagonal
-        Name and strength of :class:`~nmtalign.aligner.decoding.Positions`; a strength that is left out grows
-        with the vectors for dot products. Left out: ``diagonal`` for
-        ``cosine``, whose temperature it is made for, else ``none``. ``hmm`` gives a
-        :class:`~nmtalign.aligner.fitting.JumpAligner`, whose jumps ``fitted`` estimates, and the
-        temperature where it is left out.
+        Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
+        out grows with the vectors for dot products. Left out: ``diagonal`` for ``cosine``, whose temperature
+        it is made for, else ``none``. ``hmm`` is a hidden Markov model, whose transitions are fitted to the
+        text, and the temperature where it is left out.
     extract, threshold, symmetrize
-        As of :class:`~nmtalign.aligner.decoding.Extraction`.
+        As of :class:`~nmtalign.aligner.extraction.Extraction`.
     unknown : str, optional
         Policy for unknown words; that of the embeddings if left out.
     tokenizer, lowercase, unicode
@@ -156,36 +152,41 @@ def vector_aligner(
         they say so, else words between spaces in lower case.
     languages : (str, str), optional
         Source and target language, for tokenisers.
-
-    Raises
-    ------
-    UsageError
-        If settings contradict each other, or are `others`: of learned models.
+    heads
+        Refused: vectors are one head.
     """
-    if others:
-        found = f"{_dashed(others)}: only for learned models, and these are word vectors"
-        raise UsageError(f"{found}; name a model (--model), or leave it out")
-    if positions is None:
-        positions = "diagonal" if score == "cosine" else "none"
-    if positions == "simalign" and score != "cosine":
-        raise UsageError(f"positions simalign weigh cosines; choose them with score cosine, not {score}")
     scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau, seed=seed)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
-    if positions == "hmm" and diagonal is not None:
-        raise UsageError("positions hmm learn how far attention jumps; leave the strength of a diagonal out")
-    chosen = Extraction(extract, threshold, symmetrize)
-    text = _text_settings(source, tokenizer=tokenizer, lowercase=lowercase, unicode=unicode)
-    if diagonal is None and positions in ("diagonal", "fast-align"):
-        diagonal = _fitting_strength(source, target, scorer)
-    prior = Positions("none" if positions == "hmm" else positions, diagonal)
-    known = source, target, scorer, prior, chosen, text, languages or (None, None)
-    return JumpAligner(*known, tune=temperature is None) if positions == "hmm" else VectorAligner(*known)
+    aligner = Aligner(
+        EmbeddingHead(source, target, scorer, tune=temperature is None),
+        _positions(positions, diagonal, score, source, target, scorer),
+        Extraction(extract, threshold, symmetrize),
+        _text_settings(source, tokenizer=tokenizer, lowercase=lowercase, unicode=unicode),
+        languages or (None, None),
+    )
+    return aligner if heads is None else aligner.with_heads(heads)
 
 
-def _dashed(names: Iterable[str]) -> str:
-    """Write settings as options are written."""
-    return ", ".join(name.replace("_", "-") for name in names)
+def _positions(
+    name: str | None,
+    strength: float | None,
+    score: str,
+    source: Embeddings,
+    target: Embeddings,
+    scorer: Scorer,
+) -> PositionModel:
+    """Return a position model by name."""
+    name = name or ("diagonal" if score == "cosine" else "none")
+    if name == "hmm":
+        if strength is not None:
+            raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")
+        return unfitted_hmm()
+    if name == "simalign" and score != "cosine":
+        raise UsageError(f"positions simalign weigh cosines; choose them with score cosine, not {score}")
+    if strength is None and name in ("diagonal", "fast-align"):
+        strength = _fitting_strength(source, target, scorer)
+    return SoftmaxPositions(name, strength, scorer.scale)
 
 
 def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:
@@ -218,6 +219,11 @@ def _fitting_strength(source: Embeddings, target: Embeddings, scorer: Scorer) ->
         return None
     products = [float(_lengths(side.first(COMMON)).mean()) for side in (source, target)]
     return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)
+
+
+def _dashed(names: Iterable[str]) -> str:
+    """Return names of settings as options are spelled."""
+    return ", ".join(name.replace("_", "-") for name in names)
 
 
 def _text_settings(embeddings: Embeddings, **chosen: str | bool | None) -> TextSettings:

@@ -1,11 +1,12 @@
 """Pair scores: the probability that the two sides of a sentence pair are translations of each other.
 
 The evidence for a link is the logarithm of the likelihood ratio of its two words, counted as if they had been
-linked once less: so a pair that the model learned from is no witness for itself. With both directions of attention, p(s|t) and p(t|s),
+linked once less: so a pair that the model learned from is no witness for itself. With both
+directions of attention, p(s|t) and p(t|s),
 
     v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
     n = log of (S + T) / 2, at most log LONGEST
-    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION; c target words a source word
+    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION; c is the relation T / S
     u = log10 of the source words that were learned from / 10,000, from LEAST to MOST words
 
     p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 u)))
@@ -23,7 +24,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]

@@ -230,10 +230,11 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     if queries.ndim == 1:
         return additive_projected(queries[None, :], keys, v)[..., 0, :]
     T, rows = queries.shape[-2], max(1, _BLOCK // max(1, math.prod(keys.shape)))
-    blocks = [
-        xp.sum(_tanh_of_sum(xp, queries[..., start : min(start + rows, T), None, :], keys[..., None, :, :]) * v, axis=-1)
-        for start in range(0, max(1, T), rows)
-    ]
+    blocks = []
+    for start in range(0, max(1, T), rows):
+        part = queries[..., start : min(start + rows, T), None, :]
+        hidden = _tanh_of_sum(xp, part, keys[..., None, :, :])
+        blocks.append(xp.sum(hidden * v, axis=-1))  # cell by cell: no rounding by the company of a cell
     return joined(blocks, axis=-2)  # (..., T, S)
 
 

@@ -16,13 +16,14 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, Chunk
-from nmtalign.batch.workers import Answer, Packed, WorkerError, align_packed, pack, unpacked, with_threads
+from nmtalign.batch.workers import Answer, Packed, WorkerError, align_packed, pack, unpacked
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def align_on_cluster(
     WorkerError
         If the cluster is lost.
     """
-    with _sent(client, with_threads(aligner, 1)) as name:
+    with _sent(client, replace(aligner, workers=1)) as name:
 
         def submit(chunk: Chunk) -> Future[Answer]:
             return client.submit(_align, name, pack(chunk), remap_to, pure=False)

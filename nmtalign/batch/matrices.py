@@ -6,16 +6,18 @@ from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nmtalign.aligner.attention_files import read_matrices
-from nmtalign.aligner.decoding import Extraction, Floats
-from nmtalign.aligner.external import Reading, inspect_weights, links_of
-from nmtalign.aligner.stacks import StackLinks, joined
+from nmtalign.aligner.external import Reading, external_decoder
+from nmtalign.aligner.extraction import Extraction
 from nmtalign.batch.remapping import SPACES
-from nmtalign.batch.stream import PAIRS, AlignedChunk, Chunk, cut
+from nmtalign.batch.stream import AlignedChunk, Chunk, cut
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair
 from nmtalign.text.bitext import SentencePair
+
+PAIRS = 1_000  # of one chunk, whose matrices are held in memory
 
 
 def align_matrices(
@@ -26,7 +28,7 @@ def align_matrices(
     *,
     chunk: int = PAIRS,
 ) -> Generator[AlignedChunk]:
-    """Choose links from attention matrices; one is in memory at a time.
+    """Choose links from attention matrices; those of a chunk are in memory.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def inspect_matrices(
         pieces = SPACES.words(pair.source), SPACES.words(pair.target)
         weights = given.next(pieces)
         words = reading.words(pieces[0]), reading.words(pieces[1])
-        yield inspect_weights(weights, words, extraction, settings=settings)
+        yield external_decoder([words], [weights], extraction).pair(words, settings)
     given.check_end()
 
 
@@ -76,7 +78,7 @@ class _Weights:
         self.reading = reading
         self._path, self._matrices, self._number = path, read_matrices(path), 0
 
-    def next(self, pieces: tuple[list[str], list[str]]) -> Floats:
+    def next(self, pieces: tuple[list[str], list[str]]) -> NDArray[np.floating]:
         """Return the weights of the words of the next pair."""
         self._number += 1
         attention = next(self._matrices, None)
@@ -96,13 +98,12 @@ class _Weights:
 
 
 def _aligned(part: Chunk, given: _Weights, extraction: Extraction) -> AlignedChunk:
-    found, lines, sizes = [], [], []
-    for number, pair in enumerate(part.lines):
+    lines, words, weights = [], [], []
+    for pair in part.lines:
         pieces = SPACES.words(pair.source), SPACES.words(pair.target)
-        links = links_of(given.next(pieces), extraction)
-        found.append(StackLinks(links.pair + number, links.source, links.target, links.probability))
-        words = given.reading.words(pieces[0]), given.reading.words(pieces[1])
-        lines.append(SentencePair(" ".join(words[0]), " ".join(words[1])))
-        sizes.append((len(words[0]), len(words[1])))
-    batch = joined(found, np.array([S + T for S, T in sizes], dtype=np.int64))
+        weights.append(given.next(pieces))
+        words.append((given.reading.words(pieces[0]), given.reading.words(pieces[1])))
+        lines.append(SentencePair(" ".join(words[-1][0]), " ".join(words[-1][1])))
+    batch = external_decoder(words, weights, extraction).align(1)
+    sizes = [(len(source), len(target)) for source, target in words]
     return AlignedChunk(part.first, lines, batch, sizes, None, SPACES, (None, None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from nmtalign.aligner.aligner import Aligner, VectorAligner
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.remapping import SPACES, places_of, remap_batch
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
@@ -104,9 +104,9 @@ def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) 
     words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in chunk.lines]
     found = AlignedChunk(
         *chunk,
-        aligner.align_batch(words),
+        aligner.align_words(words),
         [(len(source), len(target)) for source, target in words],
-        aligner.coverage(words) if isinstance(aligner, VectorAligner) else None,
+        aligner.coverage(words),
         aligner.text,
         aligner.languages,
     )

@@ -24,8 +24,6 @@ from itertools import chain, islice
 from multiprocessing.connection import wait
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.fitting import JumpAligner
-from nmtalign.aligner.learned import LearnedAligner
 from nmtalign.batch.stream import AlignedChunk, Chunk, align_chunk
 from nmtalign.errors import NmtalignError
 from nmtalign.text.bitext import SentencePair
@@ -80,17 +78,12 @@ def align_chunks(
     chunks = iter(chunks)
     head = list(islice(chunks, FEW + 1)) if workers > 1 else []
     if len(head) > FEW:
-        here = partial(align_chunk, with_threads(aligner, 1), remap_to=remap_to)
+        here = partial(align_chunk, replace(aligner, workers=1), remap_to=remap_to)
         yield from _by_processes(open_aligner, chain(head, chunks), workers, remap_to, here)
         return
-    own = with_threads(aligner, workers)
+    own = replace(aligner, workers=workers)
     for chunk in chain(head, chunks):
         yield align_chunk(own, chunk, remap_to=remap_to)
-
-
-def with_threads(aligner: Aligner, threads: int) -> Aligner:
-    """Return the aligner with so many threads, if it uses any."""
-    return replace(aligner, workers=threads) if isinstance(aligner, LearnedAligner | JumpAligner) else aligner
 
 
 def _by_processes(
@@ -158,7 +151,7 @@ def _start(open_aligner: OpenAligner) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the first process ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.redirect_stderr(io.StringIO()):
-        _of_this_process.append(with_threads(open_aligner(), 1))
+        _of_this_process.append(replace(open_aligner(), workers=1))
 
 
 def _end_with_parent() -> None:

@@ -15,8 +15,8 @@ from nmtalign.cli._types import INPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.decoding import Extraction
     from nmtalign.aligner.external import Reading
+    from nmtalign.aligner.extraction import Extraction
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
@@ -88,8 +88,8 @@ def inspect_by_options(
 
 
 def _reading(given: MatrixOptions, options: ModelOptions) -> tuple[Reading, Extraction]:
-    from nmtalign.aligner.decoding import Extraction
     from nmtalign.aligner.external import Reading
+    from nmtalign.aligner.extraction import Extraction
 
     said = [field.name for field in fields(ModelOptions) if getattr(options, field.name) is not None]
     others = [f"--{name.replace('_', '-')}" for name in said if name not in _CHOICES]

@@ -47,9 +47,9 @@ class RecordOptions:
         others : dict of str to path, optional
             Links of other systems.
         fit : bool
-            Fit jumps on the bitext, where the aligner has some to fit.
+            Fit transitions to the bitext, where the aligner has some to fit.
         """
-        from nmtalign.aligner.fitting import fitted_on
+        from nmtalign.aligner.fitting import fit_text, with_fit
         from nmtalign.report.corpus import read_corpus
 
         check_unused(self.given)
@@ -59,7 +59,8 @@ class RecordOptions:
             return None, read_corpus(bitext, gold=self.gold, others=others, aligned=aligned)
         aligner = load_aligner(self.options)
         if fit:
-            aligner, bitext = fitted_on(aligner, bitext)
+            found, bitext = fit_text(aligner, bitext)
+            aligner = with_fit(aligner, found)
         return aligner, read_corpus(bitext, gold=self.gold, others=others)
 
     def chosen(self, records: Iterator[Record]) -> Iterator[Record]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
@@ -187,30 +186,32 @@ def _aligned(
 
     Returns the chunks and the settings that make their links.
     """
-    from nmtalign.aligner.fitting import fitted_on
+    from nmtalign.aligner.fitting import fit_text, with_fit
     from nmtalign.batch.stream import cut
     from nmtalign.batch.workers import align_chunks
     from nmtalign.corpus.parallel import default_workers
 
-    aligner, bitext = fitted_on(load_aligner(options), bitext)
+    aligner = load_aligner(options)
+    fit, bitext = fit_text(aligner, bitext)
+    aligner = with_fit(aligner, fit)
     chunks = run.missing(bitext) if run else cut(bitext)
     if client is not None:
         from nmtalign.batch.cluster import align_on_cluster
 
         return align_on_cluster(client, aligner, chunks, remap_to=remap), aligner.settings
-    opened = partial(_opened, options, getattr(aligner, "fit", None))
+    opened = partial(_opened, options, fit)
     workers = workers or default_workers()
     return align_chunks(aligner, opened, chunks, workers=workers, remap_to=remap), aligner.settings
 
 
 def _opened(options: ModelOptions, fit: Fit | None) -> Aligner:
-    """Open the aligner in another process, with the jumps that were fitted in this one."""
-    from nmtalign.aligner.fitting import JumpAligner
+    """Open the aligner in another process, with what was fitted in this one."""
+    from nmtalign.aligner.fitting import with_fit
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # this process has said it
         aligner = load_aligner(options)
-    return replace(aligner, fit=fit) if isinstance(aligner, JumpAligner) else aligner
+    return with_fit(aligner, fit)
 
 
 def _run(chunks: Iterator[AlignedChunk], sinks: list[Sink], progress: Progress) -> None:

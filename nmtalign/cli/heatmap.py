@@ -104,10 +104,8 @@ def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, nu
 
 def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, AlignmentMatrix]:
     """Return the matrix of each head of a learned model by itself, and that of all together."""
-    from nmtalign.aligner.learned import LearnedAligner
-
-    if not isinstance(aligner, LearnedAligner):
-        raise UsageError(f"--view {view} is for learned models; word vectors have one head")
-    alone = aligner.heads if len(aligner.heads) > 1 else ()
+    if aligner is None:
+        raise UsageError(f"--view {view} is for models; attention of other programs has one head")
+    alone = aligner.heads.names if len(aligner.heads.names) > 1 else ()
     by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}
-    return by_head | {"joint" if by_head else aligner.heads[0]: aligner.align(*record.pair).matrix}
+    return by_head | {"joint" if by_head else aligner.heads.names[0]: aligner.align(*record.pair).matrix}

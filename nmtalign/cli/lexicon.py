@@ -48,9 +48,9 @@ def lexicon(
     if model is None:
         list_links(texts, word, output, limit, least)
         return
-    from nmtalign.aligner.model_folder import load_model
+    from nmtalign.aligner.model_folder import load_aligner
 
-    learned = load_model(model).lexicon
+    learned = load_aligner(model).lexicon
     table = learned.translations()
     if output is None:
         _show(learned, table, word, limit, least)

@@ -21,12 +21,10 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.aligner.learned import Training
+    from nmtalign.aligner.train import Training
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
-    from nmtalign.text.tokenization import TextSettings
     from nmtalign.training.em import PlaceBitext
-    from nmtalign.training.prior import Prior
 
 
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may take the place of
@@ -72,12 +70,11 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
-    from nmtalign.aligner.model_folder import save_model
+    from nmtalign.aligner.train import learn, prior_of
     from nmtalign.cli.align import open_bitext
     from nmtalign.text.tokenization import TextSettings
-    from nmtalign.training import train as training
+    from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset
-    from nmtalign.training.stages import remove_stages
 
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
     _check_folder(output)
@@ -94,11 +91,11 @@ def train(
     with ExitStack() as stack:
         client = engine.client(options["workers"], stack)
         with progress:
-            found = training.train(
+            found = learn(
                 progress.counted(open_bitext(source, target, pairs, options["bitext_format"])),
                 settings=preset(options["preset"]),
                 text=text,
-                known=_known(options["prior"], options["init"], text),
+                prior=prior_of(options["prior"], options["init"], text),
                 languages=two_languages(options["langs"]) if options["langs"] else (None, None),
                 workers=options["workers"],
                 report=report,
@@ -106,8 +103,8 @@ def train(
                 place=None if client is None else _on_cluster(client),
                 state=state,
             )
-        save_model(found.model, output)
-        remove_stages(state)
+        found.aligner.save(output)
+        remove_checkpoints(state)
         report(f"model in {output}")
         again = open_bitext(source, target, pairs, options["bitext_format"]) if client and outputs else ()
         _write_links(found, outputs, client, again)
@@ -119,24 +116,6 @@ def _on_cluster(client: Client) -> PlaceBitext:
     from nmtalign.training.distributed import DistributedBitext
 
     return partial(DistributedBitext, processes=ClusterProcesses(client))
-
-
-def _known(prior: str | None, init: str | None, text: TextSettings) -> Prior | None:
-    """Return what is known before the bitext is seen, if anything."""
-    from nmtalign.aligner.model_folder import is_model, load_model
-    from nmtalign.training.prior import Prior, read_word_list, similar_words
-    from nmtalign.vectors.storage import load_pair
-
-    words = [] if prior is None else read_word_list(prior, text)
-    if init is not None and not is_model(init):
-        words += similar_words(*load_pair(init))
-    if init is None or not is_model(init):
-        return Prior(words) if words else None
-    older = load_model(init)
-    if older.text != text:
-        found = f"{init} was learned with text={older.text}, found text={text}"
-        raise UsageError(f"{found}; give the same options")
-    return Prior(words, older.lexicon, older.jumps)
 
 
 def _check_folder(output: str) -> None:
@@ -163,7 +142,7 @@ def _write_links(
     found: Training, outputs: dict[str, str], client: Client | None, bitext: Iterable[SentencePair]
 ) -> None:
     """Align the bitext that was learned from, if a file for it was named; on a cluster it is read again."""
-    from nmtalign.aligner.decoding import Extraction
+    from nmtalign.aligner.extraction import Extraction
     from nmtalign.links.formats import (
         format_pair_scores_batch,
         format_pharaoh_batch,

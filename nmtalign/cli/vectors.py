@@ -252,10 +252,10 @@ def _of_model(
     folder: str, **settings: Any
 ) -> tuple[tuple[Embeddings, Embeddings], TextSettings, tuple[str, str]]:
     """Return the vectors of a learned model's counts, how its text became words, and its languages."""
-    from nmtalign.aligner.model_folder import load_model
+    from nmtalign.aligner.model_folder import load_aligner
     from nmtalign.training.count_vectors import count_embeddings
 
-    model = load_model(folder)
+    model = load_aligner(folder)
     known = model.languages[0] or "source", model.languages[1] or "target"
     return count_embeddings(model.lexicon, **settings), model.text, known
 

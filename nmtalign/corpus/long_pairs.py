@@ -93,12 +93,18 @@ def _pieces(S: int, T: int) -> list[tuple[int, int, int, int, int, int]]:
     return result
 
 
+def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
+    """Return the segments of sentence pairs that are not cut."""
+    S, T = source.lengths, target.lengths
+    zero = np.zeros(len(S), dtype=np.int64)
+    return Segments(len(S), np.arange(len(S)), zero, zero, zero, T, S, T)
+
+
 def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
     """Cut pairs of more than LONGEST words into pieces; the others stay one piece each."""
     S, T = source.lengths, target.lengths
-    zero = np.zeros(len(S), dtype=np.int64)
     if not ((S > LONGEST) | (T > LONGEST)).any():
-        return source, target, Segments(len(S), np.arange(len(S)), zero, zero, zero, T, S, T)
+        return source, target, whole_pairs(source, target)
     rows = [
         (n, *piece)
         for n, (s, t) in enumerate(zip(S.tolist(), T.tolist(), strict=True))

@@ -65,18 +65,12 @@ class DenseHead:
             np.array([numbers.get(word, 0) for word in side.words])
             for numbers, side in zip(self._numbers, (text.source, text.target), strict=True)
         ]
-        vectors = tuple(_vectors(codes[own], self.scale) for codes, own in zip(self._codes, rows, strict=True))
+        vectors = _vectors(self.source[rows[0]], self.scale), _vectors(self.target[rows[1]], self.scale)
         norms = self.source_norms[rows[0]], self.target_norms[rows[1]]
         has = [np.asarray(side.any(axis=1)) for side in vectors]
         pairs = text.index
         place = np.flatnonzero(has[0][pairs.source] & has[1][pairs.target])
-        return LogRatios(
-            place, log_ratios((vectors[0], vectors[1]), norms, pairs.source[place], pairs.target[place])
-        )
-
-    @property
-    def _codes(self) -> tuple[Codes, Codes]:
-        return self.source, self.target
+        return LogRatios(place, log_ratios(vectors, norms, pairs.source[place], pairs.target[place]))
 
     @cached_property
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:

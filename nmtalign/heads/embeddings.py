@@ -36,7 +36,7 @@ ROWS = 4096  # words whose log Z is computed at a time
 
 
 class Reference(NamedTuple):
-    """Words of one language and their shares of a text (sum 1), which words of the other are compared with."""
+    """Words of one language, compared with those of the other, and their shares of a text (sum 1)."""
 
     words: Sequence[str]
     share: Doubles
@@ -53,12 +53,15 @@ class EmbeddingHead:
     scorer : Scorer
     references : (Reference, Reference), optional
         Frequent source and target words of the text; left out, the first words of the vectors.
+    tune : bool
+        Whether the temperature may be fitted to a text.
     """
 
     source: Embeddings
     target: Embeddings
     scorer: Scorer
     references: tuple[Reference, Reference] | None = None
+    tune: bool = False
 
     @property
     def settings(self) -> str:
@@ -86,6 +89,14 @@ class EmbeddingHead:
             self.target.coverage([word for _, words in pairs for word in words]),
         )
 
+    def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
+        """Return the positions of words without a vector of their own."""
+        first, second = (
+            frozenset(np.flatnonzero(np.asarray(side.vocabulary.rows(words)) < 0).tolist())
+            for side, words in ((self.source, source), (self.target, target))
+        )
+        return first, second
+
     def rescaled(self, scale: float) -> EmbeddingHead:
         """Return the head at another temperature, 1 / `scale`."""
         return replace(self, scorer=cast(Scorer, replace(cast(Any, self.scorer), scale=scale)))
@@ -96,10 +107,9 @@ class EmbeddingHead:
 
     def prepared(self, source: Sequence[str], target: Sequence[str]) -> tuple[Doubles, Doubles]:
         """Return the prepared vectors of source and target words, each (N, K)."""
-        return (
-            self.scorer.keys(self.source.vectors(source)),
-            self.scorer.queries(self.target.vectors(target)),
-        )
+        keys = self.scorer.keys(self.source.vectors(source))
+        queries = self.scorer.queries(self.target.vectors(target))
+        return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     def scores(self, queries: Doubles, keys: Doubles) -> Doubles:
         """Return the scores (..., T, S) of prepared queries (..., T, K) and keys (..., S, K)."""
@@ -189,11 +199,11 @@ class CellScores:
         of_source, of_target = self._norms
         logits = np.clip(self.scores(k), -SCORE_LIMIT, SCORE_LIMIT).astype(np.float32)
         logits -= (of_source[bucket.source] + of_target[bucket.target][:, None]) / 2
-        return np.exp(logits, out=logits) * bucket.inside
+        return np.asarray(np.exp(logits, out=logits) * bucket.inside)
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return what each cell is worth for the score of its pair: its log ratio, 0 for less than 1."""
-        return np.log(np.maximum(ratios, np.float32(1)))
+        return np.asarray(np.log(np.maximum(ratios, np.float32(1))))
 
     @cached_property
     def _norms(self) -> tuple[Floats, Floats]:

@@ -78,7 +78,7 @@ def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText)
         kept = emissions.pairs[place] > 0  # the padding and what cannot be stays 0
         place, values = place[kept], values[kept]
         pairs = emissions.pairs.copy()
-        weight = np.float32(head.weight)
-        pairs[place] = np.exp(values * weight + np.float32(1 - head.weight) * np.log(np.maximum(pairs[place], TINY)))
+        before = np.log(np.maximum(pairs[place], TINY))
+        pairs[place] = np.exp(values * np.float32(head.weight) + np.float32(1 - head.weight) * before)
         emissions = emissions._replace(pairs=pairs)
     return emissions

@@ -7,7 +7,6 @@ Axes: P word pairs of a text, Q pairs of a view, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -177,7 +176,7 @@ def _looked_up(
     target_forms: dict[str, int],
     smoothing: Smoothing,
 ) -> ViewCounts:
-    """Return the learned counts of a text's view; for unknown forms, those that make a ratio of UNKNOWN_RATIO."""
+    """Return the learned counts of a text's view; those of unknown forms make a ratio of UNKNOWN_RATIO."""
     source = np.array([source_forms.get(form, -1) for form in view.source_forms])
     target = np.array([target_forms.get(form, -1) for form in view.target_forms])
     keys = source[view.source] * len(target_forms) + target[view.target]

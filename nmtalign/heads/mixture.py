@@ -89,6 +89,10 @@ class Mixture:
         """Return nothing: unknown words fall back on their first letters."""
         return
 
+    def unknown(self, source: Sequence[str], target: Sequence[str]) -> None:
+        """Return nothing: unknown words fall back on their first letters."""
+        return
+
     def read(self, text: EncodedText, seen: SeenViews | None = None) -> PairScores:
         """Look up the words of a text.
 

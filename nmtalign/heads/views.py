@@ -66,7 +66,9 @@ class View:
 
     def counts(self, counts: Doubles) -> Doubles:
         """Sum counts of word pairs (P,) into counts of the view's pairs (Q,)."""
-        return counts if self.pair is None else np.bincount(self.pair, counts, len(self.source))
+        if self.pair is None:
+            return counts
+        return np.asarray(np.bincount(self.pair, counts, len(self.source)), dtype=np.float64)
 
     def spread(self, values: Floats) -> Floats:
         """Return values of the view's pairs (Q,) for each word pair (P,)."""

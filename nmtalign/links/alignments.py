@@ -188,6 +188,16 @@ class AlignedPair(Viewable):
     settings: str = ""
 
     @property
+    def links(self) -> list[Link]:
+        """The chosen links in order."""
+        return list(self.alignment)
+
+    @property
+    def posterior(self) -> NDArray[np.floating]:
+        """Probability of each cell to be a link, shape (T, S)."""
+        return self.matrix.weights
+
+    @property
     def target_null(self) -> NDArray[np.floating] | None:
         """Probability of each target word to have no source word, shape (T,)."""
         return None if self.forward is None else np.clip(1.0 - self.forward.sum(axis=1), 0.0, 1.0)

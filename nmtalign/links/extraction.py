@@ -52,7 +52,7 @@ def _argmax(matrix: Matrix, axis: int) -> Links:
     stacked = np.moveaxis(matrix.reshape(-1, T, S), 0, -1)  # (T, S, B)
     lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
     found = best_cells(stacked, axis + 2, *lengths)
-    return np.moveaxis(found, -1, 0).reshape(matrix.shape)
+    return np.asarray(np.moveaxis(found, -1, 0).reshape(matrix.shape))
 
 
 def best_cells(
@@ -87,7 +87,7 @@ def best_cells(
         cells = (t, s, column[:, None])
         nearest = np.where(best[cells], distance, np.iinfo(np.int64).max).argmin(axis=1)
         best[cells] = np.arange(distance.shape[1]) == nearest[:, None]
-    return best
+    return np.asarray(best, dtype=bool)
 
 
 def argmax_forward(weights: ArrayLike) -> Links:

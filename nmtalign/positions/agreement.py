@@ -35,7 +35,7 @@ class _Direction(NamedTuple):
     null: Floats
 
     def odds(self, ratios: Floats) -> Floats:
-        """Return the emission ratios (T, S, B), of which the observed words come first, over those of null."""
+        """Return the emission ratios (T, S, B), observed words first, over those of null."""
         return np.asarray(ratios * (1 / self.null)[:, None, :], dtype=np.float32)
 
     def with_likelihood(self, first: Posterior, found: Posterior) -> Posterior:

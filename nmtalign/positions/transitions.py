@@ -83,8 +83,8 @@ class TransitionModel:
     Attributes
     ----------
     tables : float32 array of shape (K, 2 * MAX_JUMP + 1)
-        Row k: relative weight of each jump width -MAX_JUMP..MAX_JUMP for words of class k. Class 0 is the start of
-        the sentence.
+        Row k: relative weight of each jump width -MAX_JUMP..MAX_JUMP for words of class k. Class 0 is the
+        start of the sentence.
     classes : int32 array of shape (V + 1,)
         Class of each word by its number.
     """
@@ -102,7 +102,8 @@ class TransitionModel:
     def renumbered(self, numbers: NDArray[np.integer]) -> TransitionModel:
         """Return the model for other word numbers; `numbers` gives the old number of each word, or -1."""
         rare = len(self.tables) - 1
-        return TransitionModel(self.tables, np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32))
+        classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
+        return TransitionModel(self.tables, classes)
 
 
 def initial_transitions(vocabulary: int, own: int) -> TransitionModel:

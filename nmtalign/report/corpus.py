@@ -5,12 +5,12 @@ from __future__ import annotations
 import heapq
 import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmtalign.aligner.aligner import Aligner, VectorAligner
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
@@ -215,7 +215,6 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
     DataError
         If gold or other links lie outside a pair.
     """
-    unknown = _unknown_words(aligner)
     pairs = []
     for record in records:
         aligned = attention_of(record, aligner)
@@ -226,7 +225,7 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
                 aligned,
                 record.gold,
                 {name: _inside(links, S, T, record.number) for name, links in record.others.items()},
-                unknown(record.pair),
+                None if aligner is None else aligner.unknown_words(*record.pair),
             )
         )
     return pairs
@@ -237,23 +236,3 @@ def _inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
         return Alignment(links, S, T)
     except DataError as error:
         raise DataError(f"pair {number}: {error}; are the files made from the same words?") from None
-
-
-Positions = tuple[frozenset[int], frozenset[int]]
-
-
-def _unknown_words(aligner: Aligner | None) -> Callable[[SentencePair], Positions | None]:
-    """Return a function that finds the words without a vector of their own, where the aligner has vectors."""
-    if not isinstance(aligner, VectorAligner):
-        return lambda pair: None
-    vocabularies = aligner.source.vocabulary, aligner.target.vocabulary
-
-    def find(pair: SentencePair) -> Positions:
-        words = aligner.text.words_of_pair(pair, aligner.languages)
-        source, target = (
-            frozenset(i for i, row in enumerate(vocabulary.rows(side)) if row < 0)
-            for vocabulary, side in zip(vocabularies, words, strict=True)
-        )
-        return source, target
-
-    return find

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.learned import learn
+from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.lexicon import StoredView, Lexicon
+from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.views import shorten
-from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.training.em import Estimator, stored_lexicon
 from nmtalign.training.settings import Settings
 from nmtalign.vectors.correspondence import correspondence_analysis
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
@@ -107,7 +107,9 @@ def learn_counted(
     dimension, minimum, subwords, seed
         As of :func:`count_embeddings`.
     """
-    lexicon = learn(*encode_pairs(pairs), Settings(), text=TextSettings()).model.lexicon
+    source, target, _ = cut_long_pairs(*encode_pairs(pairs))
+    estimator = Estimator(source, target, Settings())
+    lexicon = stored_lexicon(estimator, estimator.run())
     return count_embeddings(lexicon, dimension=dimension, minimum=minimum, subwords=subwords, seed=seed)
 
 

@@ -109,9 +109,7 @@ def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
     )
 
 
-def model1_counts(
-    bucket: Bucket, cells: Ints, words: Emissions, null: float, *, agree: bool
-) -> BucketCounts:
+def model1_counts(bucket: Bucket, cells: Ints, words: Emissions, null: float, *, agree: bool) -> BucketCounts:
     """E-step of IBM model 1 in both directions: the product of their posteriors, or their mean."""
     odds = np.float32(null / (1 - null))
     weights = words.pairs.take(cells)  # (T, S, B)

@@ -1,11 +1,11 @@
-"""Expectation-maximisation: iterations of IBM model 1, then of a hidden Markov model, both directions at once.
+"""Expectation-maximisation: iterations of IBM model 1, then of a hidden Markov model, in both directions.
 
 Axes: V vocabulary, P word pairs of the bitext.
 
 References
 ----------
-Dempster, Laird and Rubin (1977); Brown et al. (1993), model 1; Vogel, Ney and Tillmann (1996); Liang, Taskar and
-Klein (2006).
+Dempster, Laird and Rubin (1977); Brown et al. (1993), model 1; Vogel, Ney and Tillmann (1996); Liang, Taskar
+and Klein (2006).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
 from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts, emissions, view_counts, word_counts
-from nmtalign.heads.lexicon import StoredView, stored_view
+from nmtalign.heads.lexicon import Lexicon, StoredView, stored_view
 from nmtalign.heads.views import View, make_view
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
@@ -159,9 +159,7 @@ class Estimator:
             counts = self._model1_iteration(counts, agree=number > self.settings.single_iterations)
             self.report(f"model 1, iteration {number} of {self.settings.model1_iterations - 1}")
         own = self.settings.own_transitions
-        first, second = (
-            initial_transitions(len(side.words) - 1, own) for side in (self.source, self.target)
-        )
+        first, second = (initial_transitions(len(side.words) - 1, own) for side in (self.source, self.target))
         return counts, (first, second)
 
     def _view_counts(self, counts: ExpectedCounts) -> list[ViewCounts]:
@@ -224,6 +222,20 @@ class Estimator:
             ]
             found.append(ViewCounts(view.pairs, *sides))
         return found
+
+
+def stored_lexicon(estimator: Estimator, estimate: Estimate) -> Lexicon:
+    """Return the lexicon of an estimate."""
+    source, target = estimator.source, estimator.target
+    return Lexicon(
+        source.words,
+        target.words,
+        source.counts,
+        target.counts,
+        estimate.stored,
+        estimator.smoothing,
+        estimator.settings.spelling,
+    )
 
 
 def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) -> Arrays:

@@ -1,7 +1,7 @@
 """Priors: a bilingual word list, or an older model as a warm start.
 
-Both become counts that are added to the expected counts of every EM iteration. The vocabularies of the bitext are extended
-by the words of the list or the older model, so that nothing of it is lost.
+Both become counts that are added to the expected counts of every EM iteration. The vocabularies of the bitext
+are extended by the words of the list or the older model, so that nothing of it is lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
 from nmtalign.heads.counts import FormCounts, ViewCounts
-from nmtalign.heads.lexicon import StoredView, Lexicon
+from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.views import View, shorten
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.text.tokenization import TextSettings

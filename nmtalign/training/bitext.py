@@ -1,113 +1,23 @@
-"""From a bitext on disk to a learned model: reading, checks, learning."""
+"""A bitext as it comes in: tokenised and numbered, and looked at for what seems wrong with it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from nmtalign.aligner.learned import Training, learn
 from nmtalign.corpus.sides import EncodedSide, SideEncoder
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.em import PlaceBitext
-from nmtalign.training.prior import Prior
-from nmtalign.training.settings import PRESETS, Settings
 
 EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
 FEWEST = 50  # pairs from which on statistics of lengths mean something
 
 
-def train(
-    pairs: Iterable[SentencePair | tuple[str, str]],
-    *,
-    settings: Settings | None = None,
-    text: TextSettings | None = None,
-    languages: tuple[str | None, str | None] = (None, None),
-    known: Prior | None = None,
-    workers: int | None = None,
-    report: Callable[[str], None] | None = None,
-    warn: Callable[[str], None] | None = None,
-    place: PlaceBitext | None = None,
-    state: str | Path | None = None,
-) -> Training:
-    """Learn an alignment model from sentence pairs.
-
-    Parameters
-    ----------
-    pairs : iterable of (source line, target line)
-        Read once.
-    settings : Settings, optional
-        A preset of :data:`nmtalign.training.settings.PRESETS` or your own.
-    text : TextSettings, optional
-        How lines become words.
-    languages : (str or None, str or None), optional
-        For tokenisers.
-    known : Prior, optional
-        A bilingual word list, an older model, or both.
-    workers : int, optional
-        Threads; the model does not depend on it.
-    report, warn : callable, optional
-        Called with a line of text: progress, and what looks wrong with the bitext.
-    state : optional
-        As of :func:`nmtalign.aligner.learned.learn`.
-    place : callable, optional
-        As of :class:`nmtalign.training.em.Estimator`: where passes over the bitext are made.
-
-    Returns
-    -------
-    Training
-        ``.model`` is what was learned, ``.aligner`` aligns with it, ``.align(extraction)`` aligns the bitext
-        itself.
-
-    Raises
-    ------
-    DataError
-        If no pair has words on both sides.
-
-    Examples
-    --------
-    >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
-    >>> aligner = train(bitext).aligner
-    >>> list(aligner.align("the car", "la auto").alignment)
-    [Link(source=0, target=0), Link(source=1, target=1)]
-    """
-    text = text or TextSettings()
-    source, target, digest = _encoded(pairs, text, languages)
-    if not ((source.lengths > 0) & (target.lengths > 0)).any():
-        raise DataError("expected sentence pairs to learn from, found none with words on both sides")
-    warnings = suspicions(source, target)
-    settings = settings or PRESETS["default"]
-    if known is not None and known.swapped(source, target):
-        warnings.append("the sides look like those of the older model the other way round; are they swapped?")
-    for warning in warnings:
-        (warn or (lambda line: None))(warning)
-    corpus: dict[str, Any] = {
-        "pairs": len(source.lengths),
-        "source_tokens": len(source.tokens),
-        "target_tokens": len(target.tokens),
-        "sha256": digest,
-    }
-    return learn(
-        source,
-        target,
-        settings,
-        text=text,
-        languages=languages,
-        corpus=corpus,
-        known=known,
-        workers=workers,
-        report=report,
-        place=place,
-        state=state,
-    )
-
-
-def _encoded(
+def encode_bitext(
     pairs: Iterable[SentencePair | tuple[str, str]],
     text: TextSettings,
     languages: tuple[str | None, str | None],

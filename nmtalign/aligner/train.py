@@ -1,0 +1,226 @@
+"""Learn an aligner from a bitext.
+
+Axes: N sentence pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.model_folder import is_model, load_aligner
+from nmtalign.corpus.long_pairs import cut_long_pairs
+from nmtalign.corpus.parallel import default_workers
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.text import EncodedText
+from nmtalign.errors import DataError, UsageError
+from nmtalign.heads.mixture import Mixture, SeenViews
+from nmtalign.heads.spectral import learn_spectral
+from nmtalign.links.alignments import AlignedBatch, joined_batches
+from nmtalign.positions.hmm import HiddenMarkov
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.training.bitext import encode_bitext, suspicions
+from nmtalign.training.checkpoint import Checkpoints
+from nmtalign.training.em import Estimator, PlaceBitext, stored_lexicon
+from nmtalign.training.prior import Prior, read_word_list, similar_words
+from nmtalign.training.settings import PRESETS, Settings
+from nmtalign.training.settings import preset as named_preset
+from nmtalign.vectors.storage import load_pair
+
+BATCH = 20_000  # sentence pairs that are aligned at a time
+
+Bitext = Iterable[SentencePair | tuple[str, str]]
+
+
+def train(
+    bitext: Bitext,
+    *,
+    preset: str = "default",
+    tokenizer: str = "space",
+    lowercase: bool = True,
+    unicode: str = "nfc",
+    languages: tuple[str | None, str | None] = (None, None),
+    prior: str | Path | None = None,
+    init: str | Path | None = None,
+    workers: int | None = None,
+) -> Aligner:
+    """Learn an aligner from sentence pairs; options as of ``nmtalign train``.
+
+    Parameters
+    ----------
+    bitext : iterable of (source line, target line)
+        As :func:`nmtalign.read_bitext` gives it; read once.
+    preset : {"default", "fast"}
+    tokenizer, lowercase, unicode
+        As of :class:`~nmtalign.text.tokenization.TextSettings`.
+    languages : (str or None, str or None), optional
+        For tokenisers.
+    prior : path, optional
+        Bilingual word list: word, translation, weight if not 1.
+    init : path, optional
+        An older model to go on from, or a folder of aligned word vectors to start from.
+    workers : int, optional
+        Threads or processes; the aligner does not depend on it.
+
+    Raises
+    ------
+    DataError
+        If no pair has words on both sides, or a file is damaged.
+    UsageError
+        If an option has no such value.
+
+    Examples
+    --------
+    >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
+    >>> train(bitext).align("the car", "la auto").links
+    [Link(source=0, target=0), Link(source=1, target=1)]
+    """
+    text = TextSettings(tokenizer, lowercase, unicode)
+    return learn(
+        bitext,
+        settings=named_preset(preset),
+        text=text,
+        languages=languages,
+        prior=prior_of(prior, init, text),
+        workers=workers,
+    ).aligner
+
+
+def prior_of(words: str | Path | None, init: str | Path | None, text: TextSettings) -> Prior | None:
+    """Return the prior that a word list, and a model or aligned vectors make; None where there is none.
+
+    Raises
+    ------
+    UsageError
+        If the older model cuts text in another way.
+    """
+    listed = [] if words is None else read_word_list(words, text)
+    if init is None:
+        return Prior(listed) if listed else None
+    if not is_model(init):
+        listed += similar_words(*load_pair(init))
+        return Prior(listed) if listed else None
+    older = load_aligner(init)
+    if older.text != text:
+        found = f"{init} was learned with text={older.text}, found text={text}"
+        raise UsageError(f"{found}; give the same options")
+    assert isinstance(older.positions, HiddenMarkov)  # as every learned aligner has
+    return Prior(listed, older.lexicon, older.positions.transitions)
+
+
+class Training(NamedTuple):
+    """What came of learning from a bitext.
+
+    Attributes
+    ----------
+    aligner : Aligner
+    align : callable
+        Takes an :class:`~nmtalign.aligner.extraction.Extraction` and returns the links of the bitext itself,
+        without preparing it again.
+    """
+
+    aligner: Aligner
+    align: Callable[[Extraction], AlignedBatch]
+
+
+def learn(
+    pairs: Bitext,
+    *,
+    settings: Settings | None = None,
+    text: TextSettings | None = None,
+    languages: tuple[str | None, str | None] = (None, None),
+    prior: Prior | None = None,
+    workers: int | None = None,
+    report: Callable[[str], None] | None = None,
+    warn: Callable[[str], None] | None = None,
+    place: PlaceBitext | None = None,
+    state: str | Path | None = None,
+) -> Training:
+    """Learn an aligner from sentence pairs, and be ready to align them.
+
+    Parameters
+    ----------
+    pairs : iterable of (source line, target line)
+        Read once.
+    settings : Settings, optional
+        A preset of :data:`nmtalign.training.settings.PRESETS` or your own.
+    text : TextSettings, optional
+        How lines become words.
+    languages : (str or None, str or None), optional
+        For tokenisers.
+    prior : Prior, optional
+        A bilingual word list, an older model, or both.
+    workers : int, optional
+        Threads or processes; the aligner does not depend on it.
+    report, warn : callable, optional
+        Called with a line of text: progress, and what looks wrong with the bitext.
+    place : callable, optional
+        As of :class:`nmtalign.training.em.Estimator`: where the bitext is held.
+    state : str or Path, optional
+        Folder of checkpoints: the same call goes on from there and learns the same aligner as if it had never
+        stopped. :func:`nmtalign.training.checkpoint.remove_checkpoints` removes it afterwards.
+
+    Raises
+    ------
+    DataError
+        If no pair has words on both sides.
+    """
+    text, settings, known = text or TextSettings(), settings or PRESETS["default"], prior or Prior()
+    source, target, digest = encode_bitext(pairs, text, languages)
+    if not ((source.lengths > 0) & (target.lengths > 0)).any():
+        raise DataError("expected sentence pairs to learn from, found none with words on both sides")
+    warnings = suspicions(source, target)
+    if known.swapped(source, target):
+        warnings.append("the sides look like those of the older model the other way round; are they swapped?")
+    for warning in warnings:
+        (warn or (lambda line: None))(warning)
+    corpus = {
+        "pairs": len(source.lengths),
+        "source_tokens": len(source.tokens),
+        "target_tokens": len(target.tokens),
+        "sha256": digest,
+    }
+    source, target = known.extend(source, target)
+    checkpoints = Checkpoints(state, source, target, settings, known)
+    cut_source, cut_target, segments = cut_long_pairs(source, target)
+    estimator = Estimator(
+        cut_source, cut_target, settings, prior=prior, workers=workers, report=report, place=place
+    )
+    estimate = estimator.run(checkpoints.of("lexicon"))
+    lexicon = stored_lexicon(estimator, estimate)
+    heads = Mixture(lexicon)
+    if settings.spectral_weight:
+        spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
+        heads = heads if spectral is None else heads.with_head(spectral)
+    aligner = Aligner(
+        heads,
+        HiddenMarkov(estimate.transitions, lexicon.numbers, settings.null, settings.agreement),
+        text=text,
+        languages=languages,
+        training={"settings": settings.as_dict(), "corpus": corpus},
+    )
+
+    def align(extraction: Extraction) -> AlignedBatch:
+        chosen = replace(aligner, extraction=extraction, workers=workers)
+        if place is not None or not estimator.index.complete:
+            return _align_in_batches(chosen, (source, target))
+        encoded = EncodedText(cut_source, cut_target, segments, estimator.buckets)
+        encoded.__dict__["index"] = estimator.index
+        seen = SeenViews(estimate.views, estimate.counts, estimator.smoothing)
+        return chosen.decoder(heads.read(encoded, seen)).align(workers or default_workers())
+
+    return Training(aligner, align)
+
+
+def _align_in_batches(aligner: Aligner, sides: tuple[EncodedSide, EncodedSide]) -> AlignedBatch:
+    """Align an encoded bitext as new text, a batch at a time."""
+    batches = []
+    for start in range(0, len(sides[0].lengths), BATCH):
+        numbers = range(start, min(start + BATCH, len(sides[0].lengths)))
+        batches.append(aligner.align_words([(sides[0].sentence(n), sides[1].sentence(n)) for n in numbers]))
+    return joined_batches(batches)
