@@ -23,7 +23,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from benchmark_aligners import lines_of, markdown, score
+from _corpora import lines_of, score
+from benchmark_aligners import markdown
 
 from nmtalign.alignment.formats import format_pharaoh, parse_gold
 from nmtalign.alignment.links import GoldAlignment

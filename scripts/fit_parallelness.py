@@ -19,7 +19,7 @@ from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
-from benchmark_aligners import lines_of
+from _corpora import lines_of
 from scipy.optimize import minimize
 
 from nmtalign.models import learned, parallelness
