@@ -29,7 +29,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,22 +83,10 @@ def nmtalign(*arguments: object) -> dict[str, Any]:
     return {"command": " ".join(words), "seconds": round(seconds, 2), "cpu_seconds": round(cpu, 2)}
 
 
-@cache
-def train_writes_scores() -> bool:
-    help_text = [sys.executable, "-m", "nmtalign", "train", "--help"]
-    return "--scores " in subprocess.run(help_text, cwd=ROOT, capture_output=True, text=True).stdout
-
-
 def train(text: Path, options: Sequence[object], out: Path) -> dict[str, Any]:
     """Learn a model; write the links and probabilities of its text."""
-    sides, model = (text / "src", text / "tgt"), out / "model"
-    scores = ("--scores", out / "scores")
-    learn = ("train", *sides, "-o", model, *options, "--links", out / "links")
-    if train_writes_scores():
-        return nmtalign(*learn, *scores)
-    cost = nmtalign(*learn)
-    nmtalign("align", *sides, "--model", model, "-o", out / "aligned", *scores)
-    return cost
+    files = ("-o", out / "model", "--links", out / "links", "--scores", out / "scores")
+    return nmtalign("train", text / "src", text / "tgt", *files, *options)
 
 
 def train_and_score(text: Path, options: Sequence[object], out: Path) -> dict[str, Any]:
