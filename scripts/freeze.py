@@ -259,8 +259,9 @@ def table_of(entries: dict[str, Any]) -> Iterator[str]:
 def table_changes(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
     yield f"{'set':22} {'preset':8} {'AER before, after, change':^25} {'precision':^23} {'recall':^23} CPU s"
     for preset in PRESETS:
-        before, after = scores_of(old, preset), scores_of(new, preset)
-        for name in (name for name in before if name in after):
+        common = old.keys() & new.keys()  # the means, too, are over what both have
+        before, after = (scores_of({name: x[name] for name in common}, preset) for x in (old, new))
+        for name in before:
             a, b = before[name], after[name]
             change = [f"{a[f]:7.2f} {b[f]:7.2f} {b[f] - a[f]:+7.2f}" for f in ("aer", "precision", "recall")]
             seconds = f"{a['cpu_seconds']:.1f} {b['cpu_seconds']:.1f}"
