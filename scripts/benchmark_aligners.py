@@ -18,8 +18,6 @@ belongs to no program: alignment error rate, Och and Ney (2003), equation 6.
 from __future__ import annotations
 
 import argparse
-import gzip
-import html
 import itertools
 import json
 import os
@@ -31,181 +29,14 @@ import subprocess
 import sys
 import threading
 import time
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-Pairs = list[tuple[str, str]]
+from _corpora import Score, lines_of, make_corpora, score
+
 DIRECTIONS = ("forward", "reverse")
 SYMMETRIZED = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
-
-# --- corpora -----------------------------------------------------------------------------------------------
-
-_ELISION = r"aujourd['’]hui|\w+['’](?=\w)"  # l' homme, qu' il
-_CONTRACTION = r"['’](?:s|t|ll|ve|re|d|m)\b"  # don 't, he 's
-_COMMON = r"\b[a-z]\.(?=\s)|\d+(?:[.,]\d+)*|\w+(?:-\w+)*|\.\.+|--+|[^\w\s]"
-_TOKENS = {
-    "fr": re.compile(f"{_ELISION}|{_COMMON}", re.IGNORECASE),
-    "en": re.compile(f"{_CONTRACTION}|{_COMMON}", re.IGNORECASE),
-}
-
-
-def tokenize(line: str, language: str) -> str:
-    """Split words as the ALIBI gold text does: ``l' homme``, ``don 't``, hyphens kept.
-
-    The gold text decides here, not a tokeniser of one of the programs that are compared.
-
-    >>> tokenize("Qu'il aille à 3,5 km!", "fr")
-    "qu' il aille à 3,5 km !"
-    """
-    return " ".join(_TOKENS[language].findall(line)).lower()
-
-
-def split_all(line: str) -> str:
-    """Set every apostrophe and hyphen apart, as the golden_enfr text does."""
-    return " ".join(re.sub(r"(['’-])", r" \1 ", line).split(" ")).strip()
-
-
-def strip_accents(line: str) -> str:
-    decomposed = unicodedata.normalize("NFD", line)
-    return "".join(c for c in decomposed if not unicodedata.combining(c))
-
-
-def lines_of(path: Path) -> list[str]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8", newline="\n") as file:
-        return [line.rstrip("\n") for line in file]
-
-
-def read_pairs(folder: Path, stem: str, languages: tuple[str, str]) -> Pairs:
-    suffix = ".gz" if stem == "train" else ""
-    sides = [lines_of(folder / f"{stem}.{language}{suffix}") for language in languages]
-    return list(zip(*sides, strict=True))
-
-
-def normalised(pairs: Pairs, clean: Callable[[str], str] = str.lower) -> Pairs:
-    """Return the pairs lower-cased with single spaces; pairs with an empty side are left out."""
-    cleaned = ((" ".join(clean(s.lower()).split()), " ".join(clean(t.lower()).split())) for s, t in pairs)
-    return [(source, target) for source, target in cleaned if source and target]
-
-
-def interleaved(corpora: Sequence[Pairs]) -> Pairs:
-    """Merge corpora in proportion to their sizes: pair k of n stands at (k + 1/2) / n."""
-    keyed = ((2 * k + 1) / (2 * len(c)) for c in corpora for k in range(len(c)))
-    order = sorted(zip(keyed, itertools.count(), itertools.chain(*corpora), strict=False))
-    return [pair for _, _, pair in order]
-
-
-def sampled(pairs: Pairs, size: int) -> Pairs:
-    """Return `size` pairs at even distances."""
-    return [pairs[(2 * i + 1) * len(pairs) // (2 * size)] for i in range(size)]
-
-
-def mixed_english_french(data: Path, names: Sequence[str]) -> Pairs:
-    """Return tokenised laws, tatoeba and ted, interleaved; ted's lines of tags are left out."""
-    corpora = []
-    for name in names:
-        pairs = read_pairs(data / "bitext" / name, "train", ("en", "fr"))
-        spoken = [(s, t) for s, t in pairs if not (name == "ted" and s.startswith("<"))]
-        tokens = [(tokenize(s, "en"), tokenize(t, "fr")) for s, t in spoken]
-        corpora.append([(s, t) for s, t in tokens if s and t])
-    return interleaved(corpora)
-
-
-def write_corpus(work: Path, name: str, training: Pairs, gold_text: Pairs, gold: Path) -> None:
-    folder = work / name
-    folder.mkdir(parents=True, exist_ok=True)
-    for side, filename in enumerate(("src", "tgt")):
-        text = "".join(pair[side] + "\n" for pair in [*training, *gold_text])
-        (folder / filename).write_text(text, encoding="utf-8", newline="\n")
-    (folder / "gold").write_bytes(gold.read_bytes())
-
-
-def gold_pairs(data: Path, name: str, clean: Callable[[str], str] = str.lower) -> tuple[Pairs, Path]:
-    folder = data / "gold" / name
-    code = name.split("_")[1]
-    pairs = normalised(read_pairs(folder, "text", (code[:2], code[2:])), clean)
-    gold = folder / "gold.pharaoh"
-    if len(pairs) != len(lines_of(gold)):
-        raise SystemExit(f"{gold}: one line of links is needed for each of {len(pairs)} pairs")
-    return pairs, gold
-
-
-def make_hansard(data: Path, work: Path) -> None:
-    training = normalised(read_pairs(data / "bitext" / "hansard", "train", ("en", "fr")), strip_accents)
-    text, gold = gold_pairs(data, "naacl2003_enfr_dev37", strip_accents)
-    for name, size in _sizes("h", len(training)):
-        write_corpus(work, name, training[:size], text, gold)
-
-
-def make_alibi(data: Path, work: Path) -> None:
-    training = mixed_english_french(data, ("laws", "tatoeba", "ted"))
-    text, gold = gold_pairs(data, "alibi_enfr_522")
-    for name, size in _sizes("a", len(training)):
-        write_corpus(work, name, sampled(training, size), text, gold)
-
-
-def _sizes(prefix: str, everything: int) -> Iterator[tuple[str, int]]:
-    for label, size in (("0", 0), ("1k", 1_000), ("10k", 10_000), ("30k", 30_000), ("100k", 100_000)):
-        yield prefix + label, size
-    yield f"{prefix}all", everything
-
-
-def make_europarl(data: Path, work: Path) -> None:
-    spanish = normalised(read_pairs(data / "bitext" / "europarl_enes", "train", ("en", "es")), html.unescape)
-    german = normalised(read_pairs(data / "bitext" / "europarl_deen", "train", ("de", "en")))
-    french = normalised(sampled(mixed_english_french(data, ("laws", "ted")), 10_000), split_all)
-    for name, training in (
-        ("golden_enfr_100", {"": [], "+10k": french}),
-        ("golden_enes_100", {"": [], "+5k": spanish}),
-        ("golden_enpt_100", {"": []}),
-        ("europarl_enes_200", {"": [], "+5k": spanish}),
-        ("bicici_deen_100", {"": [], "+10k": german}),
-    ):
-        text, gold = gold_pairs(data, name)
-        for label, pairs in training.items():
-            write_corpus(work, name + label, pairs, text, gold)
-
-
-def make_corpora(data: Path, work: Path) -> None:
-    for make in (make_hansard, make_alibi, make_europarl):
-        make(data, work)
-
-
-# --- the error ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Score:
-    """Precision, recall and alignment error rate in percent (Och and Ney, 2003)."""
-
-    aer: float
-    precision: float
-    recall: float
-
-
-def parse_links(line: str) -> tuple[set[str], set[str]]:
-    """Return the sure and the possible links of a Pharaoh line as strings ``i-j``."""
-    sure = {link for link in line.split() if "-" in link}
-    return sure, sure | {link.replace("p", "-") for link in line.split() if "p" in link}
-
-
-def score(links: Sequence[str], gold: Sequence[str]) -> Score:
-    """Score lines of links against lines of gold.
-
-    >>> score(["0-0 1-1"], ["0-0 1p1 2-2"])
-    Score(aer=25.0, precision=100.0, recall=50.0)
-    """
-    found = sure_total = found_sure = found_possible = 0
-    for line, gold_line in zip(links, gold, strict=True):
-        chosen, (sure, possible) = set(line.split()), parse_links(gold_line)
-        found, sure_total = found + len(chosen), sure_total + len(sure)
-        found_sure, found_possible = found_sure + len(chosen & sure), found_possible + len(chosen & possible)
-    aer = 1 - (found_sure + found_possible) / (found + sure_total)
-    precision = found_possible / found if found else 1.0
-    return Score(*(round(100 * x, 2) for x in (aer, precision, found_sure / sure_total)))
-
 
 # --- measuring a command -----------------------------------------------------------------------------------
 

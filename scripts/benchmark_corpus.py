@@ -27,7 +27,8 @@ from itertools import islice
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from benchmark_aligners import Cost, markdown, measure, nmtalign_program, read_pairs
+from _corpora import read_pairs
+from benchmark_aligners import Cost, markdown, measure, nmtalign_program
 
 TEXTS = ("hansard", "laws", "tatoeba", "ted")
 LONG = 50_000  # pairs to one with a line of LONGEST words

@@ -18,23 +18,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmark_aligners import (
-    Pairs,
-    markdown,
-    measure,
-    mixed_english_french,
-    nmtalign_program,
-    normalised,
-    read_pairs,
-    strip_accents,
-)
+from _corpora import Pairs, hansard_pairs, mixed_english_french
+from benchmark_aligners import markdown, measure, nmtalign_program
 
 RARE = 5
 
 
 def base_text(data: Path) -> Pairs:
-    hansard = read_pairs(data / "bitext" / "hansard", "train", ("en", "fr"))
-    return normalised(hansard, strip_accents) + mixed_english_french(data, ("laws", "tatoeba", "ted"))
+    return hansard_pairs(data) + mixed_english_french(data, ("laws", "tatoeba", "ted"))
 
 
 def joined(pairs: Pairs, *, words: int) -> Iterator[tuple[list[str], list[str]]]:

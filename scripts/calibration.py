@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark_aligners import corpora_of, lines_of, markdown, nmtalign_program, parse_links
+from _corpora import lines_of, parse_links
+from benchmark_aligners import corpora_of, markdown, nmtalign_program
 
 BINS = 10
 

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from benchmark_aligners import lines_of, markdown, nmtalign_program
+from _corpora import lines_of
+from benchmark_aligners import markdown, nmtalign_program
 from fit_parallelness import Sample, documents, shuffled
 
 BINS = 10

@@ -19,13 +19,13 @@ from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
-from benchmark_aligners import lines_of
-from nmtalign.models import learned, parallelness
+from _corpora import lines_of
 from scipy.optimize import minimize
 
-from nmtalign.aligner.decoding import Extraction
+from nmtalign.aligner import pair_scores
+from nmtalign.aligner.extraction import Extraction
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.train import train
+from nmtalign.aligner.train import learn
 
 DOCUMENTS = (5, 15, 50)  # lines
 SHARE = 0.1  # of the target lines that change places

@@ -149,7 +149,7 @@ def _log_mean(scores: Doubles, share: Doubles) -> Floats:
     likelihood = np.ascontiguousarray(np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT))
     np.exp(likelihood, out=likelihood)
     likelihood *= share
-    return np.log(likelihood.sum(axis=1)).astype(np.float32)
+    return np.asarray(np.log(likelihood.sum(axis=1)), dtype=np.float32)
 
 
 def reference_of(side: EncodedSide) -> Reference:
