@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +31,8 @@ from nmtalign.aligner.checks import (
 )
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing
-from nmtalign.heads.dense import CODE_LIMIT, DenseHead
 from nmtalign.heads.lexicon import Lexicon, StoredView
-from nmtalign.heads.mixture import Mixture
+from nmtalign.heads.mixture import HEADS, Mixture
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel
 from nmtalign.text.tokenization import TextSettings
@@ -200,25 +198,29 @@ class _Arrays:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
         return expect_array(array, kind, shape, low, high, name=path)
 
+    def number(self, value: Any, low: float | None = None, high: float | None = None) -> float:
+        """Return a number of meta.json, checked as by :func:`expect_number`."""
+        return expect_number(value, low, high, name=self.folder / "meta.json")
+
 
 def _open(folder: Path, meta: dict[str, Any]) -> Aligner:
     expect_files(folder, meta["files"])
     arrays = _Arrays(folder)
     source, target = (_read_words(folder / f"{side}.txt", meta[f"{side}_words"]) for side in _SIDES)
     V = len(source), len(target)
-    number = partial(expect_number, low=0, name=folder / "meta.json")
     lexicon = Lexicon(
         source,
         target,
         arrays.take("source_counts", "i", (V[0],), low=0),
         arrays.take("target_counts", "i", (V[1],), low=0),
         [_read_view(k, view, V, arrays) for k, view in enumerate(meta["views"])],
-        Smoothing(**{name: number(value) for name, value in meta["smoothing"].items()}),
-        number(meta["spelling"]),
+        Smoothing(**{name: arrays.number(value, low=0) for name, value in meta["smoothing"].items()}),
+        arrays.number(meta["spelling"], low=0),
     )
-    heads = [_read_dense(name, own, (source, target), arrays) for name, own in meta["heads"].items()]
+    heads = [HEADS[name].opened(name, (source, target), own, arrays) for name, own in meta["heads"].items()]
     transitions = _read_transitions("source", V[0], arrays), _read_transitions("target", V[1], arrays)
-    null, agreement = number(meta["positions"]["null"]), int(number(meta["positions"]["agreement"]))
+    null = arrays.number(meta["positions"]["null"], low=0, high=1)
+    agreement = int(arrays.number(meta["positions"]["agreement"], low=0))
     return Aligner(
         Mixture(lexicon, tuple(heads)),
         HiddenMarkov(transitions, lexicon.numbers, null, agreement),
@@ -232,23 +234,6 @@ def _read_transitions(side: str, words: int, arrays: _Arrays) -> TransitionModel
     tables = arrays.take(f"{side}_transitions", "f", (None, 2 * MAX_JUMP + 1), low=0)
     classes = arrays.take(f"{side}_classes", "i", (words,), low=0, high=len(tables) - 1)
     return TransitionModel(tables, classes)
-
-
-def _read_dense(
-    name: str, meta: dict[str, Any], words: tuple[list[str], list[str]], arrays: _Arrays
-) -> DenseHead:
-    source = arrays.file(f"{name}.source", "i", (len(words[0]), None), low=-CODE_LIMIT, high=CODE_LIMIT)
-    size = len(words[1]), source.shape[1]
-    parts: Arrays = {
-        "source": source,
-        "target": arrays.file(f"{name}.target", "i", size, low=-CODE_LIMIT, high=CODE_LIMIT),
-    }
-    for side, own in zip(_SIDES, words, strict=True):
-        parts[f"{side}_norms"] = arrays.take(f"{name}_{side}_norms", "f", (len(own),))
-    place = arrays.folder / "meta.json"
-    expect_number(meta["weight"], 0, 1, name=place)
-    expect_number(meta["scale"], 0, name=place)
-    return DenseHead.opened(name, words, meta, parts)
 
 
 def _read_words(path: Path, count: int) -> list[str]:

@@ -18,6 +18,7 @@ from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError, UsageError
+from nmtalign.heads.mapped import WEIGHT, make_vectors_head
 from nmtalign.heads.mixture import Mixture, SeenViews
 from nmtalign.heads.spectral import learn_spectral
 from nmtalign.links.alignments import AlignedBatch, joined_batches
@@ -30,6 +31,7 @@ from nmtalign.training.em import Estimator, PlaceBitext, stored_lexicon
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
+from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_pair
 
 BATCH = 20_000  # sentence pairs that are aligned at a time
@@ -140,6 +142,8 @@ def learn(
     warn: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
     state: str | Path | None = None,
+    vectors: tuple[Embeddings, Embeddings] | None = None,
+    vectors_weight: float | None = None,
 ) -> Training:
     """Learn an aligner from sentence pairs, and be ready to align them.
 
@@ -164,6 +168,10 @@ def learn(
     state : str or Path, optional
         Folder of checkpoints: the same call goes on from there and learns the same aligner as if it had never
         stopped. :func:`nmtalign.training.checkpoint.remove_checkpoints` removes it afterwards.
+    vectors : (Embeddings, Embeddings), optional
+        Word vectors that share a space, mixed with the lexicon as a head.
+    vectors_weight : float, optional
+        Its weight in the log-linear interpolation, from 0 to 1.
 
     Raises
     ------
@@ -197,6 +205,9 @@ def learn(
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
         heads = heads if spectral is None else heads.with_head(spectral)
+    if vectors is not None:
+        weight = WEIGHT if vectors_weight is None else vectors_weight
+        heads = heads.with_head(make_vectors_head(lexicon, *vectors, weight=weight))
     aligner = Aligner(
         heads,
         HiddenMarkov(estimate.transitions, lexicon.numbers, settings.null, settings.agreement),

@@ -16,11 +16,14 @@ from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import Emissions, Smoothing, ViewCounts, emissions, view_product
+from nmtalign.heads.dense import DenseHead
 from nmtalign.heads.head import Head, interpolated
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.views import View
 
 Floats = NDArray[np.float32]
+
+HEADS = {"spectral": DenseHead, "vectors": DenseHead}  # what a model folder may hold beside the lexicon
 
 
 class SeenViews(NamedTuple):
