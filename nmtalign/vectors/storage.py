@@ -31,7 +31,7 @@ from nmtalign.vectors.binary_files import (
     write_word2vec_binary,
 )
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.files import open_binary, read_header
+from nmtalign.vectors.files import read_header, reading
 from nmtalign.vectors.folders import read_folder, read_word2int, write_folder, write_word2int
 from nmtalign.vectors.gensim_files import read_gensim, read_gensim_unsafely
 from nmtalign.vectors.text_files import first_dimension, read_text_vectors, write_text_vectors
@@ -111,12 +111,8 @@ def detect_format(path: str | Path) -> str:
         raise DataError("no such file of vectors, nor a folder with meta.json").at(path)
     if _is_word2int(path):
         return "word2int"
-    with open_binary(path) as file:
-        start = file.read(1 << 20)
-    try:
-        return _detect_content(start)
-    except DataError as error:
-        raise error.at(path) from error
+    with reading(path) as file:
+        return _detect_content(file.read(1 << 20))
 
 
 def _is_word2int(path: Path) -> bool:
