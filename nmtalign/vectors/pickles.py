@@ -163,28 +163,21 @@ for _core in ("numpy.core", "numpy._core"):  # before and since NumPy 2
         (f"{_core}.multiarray", "scalar"): _make_scalar,
         (f"{_core}.numeric", "_frombuffer"): lambda unpickler, *content: ArrayRecord(_array_of(*content)),
     }
-_INERT = {
-    *((module, name) for module in ("__builtin__", "builtins") for name in ("hash", "int", "long")),
-    ("gensim.models.fasttext", "FastText"),
-    ("gensim.models.fasttext", "FastTextKeyedVectors"),
-    ("gensim.models.fasttext", "FastTextTrainables"),
-    ("gensim.models.fasttext", "FastTextVocab"),
-    ("gensim.models.keyedvectors", "EuclideanKeyedVectors"),
-    ("gensim.models.keyedvectors", "FastTextKeyedVectors"),
-    ("gensim.models.keyedvectors", "KeyedVectors"),
-    ("gensim.models.keyedvectors", "Vocab"),
-    ("gensim.models.keyedvectors", "Word2VecKeyedVectors"),
-    ("gensim.models.word2vec", "Vocab"),
-    ("gensim.models.word2vec", "Word2Vec"),
-    ("gensim.models.word2vec", "Word2VecTrainables"),
-    ("gensim.models.word2vec", "Word2VecVocab"),
-    ("gensim.utils", "call_on_class_only"),
-    ("numpy", "ndarray"),
-    ("numpy.random", "__RandomState_ctor"),
-    ("numpy.random._mt19937", "MT19937"),
-    ("numpy.random._pickle", "__bit_generator_ctor"),
-    ("numpy.random._pickle", "__randomstate_ctor"),
+_CLASSES = {
+    "__builtin__": "hash int long",
+    "builtins": "hash int long",
+    "gensim.models.fasttext": "FastText FastTextKeyedVectors FastTextTrainables FastTextVocab",
+    "gensim.models.keyedvectors": (
+        "EuclideanKeyedVectors FastTextKeyedVectors KeyedVectors Vocab Word2VecKeyedVectors"
+    ),
+    "gensim.models.word2vec": "Vocab Word2Vec Word2VecTrainables Word2VecVocab",
+    "gensim.utils": "call_on_class_only",
+    "numpy": "ndarray",
+    "numpy.random": "__RandomState_ctor",
+    "numpy.random._mt19937": "MT19937",
+    "numpy.random._pickle": "__bit_generator_ctor __randomstate_ctor",
 }
+_INERT = {(module, name) for module, names in _CLASSES.items() for name in names.split()}
 #: The names a pickle may use, exactly; each stands for one of our own functions or an inert record.
 ALLOWED: frozenset[tuple[str, str]] = frozenset(_FUNCTIONS) | frozenset(_INERT)
 
