@@ -1,4 +1,8 @@
-"""Progress on stderr: a line that renews itself on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: a line that renews itself on a terminal, a line now and then elsewhere.
+
+click's progress bar would be one more way to write and would spare none: it shows nothing but on a terminal,
+counts from a length that is known before, and has no form for ``--log-json``.
+"""
 
 from __future__ import annotations
 
