@@ -183,6 +183,8 @@ class CellScores:
     def scores(self, k: int) -> Doubles:
         """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         bucket = self.text.buckets[k]
+        if self.head.scorer.costly:
+            return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
         T, S, B = bucket.shape
         found = np.empty((T, S, B))
         width = max(1, GATHERED // ((T + S) * self.keys.shape[1]))
@@ -204,6 +206,18 @@ class CellScores:
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return what each cell is worth for the score of its pair: its log ratio, 0 for less than 1."""
         return np.asarray(np.log(np.maximum(ratios, np.float32(1))))
+
+    @cached_property
+    def _by_pair(self) -> Doubles:
+        """Score of each word pair (P,): cheaper where a score takes more than a product."""
+        pairs = self.text.index
+        found = np.empty(len(pairs))
+        width = max(1, GATHERED // self.keys.shape[1])
+        for at in range(0, len(pairs), width):
+            some = slice(at, at + width)
+            queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
+            found[some] = self.head.scores(queries[:, None], keys[:, None])[:, 0, 0]
+        return found
 
     @cached_property
     def _norms(self) -> tuple[Floats, Floats]:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,11 @@ class Scorer(Protocol):
     @property
     def scale(self) -> float:
         """What the plain scores are multiplied by: 1 / temperature."""
+        ...
+
+    @property
+    def costly(self) -> bool:
+        """Whether a score takes much more than a product of vectors."""
         ...
 
     def queries(self, vectors: Floats) -> Floats:
@@ -69,6 +74,7 @@ class DotScorer:
     name: str
     scale: float
     unit_length: bool = False
+    costly: ClassVar[bool] = False
 
     @property
     def settings(self) -> str:
@@ -126,6 +132,7 @@ class BahdanauScorer:
     b: Floats
     scale: float = 1.0
     origin: str = ""
+    costly: ClassVar[bool] = True
 
     @property
     def settings(self) -> str:
