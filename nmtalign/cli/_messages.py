@@ -80,5 +80,6 @@ def warnings_to_stderr() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)  # pyparsing's are UserWarnings as well
         warnings.showwarning = show
         yield

@@ -180,6 +180,12 @@ class CellScores:
         """Null emits every word as chance does."""
         return np.ones(len(self.keys), np.float32), np.ones(len(self.queries), np.float32)
 
+    def prepare(self) -> None:
+        """Compute log Z of all words, and the scores of word pairs where they are costly."""
+        self._norms  # noqa: B018
+        if self.head.scorer.costly:
+            self._by_pair  # noqa: B018
+
     def scores(self, k: int) -> Doubles:
         """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         bucket = self.text.buckets[k]

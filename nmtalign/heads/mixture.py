@@ -131,6 +131,9 @@ class PairScores:
         """Likelihood ratio of each source and each target word under the null word."""
         return self.emissions.source_null, self.emissions.target_null
 
+    def prepare(self) -> None:
+        """Do nothing: all word pairs have their ratio."""
+
     def ratios(self, k: int) -> Floats:
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
         return self.emissions.pairs.take(self.text.index.cells[k])

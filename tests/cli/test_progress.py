@@ -7,12 +7,14 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from nmtalign.cli import _progress, main
+from nmtalign.cli._messages import warnings_to_stderr
 from nmtalign.cli._progress import Progress
 from nmtalign.text.bitext import read_bitext
 
@@ -144,3 +146,13 @@ def test_steps_of_a_resumed_run_count_from_where_it_went_on(clock, capsys):
         clock[0] += 0.5
         progress.reached(step, 100)
     assert progress.values == {"steps": 20, "seconds": 10.0, "steps_per_s": 2.0, "seconds_left": 20.0}
+
+
+def test_warnings_for_programmers_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    class Renamed(UserWarning, DeprecationWarning):
+        """As pyparsing has it below Matplotlib."""
+
+    with warnings_to_stderr():
+        warnings.warn("parseString is deprecated", Renamed, stacklevel=1)
+        warnings.warn("two spaces in line 3", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "nmtalign: warning: two spaces in line 3\n"
