@@ -19,13 +19,15 @@ from nmtalign.errors import UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.mixture import Mixture
-from nmtalign.links.alignments import AlignedBatch, AlignedPair
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Coverage
 from nmtalign.views import Listed
+
+BATCH = 20_000  # sentence pairs that are aligned at a time
 
 Words = Sequence[str]
 Sentence = str | Words
@@ -152,9 +154,10 @@ class Aligner(Listed):
         return self.align_words([self._words(*pair) for pair in pairs])
 
     def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
-        """Align many pairs of words that are already normalised."""
+        """Align many pairs of words that are already normalised, `BATCH` at a time."""
         workers = default_workers() if self.workers is None else self.workers
-        return self._decoder(encode_text(pairs)).align(workers)
+        parts = [pairs[start : start + BATCH] for start in range(0, len(pairs), BATCH)] or [[]]
+        return joined_batches([self._decoder(encode_text(part)).align(workers) for part in parts])
 
     def coverage(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[Coverage, Coverage] | None:
         """Count how many source and target words have a vector of their own, over given vectors."""

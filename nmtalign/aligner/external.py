@@ -48,7 +48,7 @@ class ExternalScores:
         """None are known."""
         return np.zeros(0, np.float32), np.zeros(0, np.float32)
 
-    def prepare(self) -> None:
+    def prepare(self, *, ratios: bool) -> None:
         """Do nothing: weights are given."""
 
     def scores(self, k: int) -> Floats:

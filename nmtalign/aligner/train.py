@@ -15,13 +15,12 @@ from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model, load_aligner
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.mapped import WEIGHT, make_vectors_head
 from nmtalign.heads.mixture import Mixture, SeenViews
 from nmtalign.heads.spectral import learn_spectral
-from nmtalign.links.alignments import AlignedBatch, joined_batches
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
@@ -33,8 +32,6 @@ from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_pair
-
-BATCH = 20_000  # sentence pairs that are aligned at a time
 
 Bitext = Iterable[SentencePair | tuple[str, str]]
 
@@ -219,19 +216,12 @@ def learn(
     def align(extraction: Extraction) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction, workers=workers)
         if place is not None or not estimator.index.complete:
-            return _align_in_batches(chosen, (source, target))
+            return chosen.align_words(
+                [(source.sentence(n), target.sentence(n)) for n in range(corpus["pairs"])]
+            )
         encoded = EncodedText(cut_source, cut_target, segments, estimator.buckets)
         encoded.__dict__["index"] = estimator.index
         seen = SeenViews(estimate.views, estimate.counts, estimator.smoothing)
         return chosen.decoder(heads.read(encoded, seen)).align(workers or default_workers())
 
     return Training(aligner, align)
-
-
-def _align_in_batches(aligner: Aligner, sides: tuple[EncodedSide, EncodedSide]) -> AlignedBatch:
-    """Align an encoded bitext as new text, a batch at a time."""
-    batches = []
-    for start in range(0, len(sides[0].lengths), BATCH):
-        numbers = range(start, min(start + BATCH, len(sides[0].lengths)))
-        batches.append(aligner.align_words([(sides[0].sentence(n), sides[1].sentence(n)) for n in numbers]))
-    return joined_batches(batches)

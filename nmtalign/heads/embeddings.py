@@ -31,7 +31,7 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 GATHERED = 1 << 16  # numbers of vectors that are gathered at a time: they stay in the second-level cache
-REFERENCE = 1024  # most frequent words that log Z is taken over
+REFERENCE, COSTLY_REFERENCE = 1024, 128  # most frequent words that log Z is taken over
 ROWS = 4096  # words whose log Z is computed at a time
 
 
@@ -40,6 +40,11 @@ class Reference(NamedTuple):
 
     words: Sequence[str]
     share: Doubles
+
+    def first(self, limit: int) -> Reference:
+        """Return the most frequent of the words."""
+        share = self.share[:limit]
+        return Reference(self.words[:limit], share / max(share.sum(), 1e-9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +123,11 @@ class EmbeddingHead:
     @cached_property
     def known_references(self) -> tuple[Reference, Reference]:
         """The references, or what stands for them before there is a text."""
+        limit = COSTLY_REFERENCE if self.scorer.costly else REFERENCE
         if self.references is not None:
-            return self.references
-        words = [side.first(REFERENCE).vocabulary.words for side in (self.source, self.target)]
+            first, second = (reference.first(limit) for reference in self.references)
+            return first, second
+        words = [side.first(limit).vocabulary.words for side in (self.source, self.target)]
         first, second = (Reference(own, np.full(len(own), 1 / max(len(own), 1))) for own in words)
         return first, second
 
@@ -180,9 +187,10 @@ class CellScores:
         """Null emits every word as chance does."""
         return np.ones(len(self.keys), np.float32), np.ones(len(self.queries), np.float32)
 
-    def prepare(self) -> None:
-        """Compute log Z of all words, and the scores of word pairs where they are costly."""
-        self._norms  # noqa: B018
+    def prepare(self, *, ratios: bool) -> None:
+        """Compute the scores of word pairs where they are costly, and for ratios log Z of all words."""
+        if ratios:
+            self._norms  # noqa: B018
         if self.head.scorer.costly:
             self._by_pair  # noqa: B018
 

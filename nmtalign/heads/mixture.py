@@ -131,7 +131,7 @@ class PairScores:
         """Likelihood ratio of each source and each target word under the null word."""
         return self.emissions.source_null, self.emissions.target_null
 
-    def prepare(self) -> None:
+    def prepare(self, *, ratios: bool) -> None:
         """Do nothing: all word pairs have their ratio."""
 
     def ratios(self, k: int) -> Floats:
