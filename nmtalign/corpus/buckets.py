@@ -136,15 +136,14 @@ def _alike(
 
 def _stacked(source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64]) -> Iterator[Bucket]:
     """Yield buckets of pairs of like length."""
-    heights = _height(source, pairs), _height(target, pairs)
-    longest = max(heights)
+    longest = max(_height(side, pairs) for side in (source, target))
     lanes = LANES if longest < LONG else FEW_LANES
     width = max(lanes, CELLS // (longest * (longest + 1)) // lanes * lanes)
     for start in range(0, len(pairs), width):
         chosen = pairs[start : start + width]
         columns = -(-len(chosen) // lanes) * lanes
-        s, s_lengths = stack(source, chosen, columns, heights[0])
-        t, t_lengths = stack(target, chosen, columns, heights[1])
+        s, s_lengths = stack(source, chosen, columns, _height(source, chosen))
+        t, t_lengths = stack(target, chosen, columns, _height(target, chosen))
         numbers = np.full(columns, -1, dtype=np.int64)
         numbers[: len(chosen)] = chosen
         yield Bucket(numbers, s, t, s_lengths, t_lengths)

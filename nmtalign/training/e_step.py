@@ -46,7 +46,7 @@ class BucketCounts(NamedTuple):
     source_null, target_null : Sparse
         Unaligned words, by number of the word.
     forward_jumps, reverse_jumps : Sparse
-        TransitionModel, by place in the flattened transition tables.
+        Jumps, by place in the flattened transition tables.
     log_likelihood : float
     """
 
@@ -191,7 +191,7 @@ class EStep(NamedTuple):
     agreement : int
         As of :func:`~nmtalign.positions.agreement.hmm_posteriors`.
     step : int
-        TransitionModel are counted in every so many-th pair.
+        Jumps are counted in every so many-th pair.
     """
 
     null: float

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from nmtalign.aligner.learned import LearnedAligner
+from nmtalign.aligner.aligner import Aligner
 
 Pairs = Sequence[tuple[list[str], list[str]]]
 
 
-def check_alone(aligner: LearnedAligner, pairs: Pairs, places: Iterable[int]) -> None:
+def check_alone(aligner: Aligner, pairs: Pairs, places: Iterable[int]) -> None:
     """Check that the pairs at some places get the same links and bits alone as in a batch of all."""
     batch = aligner.align_batch(pairs)
     for n in places:

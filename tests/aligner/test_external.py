@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.aligner.attention_files import read_matrices
-from nmtalign.aligner.decoding import Extraction
-from nmtalign.aligner.external import Given, Reading, inspect_weights, links_of
+from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.external import GivenPosteriors, Reading, external_decoder
 from nmtalign.errors import DataError
 
 FOUR = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 4))  # layers, heads, T, S
@@ -127,18 +127,29 @@ def test_an_opennmt_table_that_was_cut_is_refused(tmp_path):
         list(read_matrices(tmp_path / "log"))
 
 
+def pair_of(weights, words, extraction, settings=""):
+    """One pair to look at."""
+    return external_decoder([words], [weights], extraction).pair(words, settings)
+
+
+def batch_of(weights, extraction):
+    """The links of one pair of as many different words as the weights have columns and rows."""
+    words = tuple([f"w{n}" for n in range(size)] for size in weights.shape[::-1])
+    return external_decoder([words], [weights], extraction).align(1)
+
+
 def test_a_pair_to_look_at_has_the_links_and_weights():
     weights = np.array([[0.7, 0.2], [0.1, 0.6], [0.0, 0.0]])
-    pair = inspect_weights(weights, (["a", "b"], ["x", "y", "z"]), Extraction(), settings="s")
+    pair = pair_of(weights, (["a", "b"], ["x", "y", "z"]), Extraction(), "s")
     assert pair.alignment.links == {(0, 0), (1, 1)}
     np.testing.assert_allclose(pair.forward, weights)
     np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, atol=1e-6)
     np.testing.assert_allclose(pair.matrix.weights, np.sqrt(weights * pair.reverse), atol=1e-6)
     assert set(pair.probabilities) == pair.alignment.links
     assert pair.settings == "s"
-    one_way = inspect_weights(weights, (["a", "b"], ["x", "y", "z"]), Extraction("argmax"))
+    one_way = pair_of(weights, (["a", "b"], ["x", "y", "z"]), Extraction("argmax"))
     np.testing.assert_allclose(one_way.matrix.weights, weights, atol=1e-9)
-    empty = inspect_weights(np.zeros((0, 2)), (["a", "b"], []), Extraction())
+    empty = pair_of(np.zeros((0, 2)), (["a", "b"], []), Extraction())
     assert empty.matrix.weights.shape == (0, 2)
     assert not empty.alignment.links
 
@@ -242,7 +253,7 @@ def test_no_probability_is_above_one(T, S, seed, method):
             words = ["w@@"] * S, ["t"] * T  # one source word of many pieces
             weights = replace(reading, pieces=pieces).weights(attention, *words)
             assert weights.max() <= 1
-            assert (links_of(weights, Extraction(method)).probability <= 1).all()
+            assert (batch_of(weights, Extraction(method)).probability <= 1).all()
 
 
 def test_rows_are_shifted():
@@ -287,7 +298,7 @@ def test_pieces_become_words():
 def test_links_are_those_of_the_weights_and_never_of_zeros(T, S, seed, method):
     random = np.random.default_rng(seed)
     weights = random.dirichlet(np.ones(S), size=T) * random.integers(0, 2, (T, 1))
-    found = links_of(weights, Extraction(method))
+    found = batch_of(weights, Extraction(method))
     assert (weights[found.target, found.source] > 0).all()
     for t, s, probability in zip(found.target, found.source, found.probability, strict=True):
         assert weights[t, s] == max(weights[t])
@@ -300,6 +311,6 @@ def test_links_are_those_of_the_weights_and_never_of_zeros(T, S, seed, method):
 
 
 def test_what_was_paid_to_the_end_of_the_sentence_is_lost():
-    given_weights = Given.of(np.array([[0.1, 0.0], [0.5, 0.5]]))
-    np.testing.assert_allclose(given_weights.forward[0], [[0.1, 0], [0.5, 0.5]], atol=1e-12)
-    np.testing.assert_allclose(given_weights.reverse[0].sum(axis=0), 1)
+    posteriors = GivenPosteriors(np.array([[0.1, 0.0], [0.5, 0.5]])[..., None])
+    np.testing.assert_allclose(posteriors.forward[..., 0], [[0.1, 0], [0.5, 0.5]], atol=1e-12)
+    np.testing.assert_allclose(posteriors.reverse.sum(axis=0), 1)

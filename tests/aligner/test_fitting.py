@@ -72,7 +72,7 @@ def test_attention_is_that_of_plain_loops(score, fitted):
         transition, stop = naive_transitions(lambda i, width: table[min(i, 1), width + MAX_JUMP], S, NULL)
         return np.array(naive_forward_backward(emission, transition, stop, [NULL] * len(emission))[0])
 
-    pair = aligner.inspect(source, target)
+    pair = aligner.align(source, target)
     np.testing.assert_allclose(pair.forward, direction(ratios, jumps[0]), rtol=2e-4, atol=1e-6)
     turned = [list(row) for row in zip(*ratios, strict=True)]
     np.testing.assert_allclose(pair.reverse.T, direction(turned, jumps[1]), rtol=2e-4, atol=1e-6)
@@ -90,8 +90,8 @@ def test_planted_word_order_is_learned():
     assert int(table.argmax()) - MAX_JUMP == -1
     source = ["w1", "w2", "w1", "w3"]
     turned = {(n, 3 - n) for n in range(4)}
-    assert set(fitted.inspect(source, source[::-1]).alignment.links) == turned
-    assert set(aligner.inspect(source, source[::-1]).alignment.links) != turned
+    assert set(fitted.align(source, source[::-1]).alignment.links) == turned
+    assert set(aligner.align(source, source[::-1]).alignment.links) != turned
 
 
 @pytest.mark.parametrize("score", ["dot", "scaled-dot", "cosine", "bahdanau"])
@@ -108,7 +108,7 @@ def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
         batch = aligner.align_batch(pairs)
         assert len(batch) == len(pairs)
         for n, pair in enumerate(pairs):
-            alone = aligner.inspect(*pair)
+            alone = aligner.align(*pair)
             assert set(batch.links(n)) == alone.alignment.links
             np.testing.assert_allclose(batch.scores[n], alone.score, rtol=1e-4, atol=1e-5)
 
@@ -119,11 +119,11 @@ def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
 @settings(max_examples=20, deadline=None)
 def test_weights_are_at_most_one_and_swapping_the_sides_transposes_them(source, target):
     aligner = jump_aligner().fitted(TEXT)
-    pair = aligner.inspect(source, target)
+    pair = aligner.align(source, target)
     assert (pair.forward.sum(axis=1) <= 1 + 1e-5).all()
     assert (pair.reverse.sum(axis=0) <= 1 + 1e-5).all()
     swapped = replace(aligner, source=aligner.target, target=aligner.source, fit=None)
-    swapped = swapped.fitted([(b, a) for a, b in TEXT]).inspect(target, source)
+    swapped = swapped.fitted([(b, a) for a, b in TEXT]).align(target, source)
     np.testing.assert_allclose(swapped.forward, pair.reverse.T, rtol=1e-3, atol=1e-5)
 
 
@@ -149,7 +149,7 @@ def test_empty_text_and_empty_sides():
     batch = aligner.align_batch([([], ["w1"]), (["w1"], []), ([], [])])
     assert [len(batch.links(n)) for n in range(3)] == [0, 0, 0]
     assert len(aligner.align_batch([])) == 0
-    assert aligner.inspect([], ["w1"]).matrix.weights.shape == (1, 0)
+    assert aligner.align([], ["w1"]).matrix.weights.shape == (1, 0)
 
 
 def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole():

@@ -17,12 +17,12 @@ import nmtalign
 from nmtalign.cli import main
 from nmtalign.errors import DataError
 from nmtalign.aligner.checks import fingerprints
-from nmtalign.aligner.decoding import Extraction
+from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.learned import LearnedAligner
 from nmtalign.aligner.opening import load
 from nmtalign.training.settings import PRESETS
 from nmtalign.aligner.model_folder import is_model, load_model, save_model
-from nmtalign.training.train import train
+from nmtalign.aligner.train import learn
 from nmtalign.text.tokenization import TextSettings
 from tests.aligner.toy_language import toy_bitext
 
@@ -47,7 +47,7 @@ ODD = [
 def training():
     odd = [(" ".join(ODD), " ".join(reversed(ODD))), *(([word + " 07ab", "05yx " + word]) for word in ODD)]
     text = TextSettings(lowercase=False, unicode="none")
-    return train([*TOY.pairs, *odd], settings=PRESETS["fast"], text=text, languages=("en", None), workers=1)
+    return learn([*TOY.pairs, *odd], settings=PRESETS["fast"], text=text, languages=("en", None), workers=1)
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_arrays_that_make_no_sense_are_refused(spectral, tmp_path: Path, name, c
 def spectral(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("spectral") / "model"
     unlike = [(TOY.pairs[k][0], TOY.pairs[k + 1][1]) for k in range(20)]  # words get several partners
-    save_model(train([*TOY.pairs, *unlike], settings=PRESETS["default"], workers=1).model, folder)
+    save_model(learn([*TOY.pairs, *unlike], settings=PRESETS["default"], workers=1).model, folder)
     return folder
 
 
@@ -251,7 +251,7 @@ def test_a_word_list_of_another_model_is_refused(folder: Path):
 
 
 def test_parts_of_another_model_are_refused(folder: Path, tmp_path: Path):
-    other = train(TOY.pairs[:50], settings=PRESETS["fast"], workers=1)
+    other = learn(TOY.pairs[:50], settings=PRESETS["fast"], workers=1)
     save_model(other.model, tmp_path / "other")
     for name in ("arrays.npz", "view-0.counts.npy", "view-1.counts.npy"):
         kept = (folder / name).read_bytes()
@@ -273,9 +273,9 @@ def test_folders_that_are_no_models(tmp_path: Path):
 
 
 def test_training_again_into_the_folder_leaves_nothing_of_the_old_model(folder: Path, tmp_path: Path):
-    other = train(TOY.pairs, settings=PRESETS["default"], workers=1)
+    other = learn(TOY.pairs, settings=PRESETS["default"], workers=1)
     save_model(other.model, folder)
-    save_model(train(TOY.pairs, settings=PRESETS["fast"], workers=1).model, folder)
+    save_model(learn(TOY.pairs, settings=PRESETS["fast"], workers=1).model, folder)
     save_model(load_model(folder), tmp_path / "fresh")
     assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "fresh").iterdir()}
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from nmtalign.models import learned, segments
 
-from nmtalign.aligner.decoding import Extraction
-from nmtalign.aligner.learned import LearnedAligner
-from nmtalign.aligner.pair_scores import Learned, evidence_of_pairs, parallel_probability
+from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner import decoding
+from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.corpus import long_pairs
 from nmtalign.training.settings import PRESETS
-from nmtalign.training.train import train
+from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 WEIGHTS = arrays(np.float32, (3, 2, 4), elements=st.floats(0, 1, width=32))
@@ -36,16 +37,16 @@ lengths = st.integers(1, 2000)
 @given(st.floats(0, 1e4), st.floats(0, 1e4), lengths, lengths, st.floats(0.5, 2), st.integers(0, 10**9))
 def test_it_is_a_probability_that_rises_with_the_evidence(first, second, S, T, relation, words):
     sizes = np.array([S, S]), np.array([T, T])
-    low, high = parallel_probability(np.sort([first, second]), *sizes, Learned(words, relation))
+    low, high = parallel_probability(np.sort([first, second]), *sizes, TrainingSize(words, relation))
     assert 0 < low <= high < 1
 
 
 def test_relations_of_length_that_are_strange_are_held_against_a_pair():
     evidence, words = np.full(3, 20.0), np.array([10, 5, 15])
-    alike, short, long = parallel_probability(evidence, 20 - words, words, Learned())
+    alike, short, long = parallel_probability(evidence, 20 - words, words, TrainingSize())
     assert alike > max(short, long)
     assert math.isclose(short, long, rel_tol=1e-9)
-    assert parallel_probability(np.zeros(1), np.array([0]), np.array([3]), Learned())[0] == 0
+    assert parallel_probability(np.zeros(1), np.array([0]), np.array([3]), TrainingSize())[0] == 0
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def dirty():
     """A text whose first 30 target lines changed places, and what was learned from it."""
     toy = toy_bitext(300, longest=12, seed=3)
     target = [*toy.target[1:30], toy.target[0], *toy.target[30:]]
-    return train(list(zip(toy.source, target, strict=True)), settings=PRESETS["fast"], workers=1)
+    return learn(list(zip(toy.source, target, strict=True)), settings=PRESETS["fast"], workers=1)
 
 
 def ranks(scores: np.ndarray) -> float:
@@ -71,19 +72,19 @@ def test_a_pair_is_no_witness_for_itself():
     """Words that met only here count as much as words that never met."""
     toy = toy_bitext(200, longest=8)
     pairs = [*toy.pairs, ("qq rr ss tt", "vv ww xx yy")]
-    found = train(pairs, settings=PRESETS["fast"], workers=1)
+    found = learn(pairs, settings=PRESETS["fast"], workers=1)
     batch = found.align(Extraction())
     assert len(batch.links(200)) > 0  # attention believes in them
     assert batch.scores[200] < np.quantile(batch.scores[:200], 0.02)
 
 
 def test_a_long_pair_in_pieces_has_the_evidence_of_the_whole(dirty, monkeypatch):
-    monkeypatch.setattr(learned, "parallel_probability", lambda evidence, *rest: evidence)
+    monkeypatch.setattr(decoding, "parallel_probability", lambda evidence, *rest: evidence)
     toy = toy_bitext(60, longest=12, seed=5)
     source, target = (" ".join(side).split() for side in (toy.source, toy.target))
-    aligner = LearnedAligner(dirty.model, workers=1)
+    aligner = replace(dirty.aligner, workers=1)
     (whole,) = aligner.align_batch([(source, target)]).scores
     for name, words in (("LONGEST", 100), ("CORE", 50), ("MARGIN", 25), ("SLACK", 40)):
-        monkeypatch.setattr(segments, name, words)
+        monkeypatch.setattr(long_pairs, name, words)
     (pieces,) = aligner.align_batch([(source, target)]).scores
     assert pieces == pytest.approx(whole, rel=0.02)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nmtalign.models import stacks
 
 from nmtalign.aligner.aligner import VectorAligner
-from nmtalign.aligner.decoding import Extraction, Positions, Weighed
+from nmtalign.aligner.extraction import Extraction, Positions, Weighed
 from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
 from nmtalign.corpus.sides import encode
 from nmtalign.errors import UsageError
@@ -76,7 +76,7 @@ def test_mutual_links_and_probabilities_equal_the_naive_ones(seed):
     model = aligner(positions="none")
     vectors = model.source.vectors(source).tolist(), model.target.vectors(target).tolist()
     scores = naive_scores(*vectors, scale=math.sqrt(300), unit=True)
-    pair = model.inspect(source, target)
+    pair = model.align(source, target)
     assert pair.alignment.links == naive_mutual(scores, lambda a, b: math.isclose(a, b, abs_tol=1e-9))
     np.testing.assert_allclose(pair.matrix.weights, naive_joint(scores), rtol=1e-9)
     for link, probability in pair.probabilities.items():
@@ -89,7 +89,7 @@ def test_mutual_links_and_probabilities_equal_the_naive_ones(seed):
 @given(source=SENTENCES, target=SENTENCES)
 @settings(max_examples=30, deadline=None)
 def test_equal_words_get_exactly_equal_scores(score, source, target):
-    weights = aligner(score, positions="none").inspect(source, target).forward
+    weights = aligner(score, positions="none").align(source, target).forward
     for s, word in enumerate(source):
         np.testing.assert_array_equal(weights[:, s], weights[:, source.index(word)])
     for t, word in enumerate(target):
@@ -104,7 +104,7 @@ def test_a_batch_is_its_pairs_one_by_one(score, pairs):
     batch = model.align_batch(pairs)
     assert len(batch) == len(pairs)
     for n, (source, target) in enumerate(pairs):
-        alone = model.inspect(source, target)
+        alone = model.align(source, target)
         assert set(batch.links(n)) == alone.alignment.links
         assert batch.links(n) == sorted(batch.links(n))
         rows = slice(batch.offsets[n], batch.offsets[n + 1])
@@ -116,7 +116,7 @@ def test_words_of_equal_vectors_get_exactly_equal_scores():
     model = aligner(positions="none")
     model.source.matrix[7] = model.source.matrix[3]
     for target in (WORDS[:n] for n in range(1, 12)):
-        weights = model.inspect(WORDS, target).forward
+        weights = model.align(WORDS, target).forward
         np.testing.assert_array_equal(weights[:, 7], weights[:, 3])
 
 
@@ -133,11 +133,11 @@ def test_links_do_not_depend_on_the_room_of_a_stack(monkeypatch):
 @given(source=SENTENCES.filter(bool), target=SENTENCES.filter(bool))
 @settings(max_examples=30, deadline=None)
 def test_weights_sum_to_one_and_swapping_the_sides_transposes_them(source, target):
-    pair = aligner().inspect(source, target)
+    pair = aligner().align(source, target)
     np.testing.assert_allclose(pair.forward.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, rtol=1e-12)
     model = aligner()
-    swapped = dataclasses.replace(model, source=model.target, target=model.source).inspect(target, source)
+    swapped = dataclasses.replace(model, source=model.target, target=model.source).align(target, source)
     np.testing.assert_allclose(swapped.forward, pair.reverse.T, rtol=1e-9)
 
 
@@ -145,7 +145,7 @@ def test_weights_sum_to_one_and_swapping_the_sides_transposes_them(source, targe
 @settings(max_examples=30, deadline=None)
 def test_intersection_is_within_each_direction_and_they_are_within_the_union(source, target):
     links = {
-        name: aligner(**option).inspect(source, target).alignment.links
+        name: aligner(**option).align(source, target).alignment.links
         for name, option in {
             "forward": {"extract": "argmax"},
             "reverse": {"extract": "argmax-reverse"},
@@ -161,13 +161,13 @@ def test_intersection_is_within_each_direction_and_they_are_within_the_union(sou
 @pytest.mark.parametrize("extract", METHODS)
 def test_every_extraction_finds_a_planted_diagonal(extract):
     same = Embeddings(Vocabulary.from_words(WORDS), np.eye(len(WORDS)))
-    pair = vector_aligner(same, same, extract=extract, positions="none").inspect(WORDS, WORDS)
+    pair = vector_aligner(same, same, extract=extract, positions="none").align(WORDS, WORDS)
     assert pair.alignment.links == {Link(n, n) for n in range(len(WORDS))}
 
 
 def test_ties_go_to_the_diagonal_then_to_the_lower_position():
     words = ["w0", "x", "w0", "y", "w0"]
-    pair = aligner(extract="argmax", positions="none").inspect(words, ["w3"] * 5)
+    pair = aligner(extract="argmax", positions="none").align(words, ["w3"] * 5)
     chosen = {link.target: link.source for link in pair.alignment}
     best = max(pair.forward[0])
     assert best in (pair.forward[0, 0], pair.forward[0, 1])
@@ -181,13 +181,13 @@ def test_an_empty_side_gives_no_links():
     batch = aligner().align_batch([([], ["w1"]), (["w1"], []), ([], []), (["w1"], ["w2"])])
     assert [len(batch.links(n)) for n in range(4)] == [0, 0, 0, 1]
     assert batch.scores[:3].tolist() == [0, 0, 0]
-    assert aligner().inspect([], ["w1"]).matrix.weights.shape == (1, 0)
+    assert aligner().align([], ["w1"]).matrix.weights.shape == (1, 0)
     assert len(aligner().align_batch([])) == 0
 
 
 def test_scores_of_any_size_give_finite_weights():
     huge = Embeddings(Vocabulary.from_words(WORDS), np.full((len(WORDS), 4), 1e3) * np.arange(12)[:, None])
-    pair = vector_aligner(huge, huge, score="dot").inspect(WORDS, WORDS[::-1])
+    pair = vector_aligner(huge, huge, score="dot").align(WORDS, WORDS[::-1])
     assert np.isfinite(pair.forward).all()
     np.testing.assert_allclose(pair.forward.sum(axis=1), 1)
 
@@ -207,7 +207,7 @@ def test_threshold_leaves_out_what_is_less_likely():
 
 
 def test_the_diagonal_prior_is_added_to_the_scores():
-    plain, prior = (aligner(positions=name).inspect(WORDS[:3], WORDS[5:9]) for name in ("none", "diagonal"))
+    plain, prior = (aligner(positions=name).align(WORDS[:3], WORDS[5:9]) for name in ("none", "diagonal"))
     distance = [[abs((t + 0.5) / 4 - (s + 0.5) / 3) for s in range(3)] for t in range(4)]
     weighted = plain.forward * np.exp(-4 * np.array(distance))
     np.testing.assert_allclose(prior.forward, weighted / weighted.sum(axis=1, keepdims=True), rtol=1e-12)

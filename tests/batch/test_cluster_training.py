@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.aligner.decoding import Extraction
+from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.learned import Training
 from nmtalign.aligner.model_folder import load_model
 from nmtalign.batch.cluster import ClusterProcesses, connected
@@ -18,7 +18,7 @@ from nmtalign.cli import main
 from nmtalign.text.bitext import read_bitext
 from nmtalign.training.distributed import DistributedBitext
 from nmtalign.training.settings import PRESETS
-from nmtalign.training.train import train
+from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 pytest.importorskip("distributed")
@@ -35,7 +35,7 @@ def client():
 
 def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> Training:
     place = partial(DistributedBitext, processes=ClusterProcesses(client), cells=cells)
-    return train(pairs, place=place, **options)
+    return learn(pairs, place=place, **options)
 
 
 def assert_same_model(one, other) -> None:
@@ -57,7 +57,7 @@ def links(training: Training) -> list[tuple[np.ndarray, ...]]:
 
 @pytest.fixture(scope="module")
 def alone() -> Training:
-    return train(TOY.pairs, settings=PRESETS["fast"], workers=1)
+    return learn(TOY.pairs, settings=PRESETS["fast"], workers=1)
 
 
 def test_the_model_is_that_of_one_machine(client, alone):
@@ -111,7 +111,7 @@ def test_a_real_bitext(client, shared_data: Path):
     folder = shared_data / "bitext" / "europarl_deen"
     sides = sorted(folder.glob("*.de*"))[0], sorted(folder.glob("*.en*"))[0]
     pairs = [pair for _, pair in zip(range(600), read_bitext(*sides), strict=False)]
-    one = train(pairs, settings=PRESETS["fast"], workers=2)
+    one = learn(pairs, settings=PRESETS["fast"], workers=2)
     other = by_cluster(client, pairs, cells=1 << 16, settings=PRESETS["fast"])
     assert_same_model(one.model, other.model)
     for a, b in zip(links(one), links(other), strict=True):

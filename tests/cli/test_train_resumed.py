@@ -16,8 +16,8 @@ from nmtalign.corpus.sides import encode
 from nmtalign.training import checkpoint
 from nmtalign.training.prior import Prior
 from nmtalign.training.settings import Settings
-from nmtalign.training.stages import Stages, remove_stages
-from nmtalign.training.train import train
+from nmtalign.training.checkpoint import Checkpoints, remove_checkpoints
+from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
@@ -108,7 +108,7 @@ def test_the_second_opinion_goes_on_at_any_step(monkeypatch, tmp_path: Path, cal
 
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
     settings = Settings(opinion_weight=0.5, model1_iterations=2, hmm_iterations=1)
-    once = train(TOY.pairs, settings=settings, workers=1).model.opinion.network.weights
+    once = learn(TOY.pairs, settings=settings, workers=1).model.opinion.network.weights
     steps: list[int] = []
     whole = _Pupil.step
 
@@ -120,8 +120,8 @@ def test_the_second_opinion_goes_on_at_any_step(monkeypatch, tmp_path: Path, cal
 
     monkeypatch.setattr(_Pupil, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        train(TOY.pairs, settings=settings, workers=1, state=tmp_path)
-    again = train(TOY.pairs, settings=settings, workers=1, state=tmp_path).model.opinion.network.weights
+        learn(TOY.pairs, settings=settings, workers=1, state=tmp_path)
+    again = learn(TOY.pairs, settings=settings, workers=1, state=tmp_path).model.opinion.network.weights
     assert steps[call] == steps[call + 1] == call
     for first, second in zip(once, again, strict=True):
         np.testing.assert_array_equal(first, second)
@@ -139,16 +139,16 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
         (Settings(), None, [array, array]),
         (Settings(), None, [array, array + 1]),
     ]
-    keys = {Stages("nowhere", source, target, *given).checkpoint("lexicon").key for given in others}
-    keys.add(Stages("nowhere", target, source, *others[0]).checkpoint("lexicon").key)
+    keys = {Checkpoints("nowhere", source, target, *given).of("lexicon").key for given in others}
+    keys.add(Checkpoints("nowhere", target, source, *others[0]).of("lexicon").key)
     assert len(keys) == len(others) + 1
-    assert Stages("nowhere", source, target, *others[0]).checkpoint("vectors").key in keys
-    assert Stages(None, source, target, Settings()).checkpoint("lexicon") is None
+    assert Checkpoints("nowhere", source, target, *others[0]).of("vectors").key in keys
+    assert Checkpoints(None, source, target, Settings()).of("lexicon") is None
 
 
 def test_other_files_beside_states_are_left_alone(tmp_path: Path):
     for name in ("lexicon.npz", "thesis.tex"):
         (tmp_path / name).write_text("important")
-    remove_stages(tmp_path)
+    remove_checkpoints(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    remove_stages(tmp_path / "nothing")
+    remove_checkpoints(tmp_path / "nothing")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nmtalign.corpus import buckets as corpus
@@ -74,6 +74,7 @@ def test_each_pair_with_words_stands_in_one_column(lengths):
 
 
 @given(st.lists(st.tuples(st.integers(1, 80), st.integers(1, 500)), min_size=1, max_size=12))
+@example([(1, 241), (1, 241), (2, 241)])  # two buckets, of which one has no sentence of two words
 def test_padding_is_at_most_a_half_and_of_long_sentences_their_own(lengths):
     source, target = sides(lengths)
     for bucket in make_buckets(source, target):

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmtalign.aligner.learned import LearnedAligner
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus.long_pairs import LONGEST, cut_long_pairs
 from nmtalign.corpus.sides import encode
-from nmtalign.positions.forward_backward import MAX_JUMP
+from nmtalign.positions.transitions import MAX_JUMP
 from nmtalign.training.settings import PRESETS
-from nmtalign.training.train import train
+from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import links_of, toy_bitext
 
 
 @pytest.fixture(scope="module")
-def aligner() -> LearnedAligner:
-    return LearnedAligner(train(toy_bitext(200).pairs, settings=PRESETS["fast"], workers=1).model, workers=1)
+def aligner() -> Aligner:
+    return replace(learn(toy_bitext(200).pairs, settings=PRESETS["fast"], workers=1).aligner, workers=1)
 
 
 def cut_finely(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,9 +89,9 @@ def test_links_outside_the_core_are_dropped_and_the_others_moved():
 
 def test_a_document_in_pieces_is_aligned_as_a_whole(aligner, monkeypatch: pytest.MonkeyPatch):
     source, target, _ = document(200)
-    whole = aligner.inspect(source, target)
+    whole = aligner.align(source, target)
     cut_finely(monkeypatch)
-    pieces = aligner.inspect(source, target)
+    pieces = aligner.align(source, target)
     assert len(whole.alignment.links ^ pieces.alignment.links) <= 0.01 * len(whole.alignment.links)
     np.testing.assert_allclose(np.abs(whole.forward - pieces.forward).mean(), 0, atol=1e-4)
 

@@ -119,9 +119,8 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
     out = run_alone(f"""
         import hashlib, pathlib, tempfile
         from nmtalign.corpus import parallel, word_pairs as pairs
-        from nmtalign.aligner.decoding import Extraction
-        from nmtalign.aligner.model_folder import save_model
-        from nmtalign.training.train import train
+        from nmtalign.aligner.extraction import Extraction
+        from nmtalign.aligner.train import learn
         from tests.aligner.toy_language import toy_bitext
 
         if {large}:
@@ -131,9 +130,9 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         parallel._forked = lambda *given: forks.append(1) or own(*given)
         for parallel.MUCH in 1, 1 << 40:
             for workers in 1, 2, 3:
-                training = train(toy.pairs, workers=workers)
+                training = learn(toy.pairs, workers=workers)
                 with tempfile.TemporaryDirectory() as folder:
-                    save_model(training.model, folder + "/model")
+                    training.aligner.save(folder + "/model")
                     paths = sorted(pathlib.Path(folder, "model").iterdir())
                     content = b"".join(path.read_bytes() for path in paths)
                 batch = training.align(Extraction())

@@ -29,10 +29,12 @@ def test_scaled_dot_divides_by_the_root_of_the_dimension():
 
 def test_cosine_looks_at_directions_only():
     expected = [[3 / math.sqrt(60), 4 / math.sqrt(24), 10 / math.sqrt(120)], [0, 0, 0]]
-    np.testing.assert_allclose(scores("cosine", temperature=1.0), expected, rtol=1e-15)
+    # Entries of unit vectors are rounded by at most 2^-26: by Cauchy-Schwarz 2 sqrt(D) 2^-26 in a product.
+    near = {"rtol": 0, "atol": 2 * math.sqrt(4) * 2**-26}
+    np.testing.assert_allclose(scores("cosine", temperature=1.0), expected, **near)
     scorer = make_scorer("cosine", 4, temperature=1.0)
     longer = scorer.score(scorer.queries(7 * QUERIES), scorer.keys(0.01 * KEYS))
-    np.testing.assert_allclose(longer, expected, rtol=1e-14)
+    np.testing.assert_allclose(longer, expected, **near)
 
 
 @pytest.mark.parametrize(("dimension", "scale"), [(4, 8), (144, 12), (300, math.sqrt(300)), (900, 20)])

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from nmtalign.aligner.learned import LearnedAligner
-from nmtalign.aligner.model_folder import load_model, save_model
-from nmtalign.corpus.buckets import make_buckets
-from nmtalign.corpus.sides import encode
-from nmtalign.corpus.word_pairs import index_pairs
+from nmtalign.aligner.model_folder import load_aligner
+from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.heads.counts import FormCounts, emissions
-from nmtalign.heads.spectral import FREQUENT, LEAST_LINKS, TEMPERATURE, learn_spectral
+from nmtalign.heads.dense import FREQUENT
+from nmtalign.heads.head import interpolated
+from nmtalign.heads.mixture import Mixture
+from nmtalign.heads.spectral import MIN_LINKS, SCALE, learn_spectral
 from nmtalign.training.settings import PRESETS, Settings
-from nmtalign.training.train import train
+from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
@@ -26,22 +25,27 @@ SETTINGS = Settings(spectral_weight=0.4, model1_iterations=3, hmm_iterations=2)
 
 
 @pytest.fixture(scope="module")
-def model():
-    return train(TOY.pairs, settings=SETTINGS, workers=1).model
+def aligner():
+    return replace(learn(TOY.pairs, settings=SETTINGS, workers=1).aligner, workers=1)
 
 
-def emissions_of(model, pairs):
+def emissions_of(aligner, pairs):
     """Emissions of a text before and after the head, with the word pairs they belong to."""
-    sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
-    index = index_pairs(make_buckets(*sides), *sides)
-    before = emissions(*model.lexicon.looked_up(*sides, index))
-    return before, model.joined(before, *sides, index), sides, index
+    text = encode_text(pairs)
+    sides, index = (text.source, text.target), text.index
+    before = emissions(*aligner.lexicon.looked_up(*sides, index))
+    return before, interpolated(before, aligner.heads.others, text), sides, index
 
 
-def test_logits_are_those_of_the_definition(model):
-    lexicon, head = model.lexicon, model.spectral
+def headless(aligner):
+    """The aligner without its spectral head."""
+    return replace(aligner, heads=Mixture(aligner.lexicon))
+
+
+def test_logits_are_those_of_the_definition(aligner):
+    lexicon, (head,) = aligner.lexicon, aligner.heads.others
     words = [(lexicon.source_words[1:6], [word for word in lexicon.target_words[1:8] if word != NOTHING])]
-    before, after, sides, index = emissions_of(model, words)
+    before, after, sides, index = emissions_of(aligner, words)
     unit = []
     for codes in (head.source, head.target):
         rows = codes.astype(float)
@@ -50,8 +54,8 @@ def test_logits_are_those_of_the_definition(model):
     assert len(lexicon.source_words) <= FREQUENT
     shares = [c / c.sum() for c in (lexicon.source_counts, lexicon.target_counts)]
     log_z = (
-        np.log(np.exp(TEMPERATURE * cosines) @ shares[1]),
-        np.log(shares[0] @ np.exp(TEMPERATURE * cosines)),
+        np.log(np.exp(SCALE * cosines) @ shares[1]),
+        np.log(shares[0] @ np.exp(SCALE * cosines)),
     )
     checked = 0
     for pair in range(1, len(index)):
@@ -59,7 +63,7 @@ def test_logits_are_those_of_the_definition(model):
         f = lexicon.target_words.index(sides[1].words[index.target[pair]])
         assert unit[0][e].any()
         assert unit[1][f].any()
-        expected = TEMPERATURE * cosines[e, f] - (log_z[0][e] + log_z[1][f]) / 2
+        expected = SCALE * cosines[e, f] - (log_z[0][e] + log_z[1][f]) / 2
         expected = 0.4 * expected + 0.6 * np.log(before.pairs[pair])
         assert np.log(after.pairs[pair]) == pytest.approx(expected, abs=1e-3)
         checked += 1
@@ -67,9 +71,9 @@ def test_logits_are_those_of_the_definition(model):
     assert after.pairs[0] == 0
 
 
-def test_words_that_were_linked_lie_together(model):
-    lexicon, head = model.lexicon, model.spectral
-    table = lexicon.views[0].table(LEAST_LINKS).tocsr()
+def test_words_that_were_linked_lie_together(aligner):
+    lexicon, (head,) = aligner.lexicon, aligner.heads.others
+    table = lexicon.views[0].table(MIN_LINKS).tocsr()
     source, target = (
         codes / np.maximum(np.linalg.norm(codes.astype(float), axis=1, keepdims=True), 1)
         for codes in (head.source, head.target)
@@ -79,55 +83,53 @@ def test_words_that_were_linked_lie_together(model):
     assert np.mean([n == table[[e]].toarray().argmax() for n, e in zip(nearest, frequent, strict=True)]) > 0.9
 
 
-def test_unknown_words_are_left_to_the_lexicon(model):
-    known = model.lexicon.source_words[1], next(w for w in model.lexicon.target_words[1:] if w != NOTHING)
-    before, after, sides, index = emissions_of(model, [(["qqq", known[0]], [known[1], "zzz"])])
+def test_unknown_words_are_left_to_the_lexicon(aligner):
+    lexicon = aligner.lexicon
+    known = lexicon.source_words[1], next(w for w in lexicon.target_words[1:] if w != NOTHING)
+    before, after, sides, index = emissions_of(aligner, [(["qqq", known[0]], [known[1], "zzz"])])
     new = (index.source == sides[0].words.index("qqq")) | (index.target == sides[1].words.index("zzz"))
     assert new.sum() == 3
     assert (before.pairs[new] == after.pairs[new]).all()
     assert before.pairs[~new][-1] != after.pairs[~new][-1]
 
 
-def test_the_head_is_saved_to_the_bit_and_can_be_left_out(model, tmp_path):
-    save_model(model, tmp_path / "model")
-    found = load_model(tmp_path / "model")
-    assert found.heads == ("lexicon", "spectral")
+def test_the_head_is_saved_to_the_bit_and_can_be_left_out(aligner, tmp_path):
+    aligner.save(tmp_path / "model")
+    found = replace(load_aligner(tmp_path / "model"), workers=1)
+    assert found.heads.names == ("lexicon", "spectral")
     pairs = [(source.split(), target.split()) for source, target in TOY.pairs[:20]]
-    one, two = (LearnedAligner(m, workers=1).align_batch(pairs) for m in (model, found))
+    one, two = (each.align_batch(pairs) for each in (aligner, found))
     assert np.array_equal(one.probability, two.probability)
     assert np.array_equal(one.source, two.source)
-    without = LearnedAligner(found.with_heads(["lexicon"]), workers=1).align_batch(pairs)
-    plain = LearnedAligner(model._replace(spectral=None), workers=1).align_batch(pairs)
+    without = found.with_heads(["lexicon"]).align_batch(pairs)
+    plain = headless(aligner).align_batch(pairs)
     assert np.array_equal(without.probability, plain.probability)
     assert not np.array_equal(one.probability, plain.probability)
     alone = found.with_heads(["spectral"])
-    assert alone.heads == ("spectral",)
-    assert alone.spectral.weight == 1
+    assert alone.heads.names == ("spectral",)
+    assert alone.heads.others[0].weight == 1
 
 
-def test_a_damaged_head_is_refused(model, tmp_path):
-    save_model(model, tmp_path / "model")
-    path = tmp_path / "model" / "target.spectral.npy"
+def test_a_damaged_head_is_refused(aligner, tmp_path):
+    aligner.save(tmp_path / "model")
+    path = tmp_path / "model" / "spectral.target.npy"
     np.save(path, np.load(path)[:-1])
-    with pytest.raises(DataError, match=r"target\.spectral\.npy: expected .* bytes, found"):
-        load_model(tmp_path / "model")
+    with pytest.raises(DataError, match=r"spectral\.target\.npy: expected .* bytes, found"):
+        load_aligner(tmp_path / "model")
 
 
-def test_a_folder_without_the_head_opens(model, tmp_path):
-    save_model(model._replace(spectral=None), tmp_path / "model")
-    path = tmp_path / "model" / "meta.json"
-    meta = json.loads(path.read_text(encoding="utf-8"))
-    del meta["spectral"], meta["settings"]["spectral_weight"]
-    path.write_text(json.dumps(meta), encoding="utf-8")
-    assert load_model(tmp_path / "model").heads == ("lexicon",)
+def test_a_folder_without_the_head_opens(aligner, tmp_path):
+    headless(aligner).save(tmp_path / "model")
+    assert load_aligner(tmp_path / "model").heads.names == ("lexicon",)
 
 
-def test_nothing_linked_makes_no_head(model):
-    view = model.lexicon.views[0]
+def test_nothing_linked_makes_no_head(aligner):
+    lexicon = aligner.lexicon
+    view = lexicon.views[0]
     sides = [FormCounts(0 * side.linked, side.null, side.all_null) for side in (view.source, view.target)]
     bare = view._replace(keys=view.keys[:0], counts=view.counts[:0], source=sides[0], target=sides[1])
-    assert learn_spectral(replace(model.lexicon, views=[bare]), 0.4) is None
-    assert learn_spectral(replace(model.lexicon, views=model.lexicon.views[1:]), 0.4) is None
+    assert learn_spectral(replace(lexicon, views=[bare]), 0.4) is None
+    assert learn_spectral(replace(lexicon, views=lexicon.views[1:]), 0.4) is None
 
 
 def test_presets_have_the_head():

@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
-from nmtalign.positions.forward_backward import (
+from nmtalign.positions.forward_backward import Posterior, forward_backward
+from nmtalign.positions.transitions import (
     MAX_JUMP,
     TransitionModel,
     Transitions,
-    Posterior,
-    estimate_transitions,
-    forward_backward,
-    initial_transitions,
     bucket_transitions,
-    widths,
+    estimate_transitions,
+    initial_transitions,
+    jump_counts,
 )
 from tests.positions.naive_hmm import enumerate_alignments, naive_forward_backward, naive_transitions
 
@@ -58,10 +57,10 @@ def test_equals_the_sum_over_all_alignments(seed: int, T: int, S: int):
     found = run(problem)
     for b in range(2):
         attention, jumps, log_likelihood, null = enumerate_alignments(*column(problem, b))
-        np.testing.assert_allclose(found.attention[..., b], attention, atol=3e-5)
+        np.testing.assert_allclose(found.posterior[..., b], attention, atol=3e-5)
         np.testing.assert_allclose(found.jumps[..., b], jumps, atol=1e-4)
         np.testing.assert_allclose(found.log_likelihood[b], log_likelihood, atol=1e-4)
-        np.testing.assert_allclose(1 - found.attention[..., b].sum(axis=1), null, atol=1e-4)
+        np.testing.assert_allclose(1 - found.posterior[..., b].sum(axis=1), null, atol=1e-4)
 
 
 def test_long_sentences_equal_the_loops():
@@ -70,7 +69,7 @@ def test_long_sentences_equal_the_loops():
     found = run(problem)
     for b in range(2):
         attention, jumps, log_likelihood = naive_forward_backward(*column(problem, b))
-        np.testing.assert_allclose(found.attention[..., b], attention, atol=3e-5)
+        np.testing.assert_allclose(found.posterior[..., b], attention, atol=3e-5)
         np.testing.assert_allclose(found.jumps[..., b], jumps, atol=1e-4)
         np.testing.assert_allclose(found.log_likelihood[b], log_likelihood, atol=1e-4)
 
@@ -89,12 +88,12 @@ def test_the_loops_equal_the_sum_over_all_alignments(seed: int, T: int, S: int):
 @given(SEEDS, st.integers(1, 20), st.integers(1, 20))
 def test_posteriors_and_jumps_add_up(seed: int, T: int, S: int):
     found = run(random_problem(seed, T, S, B=4))
-    linked = found.attention.sum(axis=1)  # (T, B)
-    assert found.attention.min() >= 0
+    linked = found.posterior.sum(axis=1)  # (T, B)
+    assert found.posterior.min() >= 0
     assert linked.max() <= 1 + 1e-5
     np.testing.assert_allclose(found.jumps[:, -1].sum(axis=0), 1, atol=1e-5)  # each sentence ends once
-    np.testing.assert_allclose(found.jumps[:, :-1].sum(axis=0), found.attention.sum(axis=0), atol=1e-3)
-    arrived = np.concatenate([np.ones((1, 4)), found.attention.sum(axis=0)])  # (S + 1, B)
+    np.testing.assert_allclose(found.jumps[:, :-1].sum(axis=0), found.posterior.sum(axis=0), atol=1e-3)
+    arrived = np.concatenate([np.ones((1, 4)), found.posterior.sum(axis=0)])  # (S + 1, B)
     np.testing.assert_allclose(
         found.jumps.sum(axis=1), arrived, atol=1e-3
     )  # one leaves as often as one comes
@@ -104,7 +103,7 @@ def test_attention_does_not_depend_on_whether_jumps_are_counted():
     transition, stop, null, emission = random_problem(3, 7, 6, B=16)
     plain = look(transition, stop, null, emission, counted=None)
     counted = look(transition, stop, null, emission)
-    np.testing.assert_array_equal(plain.attention, counted.attention)
+    np.testing.assert_array_equal(plain.posterior, counted.posterior)
     np.testing.assert_array_equal(plain.log_likelihood, counted.log_likelihood)
     assert plain.jumps is None
 
@@ -165,11 +164,11 @@ def test_padded_buckets_equal_each_pair_by_itself():
             S, T = bucket.source_lengths[b], bucket.target_lengths[b]
             padded += bucket.shape[:2] != (T, S)
             expected = naive_attend(bucket.source[:S, b], bucket.target[:T, b], ratio, jumps)
-            np.testing.assert_allclose(found.attention[:T, :S, b], expected[0], atol=3e-5)
+            np.testing.assert_allclose(found.posterior[:T, :S, b], expected[0], atol=3e-5)
             np.testing.assert_allclose(found.jumps[: S + 1, :S, b], np.array(expected[1])[:, :S], atol=2e-4)
             np.testing.assert_allclose(found.jumps[: S + 1, -1, b], np.array(expected[1])[:, S], atol=2e-4)
             np.testing.assert_allclose(found.log_likelihood[b], expected[2], atol=1e-3)
-            for beyond in (found.attention[T:, :, b], found.attention[:, S:, b], found.jumps[S + 1 :, :, b]):
+            for beyond in (found.posterior[T:, :, b], found.posterior[:, S:, b], found.jumps[S + 1 :, :, b]):
                 np.testing.assert_array_equal(beyond, 0)
     assert padded > 5
 
@@ -187,7 +186,7 @@ def test_the_company_of_a_pair_changes_no_bit_of_it():
                     continue
                 S, T = bucket.source_lengths[b], bucket.target_lengths[b]
                 own = (
-                    posterior.attention[:T, :S, b].tobytes(),
+                    posterior.posterior[:T, :S, b].tobytes(),
                     posterior.jumps[: S + 1, :S, b].tobytes(),
                     posterior.jumps[: S + 1, -1, b].tobytes(),
                     float(posterior.log_likelihood[b]),
@@ -202,7 +201,7 @@ def test_long_sentences_keep_their_precision():
     emission = (10 ** rng.uniform(-5, 7, emission.shape)).astype(np.float32)
     found = run([transition, stop, null, emission])
     attention, jumps, log_likelihood = naive_forward_backward(*column([transition, stop, null, emission], 0))
-    np.testing.assert_allclose(found.attention[..., 0], attention, atol=1e-4)
+    np.testing.assert_allclose(found.posterior[..., 0], attention, atol=1e-4)
     np.testing.assert_allclose(found.jumps[..., 0], jumps, atol=2e-3)
     np.testing.assert_allclose(found.log_likelihood[0], log_likelihood, rtol=1e-5)
 
@@ -215,10 +214,10 @@ def test_a_neighbour_of_wild_odds_changes_no_bit():
     odds[:, :, 3] *= np.float32(1e20)
     wild = forward_backward(odds, Transitions(transition, stop), counted=slice(None))
     rest = np.arange(16) != 3
-    np.testing.assert_array_equal(wild.attention[..., rest], tame.attention[..., rest])
+    np.testing.assert_array_equal(wild.posterior[..., rest], tame.posterior[..., rest])
     np.testing.assert_array_equal(wild.jumps[..., rest], tame.jumps[..., rest])
     np.testing.assert_allclose(wild.log_likelihood[rest], tame.log_likelihood[rest], rtol=1e-12)
-    np.testing.assert_allclose(wild.attention[..., 3].sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(wild.posterior[..., 3].sum(axis=1), 1, atol=1e-5)
 
 
 def test_the_likelihood_never_falls():
@@ -240,10 +239,10 @@ def test_the_likelihood_never_falls():
         moves = posterior.jumps.sum(axis=2, dtype=float)
         moves /= moves.sum(axis=1, keepdims=True)
         lexicon = np.full((V, V), 1e-12)
-        np.add.at(lexicon, (source[None], target[:, None]), posterior.attention)
+        np.add.at(lexicon, (source[None], target[:, None]), posterior.posterior)
         lexicon /= lexicon.sum(axis=1, keepdims=True)
         by_null = (
-            np.bincount(target.ravel(), (1 - posterior.attention.sum(axis=1)).clip(0).ravel(), V) + 1e-12
+            np.bincount(target.ravel(), (1 - posterior.posterior.sum(axis=1)).clip(0).ravel(), V) + 1e-12
         )
         by_null /= by_null.sum()
     assert np.diff(found).min() > -0.01  # of some -700, in float32
@@ -291,7 +290,7 @@ def test_widths_of_expected_jumps():
     found, expected = np.zeros(jumps.tables.shape), np.zeros(jumps.tables.shape)
     for bucket in make_buckets(source, target):
         posterior = attend(bucket, ratio, jumps)
-        place, count = widths(posterior.jumps, bucket.source, bucket.source_lengths, jumps)
+        place, count = jump_counts(posterior.jumps, bucket.source, bucket.source_lengths, jumps)
         found += np.bincount(place, count, found.size).reshape(found.shape)
         for b in np.flatnonzero(bucket.pairs >= 0):
             S = int(bucket.source_lengths[b])

@@ -11,9 +11,9 @@ import pytest
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
-from nmtalign.positions.forward_backward import initial_transitions
+from nmtalign.positions.transitions import initial_transitions
 from nmtalign.training.distributed import DistributedBitext
-from nmtalign.training.e_step import Pass
+from nmtalign.training.e_step import EStep
 from nmtalign.training.em import Estimator, LocalBitext
 from nmtalign.training.prior import Prior
 from nmtalign.training.settings import PRESETS
@@ -81,8 +81,8 @@ def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
     held, away = LocalBitext(buckets, *sides, workers=1), spread(sides, 4)
     words = None if kind == "first" else random_emissions(held.index, *sides)
     jumps = tuple(initial_transitions(len(side.words) - 1, 5) for side in sides) if kind == "jumps" else None
-    one = Pass(0.1, words, jumps, agree=kind != "each alone", step=3)
-    wanted, found = held.sweep(one), away.sweep(one)
+    one = EStep(0.1, words, jumps, agree=kind != "each alone", step=3)
+    wanted, found = held.expected_counts(one), away.expected_counts(one)
     if pruned:
         wanted.pairs[1] = found.pairs[1] = 0
     for name, counts in wanted._asdict().items():
@@ -93,13 +93,13 @@ def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
 @pytest.mark.parametrize("known", [None, Prior([("w1", "u2", 3.0), ("new", "neu", 1.0)])])
 def test_what_is_learned_is_the_same_to_rounding(sides, pruned, known):
     sides = known.extend(*sides) if known else sides
-    one = Estimator(*sides, PRESETS["fast"], known=known, workers=1).run()
+    one = Estimator(*sides, PRESETS["fast"], prior=known, workers=1).run()
     place = partial(DistributedBitext, processes=Elsewhere(), cells=20_000)
-    other = Estimator(*sides, PRESETS["fast"], known=known, place=place).run()
-    for a, b in zip(one.learned, other.learned, strict=True):
+    other = Estimator(*sides, PRESETS["fast"], prior=known, place=place).run()
+    for a, b in zip(one.stored, other.stored, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
         np.testing.assert_allclose(a.counts, b.counts, rtol=1e-5, atol=1e-5)
-    for a, b in zip(one.jumps, other.jumps, strict=True):
+    for a, b in zip(one.transitions, other.transitions, strict=True):
         np.testing.assert_allclose(a.tables, b.tables, rtol=1e-5, atol=1e-7)
 
 
@@ -109,7 +109,7 @@ def test_a_shard_is_told_of_its_own_words_alone(sides):
     own = sum(len(shard.pairs) for shard in away.shards)
     assert len(away.index) < own < len(away.shards) * len(away.index)
     processes.sent = processes.fetched = 0
-    away.sweep(Pass(0.1, random_emissions(away.index, *sides)))
+    away.expected_counts(EStep(0.1, random_emissions(away.index, *sides)))
     rest = 2_000 + 24 * sum(len(shard.source) + len(shard.target) for shard in away.shards)
     assert 4 * own < processes.sent < 4 * own + rest
     assert 8 * own < processes.fetched < 8 * own + rest

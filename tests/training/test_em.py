@@ -14,9 +14,10 @@ from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import Emissions
-from nmtalign.positions.forward_backward import initial_transitions, bucket_transitions
-from nmtalign.training.e_step import attend, uniform_counts, hmm_counts, model1_counts
-from nmtalign.training.em import Estimator
+from nmtalign.positions.agreement import hmm_posteriors
+from nmtalign.positions.transitions import bucket_transitions, initial_transitions
+from nmtalign.training.e_step import EStep, hmm_counts, model1_counts, uniform_counts
+from nmtalign.training.em import Estimator, LocalBitext
 from nmtalign.training.settings import PRESETS, Settings, preset
 from tests.aligner.toy_language import toy_bitext
 from tests.positions.naive_hmm import naive_model1
@@ -114,15 +115,21 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
     words = random_emissions(index, source, target, 1)
     for bucket, cells in zip(buckets, index.cells, strict=True):
         found = hmm_counts(bucket, cells, words, jumps, 0.06, counted=slice(None))
-        forward, reverse = attend(bucket, words.pairs.take(cells), words, jumps, 0.06)
-        assert forward.attention.sum(axis=1).max() <= 1 + 1e-5
-        assert reverse.attention.sum(axis=1).max() <= 1 + 1e-5
-        product = forward.attention * reverse.attention.transpose(1, 0, 2)
+        forward, reverse = posteriors(bucket, words.pairs.take(cells), words, jumps)
+        assert forward.posterior.sum(axis=1).max() <= 1 + 1e-5
+        assert reverse.posterior.sum(axis=1).max() <= 1 + 1e-5
+        product = forward.posterior * reverse.posterior.transpose(1, 0, 2)
         expected = np.bincount(cells.ravel(), product.ravel(), len(index))
         np.testing.assert_allclose(summed(found.links, len(index)), expected, atol=1e-3)
         real = bucket.pairs >= 0
         likelihood = forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()
         np.testing.assert_allclose(found.log_likelihood, likelihood)
+
+
+def posteriors(bucket, emission, words: Emissions, jumps, **options):
+    """The HMM's posteriors of a bucket with these emission ratios."""
+    nulls = words.source_null, words.target_null
+    return hmm_posteriors(bucket, emission, nulls, jumps, 0.06, **options)
 
 
 def one_pair(seed: int, S: int, T: int):
@@ -137,36 +144,36 @@ def one_pair(seed: int, S: int, T: int):
 def dual(log_u: np.ndarray, bucket, emission: np.ndarray, words: Emissions, jumps):
     """Log-likelihood of both directions with emissions r u and r / u, and its gradient for log u."""
     u = np.exp(log_u).reshape(*emission.shape[:2], 1)
-    forward, _ = attend(bucket, emission * u, words, jumps, 0.06)
-    _, reverse = attend(bucket, emission / u, words, jumps, 0.06)
-    slope = forward.attention - reverse.attention.transpose(1, 0, 2)
+    forward, _ = posteriors(bucket, emission * u, words, jumps)
+    _, reverse = posteriors(bucket, emission / u, words, jumps)
+    slope = forward.posterior - reverse.posterior.transpose(1, 0, 2)
     value = forward.log_likelihood[0] + reverse.log_likelihood[0]
     return float(value), slope[:, :, :1].astype(float).ravel()
 
 
 @pytest.mark.parametrize(("seed", "S", "T"), [(0, 2, 2), (1, 3, 2), (2, 3, 4), (3, 4, 4)])
-def test_rounds_lead_to_the_nearest_distributions_that_agree(seed: int, S: int, T: int):
+def test_agreement_leads_to_the_nearest_distributions_that_agree(seed: int, S: int, T: int):
     from scipy.optimize import minimize
 
     bucket, emission, words, jumps = one_pair(seed, S, T)
     emission, given = emission.astype(float), (words, jumps)
     best = minimize(dual, np.zeros(S * T), (bucket, emission, *given), jac=True, method="BFGS")
-    forward, _ = attend(bucket, emission * np.exp(best.x).reshape(T, S, 1), *given, 0.06)
+    forward, _ = posteriors(bucket, emission * np.exp(best.x).reshape(T, S, 1), *given)
     gaps = []
-    for rounds in (0, 2, 60):
-        found = attend(bucket, emission, *given, 0.06, rounds=rounds)
-        gaps.append(np.abs(found.forward.attention - found.reverse.attention.transpose(1, 0, 2)).max())
-    np.testing.assert_allclose(found.forward.attention, forward.attention, atol=5e-3)
+    for iterations in (0, 2, 60):
+        found = posteriors(bucket, emission, *given, agreement=iterations)
+        gaps.append(np.abs(found.forward.posterior - found.reverse.posterior.transpose(1, 0, 2)).max())
+    np.testing.assert_allclose(found.forward.posterior, forward.posterior, atol=5e-3)
     assert gaps[0] > 0.05
     assert gaps[1] < 0.7 * gaps[0]
     assert gaps[2] < 2e-3
 
 
-def test_rounds_do_not_depend_on_the_side_nor_on_whether_jumps_are_counted():
+def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted():
     bucket, emission, words, jumps = one_pair(5, 4, 3)
-    found = attend(bucket, emission, words, jumps, 0.06, rounds=3)
-    alone = attend(bucket, emission, words, jumps, 0.06)
-    swapped = attend(
+    found = posteriors(bucket, emission, words, jumps, agreement=3)
+    alone = posteriors(bucket, emission, words, jumps)
+    swapped = posteriors(
         dataclasses.replace(
             bucket,
             source=bucket.target,
@@ -177,20 +184,19 @@ def test_rounds_do_not_depend_on_the_side_nor_on_whether_jumps_are_counted():
         np.ascontiguousarray(emission.transpose(1, 0, 2)),
         Emissions(words.pairs, words.target_null, words.source_null),
         jumps[::-1],
-        0.06,
-        rounds=3,
+        agreement=3,
         counted=slice(None),
     )
-    np.testing.assert_allclose(swapped.forward.attention, found.reverse.attention, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(swapped.reverse.attention, found.forward.attention, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(swapped.forward.posterior, found.reverse.posterior, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(swapped.reverse.posterior, found.forward.posterior, rtol=1e-4, atol=1e-6)
     assert swapped.forward.jumps is not None
     np.testing.assert_array_equal(found.forward.log_likelihood, alone.forward.log_likelihood)
 
 
-@pytest.mark.parametrize("rounds", [0, 2])
-def test_the_likelihood_of_words_that_only_null_can_make(rounds: int):
+@pytest.mark.parametrize("iterations", [0, 2])
+def test_the_likelihood_of_words_that_only_null_can_make(iterations: int):
     bucket, emission, words, jumps = one_pair(6, 3, 4)
-    found = attend(bucket, 0 * emission, words, jumps, 0.06, rounds=rounds)
+    found = posteriors(bucket, 0 * emission, words, jumps, agreement=iterations)
     for posterior, own, states, lengths, observed, ratio in (
         (found.forward, jumps[0], bucket.source, bucket.source_lengths, bucket.target, words.target_null),
         (found.reverse, jumps[1], bucket.target, bucket.target_lengths, bucket.source, words.source_null),
@@ -216,7 +222,7 @@ def test_the_estimate_does_not_depend_on_the_threads():
     for a, b in zip(one.counts, two.counts, strict=True):
         np.testing.assert_array_equal(a.pairs, b.pairs)
         np.testing.assert_array_equal(a.source.null, b.source.null)
-    for a, b in zip(one.jumps, two.jumps, strict=True):
+    for a, b in zip(one.transitions, two.transitions, strict=True):
         np.testing.assert_array_equal(a.tables, b.tables)
 
 
@@ -227,8 +233,8 @@ def test_stages_are_reported():
     Estimator(*sides, settings, workers=1, report=lines.append).run()
     assert "pairs that meet" in lines[0]
     assert [line.partition(":")[0] for line in lines[1:]] == [
-        "lexicon pass 1 of 1",
-        *(f"jump pass {k} of 3" for k in (1, 2, 3)),
+        "model 1, iteration 1 of 1",
+        *(f"hidden Markov model, iteration {k} of 3" for k in (1, 2, 3)),
     ]
     likelihood = [float(line.split("log-likelihood ")[1].split(" ")[0]) for line in lines[2:]]
     assert likelihood[-1] > likelihood[0]
@@ -236,18 +242,18 @@ def test_stages_are_reported():
 
 def check_counts(sides, ratios: np.ndarray) -> None:
     """Check the counts of each kind of pass with these ratios of the word pairs."""
-    bitext = HeldBitext(make_buckets(*sides), *sides, workers=1)
+    bitext = LocalBitext(make_buckets(*sides), *sides, workers=1)
     words = Emissions(ratios, *(np.ones(len(side.words), np.float32) for side in sides))
     words.pairs[0] = 0
-    jumps = tuple(initial_jumps(len(side.words) - 1, 2) for side in sides)
+    jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in sides)
     for one in (
-        Pass(P0),
-        Pass(P0, words),
-        Pass(P0, words, agree=False),
-        Pass(P0, words, jumps),
-        Pass(P0, words, jumps, rounds=2),
+        EStep(P0),
+        EStep(P0, words),
+        EStep(P0, words, agree=False),
+        EStep(P0, words, jumps),
+        EStep(P0, words, jumps, agreement=2),
     ):
-        for name, counts in bitext.sweep(one)._replace(log_likelihood=0.0)._asdict().items():
+        for name, counts in bitext.expected_counts(one)._replace(log_likelihood=0.0)._asdict().items():
             assert np.isfinite(counts).all(), name
             assert np.min(counts, initial=0) >= 0, name
 

@@ -12,7 +12,7 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS
-from nmtalign.training.train import train
+from nmtalign.aligner.train import learn
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext
 
@@ -21,7 +21,7 @@ FAST = PRESETS["fast"]
 
 
 def links_of(words: list[tuple[str, str, float]]) -> set[tuple[int, int]]:
-    found = train(UNDECIDED, settings=FAST, known=Prior(words), workers=1)
+    found = learn(UNDECIDED, settings=FAST, prior=Prior(words), workers=1)
     return set(found.aligner.align("red car", "auto rot").alignment.links)
 
 
@@ -31,31 +31,31 @@ def test_a_word_list_decides_what_the_text_leaves_open():
 
 
 def test_listed_words_that_the_text_does_not_show_are_kept():
-    model = train(UNDECIDED, settings=FAST, known=Prior([("Moon", "Mond", 3.0)]), workers=1).model
-    found = model.lexicon.translations()
+    lexicon = learn(UNDECIDED, settings=FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1).aligner.lexicon
+    found = lexicon.translations()
     pairs = {
-        (model.lexicon.source_words[s], model.lexicon.target_words[t])
+        (lexicon.source_words[s], lexicon.target_words[t])
         for s, t in zip(found.source, found.target, strict=True)
     }
     assert ("Moon", "Mond") in pairs
 
 
 def test_going_on_from_a_model_keeps_what_it_knows():
-    older = train(toy_bitext(200).pairs, settings=FAST, workers=1).model
-    known = Prior(lexicon=older.lexicon, jumps=older.jumps)
-    newer = train([("qa qb qc", "ra rb rc")] * 20, settings=FAST, known=known, workers=1)
+    older = learn(toy_bitext(200).pairs, settings=FAST, workers=1).aligner
+    known = Prior(lexicon=older.lexicon, transitions=older.positions.transitions)
+    newer = learn([("qa qb qc", "ra rb rc")] * 20, settings=FAST, prior=known, workers=1)
     text = toy_bitext(50, seed=9)
-    before = train(toy_bitext(200).pairs, settings=FAST, workers=1).aligner.align_batch(text.words)
+    before = learn(toy_bitext(200).pairs, settings=FAST, workers=1).aligner.align_batch(text.words)
     after = newer.aligner.align_batch(text.words)
     same = [before.links(n) == after.links(n) for n in range(len(before))]
     assert np.mean(same) > 0.95
-    assert older.lexicon.smoothing.words < newer.model.lexicon.smoothing.words
+    assert older.lexicon.smoothing.words < newer.aligner.lexicon.smoothing.words
 
 
 def test_training_links_are_those_of_the_model():
-    from nmtalign.aligner.decoding import Extraction
+    from nmtalign.aligner.extraction import Extraction
 
-    found = train(toy_bitext(60).pairs, settings=FAST, known=Prior([("aa", "bb", 1.0)]), workers=1)
+    found = learn(toy_bitext(60).pairs, settings=FAST, prior=Prior([("aa", "bb", 1.0)]), workers=1)
     own, again = found.align(Extraction()), found.aligner.align_batch(toy_bitext(60).words)
     np.testing.assert_array_equal(own.source, again.source)
     np.testing.assert_array_equal(own.probability, again.probability)
@@ -77,12 +77,12 @@ def test_bad_word_lists_name_the_line(tmp_path: Path, line: str):
 
 def test_swapped_sides_are_noticed():
     toy = toy_bitext(100)
-    older = train(toy.pairs, settings=FAST, workers=1).model
-    known = Prior(lexicon=older.lexicon, jumps=older.jumps)
+    older = learn(toy.pairs, settings=FAST, workers=1).aligner
+    known = Prior(lexicon=older.lexicon, transitions=older.positions.transitions)
     said: list[str] = []
-    train(toy.pairs, settings=FAST, known=known, workers=1, warn=said.append)
+    learn(toy.pairs, settings=FAST, prior=known, workers=1, warn=said.append)
     assert not said
-    train([(t, s) for s, t in toy.pairs], settings=FAST, known=known, workers=1, warn=said.append)
+    learn([(t, s) for s, t in toy.pairs], settings=FAST, prior=known, workers=1, warn=said.append)
     assert any("swapped" in line for line in said)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nmtalign.aligner.decoding import Extraction
-from nmtalign.aligner.learned import LearnedAligner
-from nmtalign.aligner.model_folder import save_model
+from nmtalign.aligner.extraction import Extraction
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.errors import DataError
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.settings import PRESETS
-from nmtalign.training.train import train
+from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 FAST = PRESETS["fast"]
@@ -23,12 +22,12 @@ TOY = toy_bitext(120, longest=25)
 
 def warnings_of(pairs) -> list[str]:
     found: list[str] = []
-    train(pairs, settings=FAST, workers=1, warn=found.append)
+    learn(pairs, settings=FAST, workers=1, warn=found.append)
     return found
 
 
 def saved(folder: Path, pairs=TOY.pairs, **options) -> dict[str, bytes]:
-    save_model(train(pairs, **options).model, folder)
+    learn(pairs, **options).aligner.save(folder)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -40,11 +39,11 @@ def test_the_same_bytes_whatever_the_threads(tmp_path: Path):
 
 
 def test_the_model_says_what_it_was_learned_from():
-    corpus = train(TOY.pairs, settings=FAST, workers=1).model.corpus
+    corpus = learn(TOY.pairs, settings=FAST, workers=1).aligner.training["corpus"]
     assert corpus["pairs"] == 120
     assert corpus["source_tokens"] == sum(len(line.split()) for line in TOY.source)
     assert corpus["target_tokens"] == sum(len(line.split()) for line in TOY.target)
-    moved = train(TOY.pairs[::-1], settings=FAST, workers=1).model.corpus
+    moved = learn(TOY.pairs[::-1], settings=FAST, workers=1).aligner.training["corpus"]
     assert len(corpus["sha256"]) == 64
     assert moved["sha256"] != corpus["sha256"]
 
@@ -52,10 +51,10 @@ def test_the_model_says_what_it_was_learned_from():
 def test_words_are_cut_as_told():
     text = TextSettings("simple", lowercase=False)
     pairs = [("The cat, the dog.", "Le chat, le chien."), ("The cat.", "Le chat.")] * 4
-    model = train(pairs, settings=FAST, text=text, workers=1).model
-    assert model.text == text
-    assert {"The", "the", ",", "."} <= set(model.lexicon.source_words)
-    assert len(LearnedAligner(model, workers=1).align(*pairs[0]).matrix.source_tokens) == 6
+    aligner = learn(pairs, settings=FAST, text=text, workers=1).aligner
+    assert aligner.text == text
+    assert {"The", "the", ",", "."} <= set(aligner.lexicon.source_words)
+    assert len(aligner.align(*pairs[0]).matrix.source_tokens) == 6
 
 
 def test_a_bitext_that_looks_right_is_not_warned_about():
@@ -93,7 +92,7 @@ def test_sentences_of_one_length_are_no_reason_to_warn():
 @pytest.mark.parametrize("pairs", [[], [("", "")], [("a", ""), ("", "b")], [(" ", "  ")]])
 def test_nothing_to_learn_from(pairs):
     with pytest.raises(DataError, match="both sides"):
-        train(pairs, workers=1)
+        learn(pairs, workers=1)
 
 
 @pytest.mark.parametrize(
@@ -108,10 +107,10 @@ def test_nothing_to_learn_from(pairs):
     ],
 )
 def test_small_and_odd_bitexts(pairs):
-    model = train(pairs, settings=FAST, workers=1).model
-    for jumps in model.jumps:
-        assert np.isfinite(jumps.tables).all()
-    batch = LearnedAligner(model, workers=1).align_batch([(s.split(" "), t.split(" ")) for s, t in pairs])
+    aligner = learn(pairs, settings=FAST, workers=1).aligner
+    for model in aligner.positions.transitions:
+        assert np.isfinite(model.tables).all()
+    batch = replace(aligner, workers=1).align_batch([(s.split(" "), t.split(" ")) for s, t in pairs])
     assert len(batch) == len(pairs)
     assert np.isfinite(batch.scores).all()
 
@@ -120,9 +119,9 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
     for name, words in (("LONGEST", 60), ("CORE", 40), ("MARGIN", 10), ("SLACK", 20)):
         monkeypatch.setattr(segments, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
-    found = train([*TOY.pairs[40:], (source, target)], settings=FAST, workers=1)
-    assert found.model.corpus["pairs"] == 81
-    assert len(found.model.lexicon.source_words) == len(set(" ".join(TOY.source).split())) + 1
+    found = learn([*TOY.pairs[40:], (source, target)], settings=FAST, workers=1)
+    assert found.aligner.training["corpus"]["pairs"] == 81
+    assert len(found.aligner.lexicon.source_words) == len(set(" ".join(TOY.source).split())) + 1
     links = found.align(Extraction())
     assert len(links) == 81
     assert links.target[links.offsets[80] :].max() > 300
