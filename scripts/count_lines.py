@@ -83,7 +83,8 @@ def main() -> None:
     for folder, (lines, code, files) in sorted(rows.items(), key=lambda row: row[0] == "in all"):
         print(f"{folder:<16} {lines:>7,} {code:>7,} {files:>6}")
     found = measured()
-    print(f"\n{len(found):,} functions, {100 * share_of_short(found):.1f} % within {SHORT} lines; the longest:")
+    share = f"{100 * share_of_short(found):.1f} % within {SHORT} lines"
+    print(f"\n{len(found):,} functions, {share}; the longest:")
     for function in found[:SHOWN]:
         print(f"{function.lines:>6}  {function.place}")
 

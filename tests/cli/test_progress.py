@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import _progress, main
-from nmtalign.cli._progress import Progress
+from nmtalign.cli.progress import Progress
 from nmtalign.text.bitext import read_bitext
 
 PAIR = "the black cat\tle chat noir\n"
@@ -131,16 +131,3 @@ def test_training_errors_and_warnings_are_json_too(tmp_path, pairs, capsys):
     assert (failed["event"], failed["level"], failed["exit_code"]) == ("failed", "error", 3)
     assert run("align", tmp_path / "gone", pairs) == 3
     assert capsys.readouterr().err.startswith("nmtalign: error: ")  # one run does not change the next
-
-
-def test_steps_of_a_resumed_run_count_from_where_it_went_on(clock, capsys):
-    """The time left is that of the steps that are missing, at the rate of those that were made now."""
-    clock[0] = 7.0  # reading
-    progress = Progress("steps")
-    clock[0] = 9.0
-    progress.reached(40, 100)
-    assert "going on after 40 of 100 steps" in capsys.readouterr().err
-    for step in range(41, 61):
-        clock[0] += 0.5
-        progress.reached(step, 100)
-    assert progress.values == {"steps": 20, "seconds": 10.0, "steps_per_s": 2.0, "seconds_left": 20.0}
