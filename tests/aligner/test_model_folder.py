@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nmtalign.aligner.learned import LearnedAligner
 from numpy.typing import NDArray
 
 import nmtalign
-from nmtalign.cli import main
-from nmtalign.errors import DataError
 from nmtalign.aligner.checks import fingerprints
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.learned import LearnedAligner
-from nmtalign.aligner.opening import load
-from nmtalign.training.settings import PRESETS
 from nmtalign.aligner.model_folder import is_model, load_model, save_model
+from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import learn
+from nmtalign.cli import main
+from nmtalign.errors import DataError
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.training.settings import PRESETS
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nmtalign.aligner.learned import Training
 
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.learned import Training
 from nmtalign.aligner.model_folder import load_model
+from nmtalign.aligner.train import learn
 from nmtalign.batch.cluster import ClusterProcesses, connected
 from nmtalign.cli import main
 from nmtalign.text.bitext import read_bitext
 from nmtalign.training.distributed import DistributedBitext
 from nmtalign.training.settings import PRESETS
-from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 pytest.importorskip("distributed")

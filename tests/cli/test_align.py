@@ -275,7 +275,7 @@ def test_a_3000_word_line_is_aligned(vectors, tmp_path):
 
 
 def test_a_pair_that_takes_much_memory_is_named(bitext, vectors, monkeypatch, capsys):
-    monkeypatch.setattr("nmtalign.cli.align.LONG", 20)
+    monkeypatch.setattr("nmtalign.cli.commands.align.LONG", 20)
     assert run("align", *bitext, "--vectors", vectors) == 0
     assert "warning: pair 1 has 5 and 5 words" in capsys.readouterr().err
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nmtalign.aligner.train import learn
 from nmtalign.cli import main
 from nmtalign.corpus.sides import encode
 from nmtalign.training import checkpoint
+from nmtalign.training.checkpoint import Checkpoints, remove_checkpoints
 from nmtalign.training.prior import Prior
 from nmtalign.training.settings import Settings
-from nmtalign.training.checkpoint import Checkpoints, remove_checkpoints
-from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
