@@ -168,8 +168,8 @@ def test_gradient_of_scaled_dot(library, draw):
 def test_gradient_of_additive(library, draw):
     arguments = dict(
         zip(
-            ["queries", "keys", "W", "U", "v", "bias"],
-            [draw(2, T, D), draw(2, S, K), *parameters_of_additive(draw)],
+            ["queries", "keys", "W", "U", "v", "bias", "features", "L"],
+            [draw(2, T, D), draw(2, S, K), *parameters_of_additive(draw), draw(2, T, S, 3), draw(3, A)],
             strict=True,
         )
     )
