@@ -212,13 +212,12 @@ def additive(
     projected = xp.matmul(queries, W)  # (..., T, A)
     if bias is not None:
         projected = projected + bias
-    return additive_projected(projected, xp.matmul(keys, U), v, features=features, L=L)
+    cells = None if features is None else xp.matmul(features, L)
+    return additive_projected(projected, xp.matmul(keys, U), v, cells=cells)
 
 
-def additive_projected(
-    queries: Array, keys: Array, v: Array, *, features: Array | None = None, L: Array | None = None
-) -> Array:
-    r"""Additive score :math:`v^\top \tanh(q_t + k_s)` of queries and keys that are already projected.
+def additive_projected(queries: Array, keys: Array, v: Array, *, cells: Array | None = None) -> Array:
+    r"""Additive score :math:`v^\top \tanh(q_t + k_s + c_{ts})` of what is already projected.
 
     The projections of the keys do not change while a sentence is decoded, so they are computed once
     (Bahdanau 2014, A.1.2). Works through a few query rows at a time; the (T, S, A) tensor is never whole.
@@ -228,8 +227,8 @@ def additive_projected(
     queries : array (..., T, A) or (A,)
     keys : array (..., S, A)
     v : array (A,)
-    features, L : optional
-        As in :func:`additive`.
+    cells : array (..., T, S, A), optional
+        Projected features of cells.
 
     Returns
     -------
@@ -244,22 +243,22 @@ def additive_projected(
     expect_axis("projected keys", keys, -1, v.shape[0], "v", v)
     expect_axis("projected queries", queries, -1, v.shape[0], "v", v)
     if queries.ndim == 1:
-        queries, features = queries[None, :], None if features is None else features[..., None, :, :]
-        return additive_projected(queries, keys, v, features=features, L=L)[..., 0, :]
+        cells = None if cells is None else cells[..., None, :, :]
+        return additive_projected(queries[None, :], keys, v, cells=cells)[..., 0, :]
     T, rows = queries.shape[-2], max(1, _BLOCK // max(1, math.prod(keys.shape)))
     blocks = []
     for start in range(0, max(1, T), rows):
         block = slice(start, min(start + rows, T))
-        own = None if features is None else features[..., block, :, :]
-        blocks.append(_weighted(xp, _activations(xp, queries[..., block, :], keys, own, L), v))
+        own = None if cells is None else cells[..., block, :, :]
+        blocks.append(_weighted(xp, _activations(xp, queries[..., block, :], keys, own), v))
     return joined(blocks, axis=-2)  # (..., T, S)
 
 
-def _activations(xp: Any, queries: Array, keys: Array, features: Array | None, L: Array | None) -> Array:
-    """Return tanh(q + k + L f), (..., T, S, A); NumPy reuses the memory of the sum."""
+def _activations(xp: Any, queries: Array, keys: Array, cells: Array | None) -> Array:
+    """Return tanh(q + k + c), (..., T, S, A); NumPy reuses the memory of the sum."""
     total = queries[..., :, None, :] + keys[..., None, :, :]
-    if features is not None:
-        total = total + xp.matmul(features, L)
+    if cells is not None:
+        total = total + cells
     return np.tanh(total, out=total) if xp is np else xp.tanh(total)
 
 
@@ -445,7 +444,8 @@ def additive_gradient(
     """
     xp, queries, keys, W, U, v, upstream = as_floats(queries, keys, W, U, v, upstream)
     projected = xp.matmul(queries, W) if bias is None else xp.matmul(queries, W) + bias
-    activations = _activations(xp, projected, xp.matmul(keys, U), features, L)  # (..., T, S, A)
+    cells = None if features is None else xp.matmul(features, L)
+    activations = _activations(xp, projected, xp.matmul(keys, U), cells)  # (..., T, S, A)
     inner = upstream[..., None] * v * (1 - activations * activations)
     by_query, by_key = xp.sum(inner, axis=-2), xp.sum(inner, axis=-3)  # (..., T, A), (..., S, A)
     return AdditiveGradient(
