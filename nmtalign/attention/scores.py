@@ -461,5 +461,5 @@ def additive_gradient(
 
 def _summed_outer(xp: Any, rows: Array, columns: Array) -> Array:
     """Return the sum over all leading axes of the outer products of the last axes."""
-    left = xp.reshape(rows, (-1, rows.shape[-1]))
-    return xp.matmul(transposed(left), xp.reshape(columns, (-1, columns.shape[-1])))
+    left, right = (xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) for x in (rows, columns))
+    return xp.matmul(transposed(left), right)

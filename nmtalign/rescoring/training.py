@@ -1,0 +1,309 @@
+"""Training of a rescorer: by knowledge distillation, or by gold links.
+
+Both minimise the binary cross-entropy of links with Adam, in minibatches, with early stopping on the loss of
+held-out minibatches. Distillation has soft targets: the mean of the posteriors of both directions that the
+aligner finds in a sample of its bitext. Gold links are 1 where sure, 0 where absent, left out where possible.
+
+Axes: B pairs, T target words, S source words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.rescoring.features import LEXICAL, POSTERIOR, Counts, Floats, Inputs, Vectors
+from nmtalign.rescoring.network import (
+    HIDDEN,
+    WORD_HIDDEN,
+    Batch,
+    Network,
+    Weights,
+    initial,
+    loss_and_gradient,
+)
+from nmtalign.rescoring.optimiser import Adam
+from nmtalign.rescoring.rescorer import DOUBTFUL, Reader, Rescorer
+
+if TYPE_CHECKING:
+    from nmtalign.alignment.links import GoldAlignment
+    from nmtalign.models.checkpoint import Arrays, Checkpoint
+    from nmtalign.models.corpus import Bucket, EncodedSide
+    from nmtalign.models.learned import Prepared
+
+Sides = tuple["EncodedSide", "EncodedSide"]
+Frequent = tuple[Sequence[str], Sequence[str]]
+Report = Callable[[str], None]
+
+WEIGHT = 0.2  # of a distilled rescorer, and with `FEW` pairs half of it
+FEW = 100
+FEW_GOLD = 10  # gold pairs with which a rescorer has the weight 1/2
+FEWEST_GOLD = 50  # gold pairs that teach a rescorer
+LONGEST = 128  # words of a side of the pairs that teach
+SURE = np.float32(2)  # importance of a sure link: error rates ask for links of low odds
+LAST_RATE = 0.05  # last learning rate, as a share of the first
+
+
+class Course(NamedTuple):
+    """Hyperparameters of training.
+
+    Attributes
+    ----------
+    rate : float
+        Learning rate of the first step; it falls linearly.
+    passes, patience : int
+        Most passes, and passes without progress after which training stops.
+    size, together : int
+        Most pairs of a minibatch, all of one bucket, and minibatches of one step.
+    held_out : int
+        One minibatch in so many is kept for early stopping.
+    decay : float
+        Of weights inside and after a tanh towards zero, of all others towards the first ones.
+    """
+
+    rate: float
+    passes: int
+    patience: int
+    size: int
+    together: int
+    held_out: int
+    decay: float = 0.0
+
+
+DISTILLATION = Course(0.01, 3, 2, 32, 1, 20)
+OF_WORDS = Course(0.01, 6, 2, 32, 1, 20)
+GOLD = Course(0.01, 60, 60, 1, 16, 6, 1e-4)
+PAIRS = 10_000  # pairs of the sample that a rescorer is distilled on
+
+
+def sample(source: EncodedSide, target: EncodedSide, seed: int) -> list[int]:
+    """Return numbers of the pairs to distil on: some that have words on both sides, and not too many."""
+    longest, shortest = np.maximum(source.lengths, target.lengths), np.minimum(source.lengths, target.lengths)
+    usable = np.flatnonzero((shortest > 0) & (longest <= LONGEST))
+    return np.random.default_rng(seed).permutation(usable)[:PAIRS].tolist()
+
+
+def distil(
+    prepared: Prepared,
+    sides: Sides,
+    *,
+    name: str,
+    inputs: str,
+    counts: Counts,
+    frequent: Frequent,
+    vectors: Vectors | None = None,
+    pairs: int = PAIRS,
+    seed: int = 0,
+    kept: Checkpoint | None = None,
+    report: Report | None = None,
+) -> Rescorer:
+    """Train a rescorer on the posteriors of an aligner.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        A sample of the bitext, ready for the attention of an aligner without a rescorer.
+    sides : (EncodedSide, EncodedSide)
+        Of the sample.
+    name : {"additive", "scaled-dot"}
+    inputs : {"features", "words"}
+    counts, vectors
+        As of :meth:`nmtalign.rescoring.rescorer.Rescorer.reader`; additive over features takes no vectors.
+    frequent : (sequence of str, sequence of str)
+        Source and target words that get a weight of their own.
+    pairs : int
+        Of the whole bitext; few of them make a small weight.
+    seed : int
+    kept : Checkpoint, optional
+        Keeps the state of training; the same call goes on from there and returns the same weights.
+    report : callable, optional
+        Called with a line of text after each pass.
+
+    References
+    ----------
+    Hinton, Vinyals and Dean (2015), "Distilling the Knowledge in a Neural Network".
+    """
+    over_words = inputs == "words"
+    if name == "additive" and not over_words:
+        vectors = None
+    D = 0 if vectors is None else vectors[0].shape[1]
+    hidden = WORD_HIDDEN if over_words and name == "additive" else HIDDEN if D == 0 else D
+    network = initial(name, D, 0 if over_words else LEXICAL, seed, hidden)
+    few = ((), ()) if over_words else (tuple(frequent[0]), tuple(frequent[1]))
+    first = Rescorer(network, inputs, "posteriors", WEIGHT * pairs / (pairs + FEW), few)
+    course = OF_WORDS if over_words else DISTILLATION
+
+    def targets(bucket: Bucket, forward: Floats, reverse: Floats, joint: Floats) -> tuple[Floats, Floats]:
+        inside = (bucket.source > 0) & (bucket.target > 0)[:, None]
+        return (forward + reverse) / 2, inside.astype(np.float32)
+
+    batches = minibatches(prepared, first.reader(*sides, counts, vectors), course.size, targets)
+    return trained(first, list(batches), course, seed, kept=kept, report=report)
+
+
+def learn_from_gold(
+    prepared: Prepared,
+    sides: Sides,
+    gold: Sequence[GoldAlignment],
+    *,
+    counts: Counts,
+    frequent: Frequent,
+    seed: int = 0,
+    report: Report | None = None,
+) -> Rescorer:
+    """Train an additive rescorer on gold links; it starts as the aligner itself.
+
+    Parameters
+    ----------
+    prepared, sides, counts, frequent, seed, report
+        As of :func:`distil`, of the pairs that have gold links.
+    gold : sequence of GoldAlignment
+        Of each pair.
+    """
+    network = initial("additive", 0, LEXICAL + POSTERIOR, seed)
+    weight = len(gold) / (len(gold) + FEW_GOLD)
+    first = Rescorer(network, "features", "gold", weight, (tuple(frequent[0]), tuple(frequent[1])))
+
+    def targets(bucket: Bucket, forward: Floats, reverse: Floats, joint: Floats) -> tuple[Floats, Floats]:
+        inside = (bucket.source > 0) & (bucket.target > 0)[:, None]
+        importance = ((np.maximum(forward, reverse) > DOUBTFUL) & inside).astype(np.float32)
+        found = np.zeros(bucket.shape, np.float32)
+        for column, pair in enumerate(bucket.pairs.tolist()):
+            own = gold[pair] if pair >= 0 else None
+            for s, t in own.possible if own else ():
+                importance[t, s, column] *= SURE if (s, t) in own.sure else 0
+                found[t, s, column] = (s, t) in own.sure
+        return found, importance
+
+    batches = minibatches(prepared, first.reader(*sides, counts), GOLD.size, targets)
+    return trained(first, list(batches), GOLD, seed, report=report)
+
+
+Targets = Callable[..., tuple[Floats, Floats]]
+
+
+def minibatches(prepared: Prepared, reader: Reader, size: int, targets: Targets) -> Iterator[Batch]:
+    """Give the minibatches of a text; of words without vectors as lists of the cells that count."""
+    for k, bucket in enumerate(prepared.buckets):
+        ratios, posteriors = prepared.words.pairs.take(prepared.cells[k]), prepared.attend(k)
+        inputs = reader.read(bucket, ratios, prepared.words, *posteriors)
+        wanted, importance = (x.transpose(2, 0, 1) for x in targets(bucket, *posteriors))
+        for start in range(0, int((bucket.pairs >= 0).sum()), size):
+            some = slice(start, start + size)
+            yield from _minibatch(inputs.pairs(some), wanted[some], importance[some])
+
+
+def _minibatch(inputs: Inputs, targets: Floats, importance: Floats) -> Iterator[Batch]:
+    chosen = importance > 0
+    if not chosen.any():
+        return
+    if inputs.queries.shape[-1]:
+        yield Batch(inputs, np.ascontiguousarray(targets), np.ascontiguousarray(importance))
+    else:
+        one = (-1, 1, 1)
+        yield Batch(inputs.cells(chosen), targets[chosen].reshape(one), importance[chosen].reshape(one))
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Return one minibatch of several; several are lists of cells."""
+    if len(batches) == 1:
+        return batches[0]
+    inputs, targets, importance = zip(*batches, strict=True)
+    whole = Inputs(*(np.concatenate(parts) for parts in zip(*inputs, strict=True)))
+    return Batch(whole, np.concatenate(targets), np.concatenate(importance))
+
+
+class _State:
+    """State of training: network, optimiser, best weights."""
+
+    def __init__(self, network: Network, held: Sequence[Batch]) -> None:
+        self.held = held
+        self.network = network.replace(network.weights.copy())
+        self.adam = Adam(self.network.weights)
+        self.best = network.weights.copy()
+        self.least, self.waited, self.passes = self.loss(), 0, 0
+
+    def loss(self) -> float:
+        """Return the loss of the held-out minibatches."""
+        return float(np.mean([loss_and_gradient(self.network, batch)[0] for batch in self.held]))
+
+    def end_pass(self) -> float:
+        """Look at the held-out minibatches; return their loss."""
+        self.passes += 1
+        loss = self.loss()
+        self.waited = 0 if loss < self.least else self.waited + 1
+        if loss < self.least:
+            self.best, self.least = self.network.weights.copy(), loss
+        return loss
+
+    def arrays(self) -> Arrays:
+        """Return the state; the random numbers are drawn again."""
+        numbers = (self.adam.steps, self.least, self.waited, self.passes)
+        found: Arrays = {"numbers": np.array(numbers, np.float64)}
+        parts = self.network.weights, self.best, self.adam.means, self.adam.squares
+        for name, arrays in zip(("weights", "best", "means", "squares"), parts, strict=True):
+            found |= {f"{name}_{k}": array for k, array in enumerate(arrays)}
+        return found
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from a state of the same training."""
+        for name, own in self.arrays().items():
+            if name != "numbers":
+                own[...] = arrays[name]
+        steps, least, waited, passes = arrays["numbers"].tolist()
+        self.adam.steps, self.least, self.waited, self.passes = int(steps), least, int(waited), int(passes)
+
+
+def trained(
+    first: Rescorer,
+    batches: Sequence[Batch],
+    course: Course,
+    seed: int,
+    *,
+    kept: Checkpoint | None = None,
+    report: Report | None = None,
+) -> Rescorer:
+    """Return the rescorer with the weights of the least held-out loss, on their grid."""
+    random = np.random.default_rng(seed)
+    order = [batches[k] for k in random.permutation(len(batches)).tolist()]
+    held = order[:: course.held_out]
+    training = [batch for n, batch in enumerate(order) if n % course.held_out] or held
+    state = _State(first.network, held)
+    if kept is not None and (found := kept.read()) is not None:
+        state.restore(found)
+    anchor = _anchor(first.network.weights)
+    for number in range(course.passes if training else 0):
+        shuffled = [training[k] for k in random.permutation(len(training)).tolist()]
+        if number < state.passes:
+            continue
+        if state.waited == course.patience:
+            break
+        _run_pass(state, shuffled, course, anchor)
+        loss = state.end_pass()
+        if report is not None:
+            report(f"rescorer: pass {number + 1} of {course.passes}, held-out loss {loss:.5f} a cell")
+        if kept is not None:
+            kept.write_if_due(state.arrays)
+    network = first.network.replace(state.best).rounded()
+    return Rescorer(network, first.inputs, first.taught_by, first.weight, first.frequent)
+
+
+def _anchor(first: Weights) -> Weights:
+    """Return what weights decay to."""
+    return first._replace(**{name: np.zeros_like(getattr(first, name)) for name in ("W", "U", "P", "v")})
+
+
+def _run_pass(state: _State, batches: Sequence[Batch], course: Course, anchor: Weights) -> None:
+    """Take the steps of one pass over the minibatches."""
+    steps = course.passes * -(-len(batches) // course.together)
+    decay = np.float32(course.decay)
+    for start in range(0, len(batches), course.together):
+        batch = joined(batches[start : start + course.together])
+        _, gradient = loss_and_gradient(state.network, batch)
+        zipped = zip(gradient, state.network.weights, anchor, strict=True)
+        decayed = [g + decay * (w - a) for g, w, a in zipped]
+        rate = course.rate * (1 - (1 - LAST_RATE) * state.adam.steps / steps)
+        state.adam.step(decayed, rate)
