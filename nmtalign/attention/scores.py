@@ -422,7 +422,7 @@ def additive_gradient(
 ) -> AdditiveGradient:
     r"""Gradient of :func:`additive`.
 
-    With :math:`a_{ts} = \tanh(W^\top q_t + U^\top k_s + L^\top f_{ts} + b)`, the derivative by what is inside is
+    With :math:`a_{ts} = \tanh(W^\top q_t + U^\top k_s + L^\top f_{ts} + b)`, the derivative inside is
     :math:`G_{ts}\, v\, (1 - a_{ts}^2)`; everything else follows by the chain rule.
 
     Parameters

@@ -35,6 +35,15 @@ if TYPE_CHECKING:
 @click.option("--pairs", metavar="FILE", help="One file with both sides, instead of SOURCE and TARGET.")
 @click.option("--format", "bitext_format", metavar="NAME", default="auto", help="Form of the bitext.  [auto]")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Time for error.")
+@click.option(
+    "--rescore", type=click.Choice(("additive", "scaled-dot")), help="Distil a rescorer of the posteriors."
+)
+@click.option(
+    "--rescore-inputs", type=click.Choice(("features", "words")), help="What it looks at.  [features]"
+)
+@click.option(
+    "--gold", metavar="FILE", help="Gold links of the last pairs, or a line a pair: they teach a rescorer."
+)
 @click.option("--links", metavar="FILE", help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", metavar="FILE", help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", metavar="FILE", help="Probability that a pair is parallel, one a line.")
@@ -64,6 +73,7 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
+    from nmtalign.alignment.formats import read_gold
     from nmtalign.cli.align import open_bitext
     from nmtalign.models import training
     from nmtalign.models.settings import preset
@@ -72,6 +82,8 @@ def train(
     from nmtalign.text.tokenization import TextSettings
 
     text = TextSettings(options["tokenizer"], options["lowercase"], options["unicode"])
+    rescore = _rescore(options)
+    gold = list(read_gold(options["gold"])) if options["gold"] is not None else []
     _check_folder(output)
     outputs, state = _outputs(options), f"{output.rstrip('/')}.state"
     if outputs and engine.engine == "dask" and "-" in (source, target, pairs):
@@ -96,6 +108,8 @@ def train(
                 report=report,
                 warn=warn,
                 place=None if client is None else _on_cluster(client),
+                rescore=rescore,
+                gold=gold,
                 state=state,
             )
         save_model(found.model, output)
@@ -103,6 +117,16 @@ def train(
         report(f"model in {output}")
         again = open_bitext(source, target, pairs, options["bitext_format"]) if client and outputs else ()
         _write_links(found, outputs, client, again)
+
+
+def _rescore(options: dict[str, Any]) -> tuple[str, str] | None:
+    """Return name and inputs of the rescorer to distil, if any."""
+    name, inputs, gold = (options[key] for key in ("rescore", "rescore_inputs", "gold"))
+    if name is not None and gold is not None:
+        raise UsageError("--gold teaches a rescorer of its own; leave --rescore out")
+    if name is None and inputs is not None:
+        raise UsageError("--rescore-inputs is for a rescorer that is distilled; add --rescore additive")
+    return None if name is None else (name, inputs or "features")
 
 
 def _on_cluster(client: Client) -> PlaceBitext:

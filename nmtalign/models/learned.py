@@ -5,7 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs that mee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +19,13 @@ from nmtalign.alignment.links import (
     AlignedPair,
     Alignment,
     AlignmentMatrix,
+    GoldAlignment,
     joined_batches,
 )
 from nmtalign.alignment.symmetrization import symmetrize_matrices
 from nmtalign.errors import UsageError
 from nmtalign.models.aligner import Words, align_lines
+from nmtalign.models.checkpoint import Checkpoint
 from nmtalign.models.corpus import Bucket, EncodedSide, encode, make_buckets
 from nmtalign.models.decoding import Extraction
 from nmtalign.models.estimation import Estimator, PlaceBitext
@@ -41,9 +43,12 @@ from nmtalign.models.parallelness import (
     parallel_probability,
 )
 from nmtalign.models.segments import Segments, cut_long_pairs
-from nmtalign.models.settings import Settings, chosen_heads
+from nmtalign.models.settings import RESCORERS, Settings, chosen_heads
 from nmtalign.models.spectral import SpectralHead, learn_spectral
 from nmtalign.models.stages import Stages
+from nmtalign.rescoring.features import Counts, Vectors, most_frequent
+from nmtalign.rescoring.rescorer import Reader, Rescorer
+from nmtalign.rescoring.training import distil, learn_from_gold, sample
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
 
@@ -98,6 +103,8 @@ class Model(NamedTuple):
         What it was learned from: number of pairs and words, hash.
     spectral : SpectralHead, optional
         Vectors of the lexicon's own links, mixed with it.
+    rescorer : Rescorer, optional
+        Looks at the posteriors once more.
     """
 
     lexicon: Lexicon
@@ -107,18 +114,23 @@ class Model(NamedTuple):
     languages: tuple[str | None, str | None]
     corpus: dict[str, Any]
     spectral: SpectralHead | None = None
+    rescorer: Rescorer | None = None
 
     @property
     def heads(self) -> tuple[str, ...]:
         """Names of the heads, as of :data:`nmtalign.models.settings.HEADS`."""
+        last = () if self.rescorer is None else (self.rescorer.name,)
+        if self.rescorer is not None and self.rescorer.weight == 1:
+            return last
         if self.spectral is None:
-            return ("lexicon",)
-        return ("spectral",) if self.spectral.weight == 1 else ("lexicon", "spectral")
+            return ("lexicon", *last)
+        return ("spectral", *last) if self.spectral.weight == 1 else ("lexicon", "spectral", *last)
 
     def with_heads(self, names: Iterable[str]) -> Model:
         """Return a model that aligns by some of its heads.
 
-        The spectral head without the lexicon scores the words it knows by itself.
+        The spectral head without the lexicon scores the words it knows by itself. The rescorer alone looks
+        at the emissions of all heads.
 
         Raises
         ------
@@ -130,10 +142,34 @@ class Model(NamedTuple):
         if missing:
             found = f"this model has the heads {','.join(self.heads)}, not {','.join(missing)}"
             raise UsageError(found)
+        if set(chosen) <= set(RESCORERS) and self.rescorer is not None:
+            return self._replace(rescorer=self.rescorer.alone())
+        rescorer = self.rescorer if set(chosen) & set(RESCORERS) else None
+        if rescorer is not None and rescorer.needs_vectors and "spectral" not in chosen:
+            raise UsageError(f"this {rescorer.name} looks at the vectors of the head spectral; name it too")
         spectral = self.spectral if "spectral" in chosen else None
         if spectral is not None and "lexicon" not in chosen:
             spectral = replace(spectral, weight=1.0)
-        return self._replace(spectral=spectral)
+        return self._replace(spectral=spectral, rescorer=rescorer)
+
+    def counts(self, source: EncodedSide, target: EncodedSide) -> Counts:
+        """Return how often the words of a text occur in the bitext that was learned from."""
+        known, lexicon = self.lexicon.known(source, target), self.lexicon
+        counts = lexicon.source_counts, lexicon.target_counts
+        found = [np.where(k < 0, 0, own[k]) for k, own in zip(known, counts, strict=True)]
+        return found[0], found[1]
+
+    def word_vectors(self, source: EncodedSide, target: EncodedSide) -> Vectors | None:
+        """Return the spectral vectors of the words of a text, if the model has any."""
+        known = self.lexicon.known(source, target)
+        return None if self.spectral is None else self.spectral.word_vectors(*known)
+
+    def reader(self, source: EncodedSide, target: EncodedSide) -> Reader | None:
+        """Return what rescores the buckets of a text, where there is a rescorer."""
+        if self.rescorer is None:
+            return None
+        vectors = self.word_vectors(source, target) if self.rescorer.needs_vectors else None
+        return self.rescorer.reader(source, target, self.counts(source, target), vectors)
 
     def joined(
         self, words: Emissions, source: EncodedSide, target: EncodedSide, pairs: PairIndex
@@ -175,6 +211,8 @@ class Prepared(NamedTuple):
         What each word pair is worth for a sentence pair; by its emission, if left out.
     learned : Learned
         From how much, as far as it is known.
+    rescorer : Reader, optional
+        Rescores the posteriors.
     """
 
     segments: Segments
@@ -186,6 +224,7 @@ class Prepared(NamedTuple):
     rounds: int = 0
     evidence: Floats | None = None
     learned: Learned = Learned()
+    rescorer: Reader | None = None
 
     def attend(self, k: int) -> tuple[Floats, Floats, Floats]:
         """Return p(s|t), p(t|s) and the joint probability of bucket k, each (T, S, B)."""
@@ -194,7 +233,10 @@ class Prepared(NamedTuple):
             self.buckets[k], emission, self.words, self.jumps, self.null, rounds=self.rounds
         )
         weights = forward.attention, reverse.attention.transpose(1, 0, 2)
-        return *weights, joint_probability(*weights)
+        found = *weights, joint_probability(*weights)
+        if self.rescorer is None:
+            return found
+        return self.rescorer.rescore(self.buckets[k], emission, self.words, *found)
 
 
 def find_links(text: Prepared, k: int, extraction: Extraction, evidence: Floats) -> Found:
@@ -400,6 +442,7 @@ def _ready(
         model.settings.rounds,
         others_evidence(*seen),
         _learned(model.lexicon),
+        model.reader(source, target),
     )
 
 
@@ -442,6 +485,8 @@ def learn(
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
+    rescore: tuple[str, str] | None = None,
+    gold: Mapping[int, GoldAlignment] | None = None,
     state: str | Path | None = None,
 ) -> Training:
     """Learn a model from an encoded bitext.
@@ -460,6 +505,10 @@ def learn(
         Called with one line of text after each stage.
     place : callable, optional
         As of :class:`nmtalign.models.estimation.Estimator`.
+    rescore : (str, str), optional
+        Name and inputs of a rescorer to distil, as of :func:`nmtalign.rescoring.training.distil`.
+    gold : mapping of int to GoldAlignment, optional
+        Gold links of some pairs, by number from 0, that teach a rescorer.
     state : str or Path, optional
         Folder that keeps the state of each stage: the same call goes on from there and learns the same model
         as if it had never stopped. :func:`nmtalign.models.stages.remove_stages` removes it afterwards.
@@ -467,7 +516,7 @@ def learn(
     if known is not None:
         source, target = known.extend(source, target)
     whole = source, target
-    stages = Stages(state, *whole, settings, known)
+    stages = Stages(state, *whole, settings, known, rescore)
     source, target, segments = cut_long_pairs(source, target)
     estimator = Estimator(source, target, settings, known=known, workers=workers, report=report, place=place)
     estimate = estimator.run(stages.checkpoint("lexicon"))
@@ -484,6 +533,10 @@ def learn(
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
         model = model._replace(spectral=spectral)
+    if rescore is not None:
+        model = _distilled(model, whole, rescore, stages.checkpoint("rescorer"), report)
+    if gold:
+        model = _taught(model, whole, gold, report)
 
     def align(extraction: Extraction) -> AlignedBatch:
         if place is not None or not estimator.index.complete:
@@ -494,6 +547,64 @@ def learn(
         return align_prepared(text, extraction, workers)
 
     return Training(model, align)
+
+
+def _distilled(
+    model: Model,
+    bitext: tuple[EncodedSide, EncodedSide],
+    rescore: tuple[str, str],
+    kept: Checkpoint | None,
+    report: Callable[[str], None] | None,
+) -> Model:
+    """Return the model with a rescorer distilled from its posteriors."""
+    name, inputs = rescore
+    if model.spectral is None and rescore != ("additive", "features"):
+        raise UsageError(f"a rescorer {name} over {inputs} looks at word vectors; take --preset default")
+    pairs = [(bitext[0].sentence(n), bitext[1].sentence(n)) for n in sample(*bitext, model.settings.seed)]
+    sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
+    rescorer = distil(
+        LearnedAligner(model)._prepared(pairs),
+        sides,
+        name=name,
+        inputs=inputs,
+        counts=model.counts(*sides),
+        frequent=_frequent(model.lexicon),
+        vectors=model.word_vectors(*sides),
+        pairs=len(bitext[0].lengths),
+        seed=model.settings.seed,
+        kept=kept,
+        report=report,
+    )
+    return model._replace(rescorer=rescorer)
+
+
+def _taught(
+    model: Model,
+    bitext: tuple[EncodedSide, EncodedSide],
+    gold: Mapping[int, GoldAlignment],
+    report: Callable[[str], None] | None,
+) -> Model:
+    """Return the model with a rescorer taught by gold links."""
+    pairs = [(bitext[0].sentence(n), bitext[1].sentence(n)) for n in gold]
+    sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
+    rescorer = learn_from_gold(
+        LearnedAligner(model)._prepared(pairs),
+        sides,
+        list(gold.values()),
+        counts=model.counts(*sides),
+        frequent=_frequent(model.lexicon),
+        seed=model.settings.seed,
+        report=report,
+    )
+    return model._replace(rescorer=rescorer)
+
+
+def _frequent(lexicon: Lexicon) -> tuple[list[str], list[str]]:
+    """Return the most frequent source and target words."""
+    return (
+        most_frequent(lexicon.source_words, lexicon.source_counts),
+        most_frequent(lexicon.target_words, lexicon.target_counts),
+    )
 
 
 def _align_in_batches(aligner: LearnedAligner, sides: tuple[EncodedSide, EncodedSide]) -> AlignedBatch:

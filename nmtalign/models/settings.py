@@ -77,7 +77,8 @@ PRESETS = {
 }
 
 
-HEADS = ("lexicon", "spectral")
+RESCORERS = ("additive", "scaled-dot")
+HEADS = ("lexicon", "spectral", *RESCORERS)
 
 
 def chosen_heads(names: Iterable[str]) -> tuple[str, ...]:

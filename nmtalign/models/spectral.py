@@ -80,6 +80,16 @@ class SpectralHead:
         joint[place] = blended(words.pairs[place], logits, self.weight)
         return words._replace(pairs=joint)
 
+    def word_vectors(self, source: NDArray[np.integer], target: NDArray[np.integer]) -> tuple[Floats, Floats]:
+        """Return vectors (V, D) of one length for words by their number in the lexicon; zero for -1."""
+        return _rows(self.source, source), _rows(self.target, target)
+
+
+def _rows(codes: Codes, words: NDArray[np.integer]) -> Floats:
+    found = _vectors(codes[np.maximum(words, 0)])
+    found[words < 0] = 0
+    return found
+
 
 def blended(ratios: Floats, logits: Floats, weight: float) -> Floats:
     """Return ``exp((1 - weight) log ratio + weight logit)``; `logits` is overwritten."""

@@ -12,7 +12,7 @@ import numpy as np
 from nmtalign.models.checkpoint import Checkpoint, training_key
 from nmtalign.models.corpus import EncodedSide
 
-STAGES = ("lexicon",)
+STAGES = ("lexicon", "rescorer")
 
 
 class Stages:

@@ -6,6 +6,7 @@ arrays.npz                   word counts, counts of forms, jumps
 view-K.targets.npy, .counts.npy  word pairs of view K, sorted by source form, memory-mapped
 (arrays.npz says how many of them each source form has)
 source.spectral.npy, ...     vectors of the spectral head, one byte an entry, memory-mapped
+bahdanau/                    of an additive rescorer over words: weights.npz for --bahdanau, and the vectors
 sentencepiece-1.model        copies of the files of the tokeniser, where it has any
 """
 
@@ -26,7 +27,12 @@ from nmtalign.models.learned import Model
 from nmtalign.models.lexicon import FormCounts, LearnedView, Lexicon, Smoothing
 from nmtalign.models.settings import Settings
 from nmtalign.models.spectral import SpectralHead
+from nmtalign.rescoring.features import on_grid
+from nmtalign.rescoring.rescorer import rescorer_from
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import save_pair, with_text_settings
 
 FORMAT = "nmtalign model"
 VERSION = 3
@@ -77,10 +83,29 @@ def _write(model: Model, folder: Path) -> None:
         for side in ("source", "target"):
             arrays[f"{side}_spectral_norms"] = getattr(model.spectral, f"{side}_norms")
             np.save(folder / f"{side}.spectral.npy", getattr(model.spectral, side), allow_pickle=False)
+    if model.rescorer is not None:
+        arrays |= model.rescorer.as_arrays()
+        _write_bahdanau(model, folder / "bahdanau")
     np.savez_compressed(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     model = model._replace(text=model.text.kept_in(folder))
     meta = json.dumps(_meta(model), ensure_ascii=False, indent=1) + "\n"
     (folder / "meta.json").write_text(meta, encoding="utf-8", newline="\n")
+
+
+def _write_bahdanau(model: Model, folder: Path) -> None:
+    """Write what ``align --vectors DIR --score bahdanau --bahdanau DIR/weights.npz`` reads, if it can be."""
+    weights = model.rescorer and model.rescorer.bahdanau()
+    if not weights or model.spectral is None:
+        return
+    lexicon = model.lexicon
+    words = lexicon.source_words, lexicon.target_words
+    rows = model.spectral.word_vectors(*(np.arange(len(own)) for own in words))
+    sides = [
+        with_text_settings(Embeddings(Vocabulary.from_words(own[1:]), on_grid(side)[1:]), model.text)
+        for own, side in zip(words, rows, strict=True)
+    ]
+    save_pair(sides[0], sides[1], folder, languages=("source", "target"))
+    np.savez(folder / "weights.npz", **weights)  # type: ignore[arg-type]
 
 
 def _meta(model: Model) -> dict[str, Any]:
@@ -94,6 +119,7 @@ def _meta(model: Model) -> dict[str, Any]:
         "languages": list(model.languages),
         "corpus": model.corpus,
         "spectral": None if model.spectral is None else {"weight": model.spectral.weight},
+        "rescorer": None if model.rescorer is None else model.rescorer.as_meta(),
         "source_words": len(lexicon.source_words) - 1,
         "target_words": len(lexicon.target_words) - 1,
         "smoothing": lexicon.smoothing._asdict(),
@@ -175,6 +201,7 @@ def _open(folder: Path, meta: dict[str, Any]) -> Model:
         spectral=_read_spectral(folder, meta["spectral"]["weight"], lexicon, arrays)
         if meta.get("spectral")
         else None,
+        rescorer=rescorer_from(meta["rescorer"], arrays) if meta.get("rescorer") else None,
     )
 
 

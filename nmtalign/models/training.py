@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nmtalign.errors import DataError
+from nmtalign.alignment.links import GoldAlignment
+from nmtalign.errors import DataError, UsageError
 from nmtalign.models.corpus import EncodedSide, SideEncoder
 from nmtalign.models.estimation import PlaceBitext
 from nmtalign.models.knowledge import Knowledge
 from nmtalign.models.learned import Training, learn
 from nmtalign.models.settings import PRESETS, Settings
+from nmtalign.rescoring.training import FEWEST_GOLD, LONGEST
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 
@@ -33,6 +35,8 @@ def train(
     report: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
+    rescore: tuple[str, str] | None = None,
+    gold: Sequence[GoldAlignment] = (),
     state: str | Path | None = None,
 ) -> Training:
     """Learn an alignment model from sentence pairs.
@@ -55,6 +59,10 @@ def train(
         Called with a line of text: progress, and what looks wrong with the bitext.
     state : optional
         As of :func:`nmtalign.models.learned.learn`.
+    rescore : optional
+        As of :func:`nmtalign.models.learned.learn`.
+    gold : sequence of GoldAlignment
+        Gold links of the last pairs, or of all, that teach a rescorer: :func:`gold_of_pairs`.
     place : callable, optional
         As of :class:`nmtalign.models.estimation.Estimator`: where passes over the bitext are made.
 
@@ -80,6 +88,9 @@ def train(
     source, target, digest = _encoded(pairs, text, languages)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
+    if gold and rescore:
+        raise UsageError("gold links teach a rescorer of their own; leave the other one out")
+    taught = gold_of_pairs(gold, source, target) if gold else {}
     warnings = suspicions(source, target)
     settings = settings or PRESETS["default"]
     if known is not None and known.swapped(source, target):
@@ -103,8 +114,49 @@ def train(
         workers=workers,
         report=report,
         place=place,
+        rescore=rescore,
+        gold=taught,
         state=state,
     )
+
+
+def gold_of_pairs(
+    gold: Sequence[GoldAlignment], source: EncodedSide, target: EncodedSide
+) -> dict[int, GoldAlignment]:
+    """Return the gold links that teach, by number of their pair from 0.
+
+    As many lines as pairs are one for each, an empty one where there is none; fewer are those of the last
+    pairs.
+
+    Raises
+    ------
+    DataError
+        If there are more lines than pairs, a link lies outside of its pair, or fewer pairs than FEWEST_GOLD
+        have links.
+    """
+    pairs = len(source.lengths)
+    if len(gold) > pairs:
+        raise DataError(f"expected gold links for at most {pairs:,} pairs, found {len(gold):,} lines")
+    found = dict(enumerate(gold, pairs - len(gold)))
+    for n, links in found.items():
+        _check_inside(n, links, source, target)
+    longest = np.maximum(source.lengths, target.lengths)
+    found = {n: links for n, links in found.items() if links.possible and 0 < longest[n] <= LONGEST}
+    if len(found) < FEWEST_GOLD:
+        raise DataError(
+            f"expected gold links of at least {FEWEST_GOLD} pairs of at most {LONGEST} words, found"
+            f" {len(found)}; leave them out, or add hand-aligned pairs"
+        )
+    return found
+
+
+def _check_inside(n: int, links: GoldAlignment, source: EncodedSide, target: EncodedSide) -> None:
+    S, T = int(source.lengths[n]), int(target.lengths[n])
+    for s, t in links.possible:
+        if s >= S or t >= T:
+            what = f"gold link {s}-{t} lies outside of a pair of {S} and {T} words, number {n + 1}"
+            words = " ".join(source.sentence(n))[:60]
+            raise DataError(f"{what}: {words!r}; was the text cut into words otherwise?")
 
 
 def _encoded(

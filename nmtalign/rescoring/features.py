@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,12 +71,13 @@ class Inputs(NamedTuple):
 
     def pairs(self, chosen: slice) -> Inputs:
         """Return the inputs of some of the pairs."""
-        return Inputs(*(np.ascontiguousarray(own[chosen]) for own in self))
+        parts: list[NDArray[Any]] = [np.ascontiguousarray(own[chosen]) for own in self]
+        return Inputs(*parts)
 
 
 def on_grid(values: NDArray[np.floating]) -> Floats:
     """Return `values` rounded to multiples of 1/65536, none beyond 32 in size."""
-    return np.rint(np.clip(values, -LARGEST, LARGEST) * GRID).astype(np.float32) / GRID
+    return np.asarray(np.rint(np.clip(values, -LARGEST, LARGEST) * GRID) / GRID, np.float32)
 
 
 def most_frequent(words: Sequence[str], counts: Ints) -> list[str]:
@@ -171,9 +172,9 @@ def _distance(bucket: Bucket) -> Floats:
     return (4 * (across - down[:, None])).astype(np.float32)
 
 
-def _framed(cells: Floats, value: np.floating) -> Floats:
+def _framed(cells: NDArray[np.floating], value: np.floating) -> Floats:
     """Return cells (T, S, B) with a frame of one cell of `value` around them."""
-    return np.pad(cells, ((1, 1), (1, 1), (0, 0)), constant_values=value)
+    return np.pad(cells.astype(np.float32), ((1, 1), (1, 1), (0, 0)), constant_values=value)
 
 
 def posterior_features(forward: Floats, reverse: Floats, joint: Floats) -> list[Floats]:

@@ -108,7 +108,7 @@ class Network:
         last = direct, *words, upstream.sum(keepdims=True).reshape(1)
         if self.name == "additive":
             g = additive_gradient(q, k, w.W, w.U, w.v, upstream, bias=w.b, features=inputs.features, L=w.P)
-            return Weights(g.W, g.U, g.L, g.bias, g.v, *last)
+            return Weights(g.W, g.U, np.asarray(g.L), g.bias, g.v, *last)
         by_query, by_key = scaled_dot_gradient(q @ w.W, k @ w.U, upstream)
         return Weights(_outer(q, by_query), _outer(k, by_key), w.P, w.b, w.v, *last)
 
@@ -165,7 +165,7 @@ def initial(name: str, dimension: int, features: int, seed: int, hidden: int = H
 
 def sigmoid(e: Array) -> Array:
     """Return ``1 / (1 + exp(-e))``."""
-    return np.asarray(1 / (1 + np.exp(-e)))
+    return np.asarray(1 / (1 + np.exp(-np.clip(e, -60, 60))))
 
 
 class Batch(NamedTuple):

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.rescoring.features import LEXICAL, POSTERIOR, Counts, Floats, Inputs, Vectors
 from nmtalign.rescoring.network import (
@@ -83,7 +82,8 @@ def sample(source: EncodedSide, target: EncodedSide, seed: int) -> list[int]:
     """Return numbers of the pairs to distil on: some that have words on both sides, and not too many."""
     longest, shortest = np.maximum(source.lengths, target.lengths), np.minimum(source.lengths, target.lengths)
     usable = np.flatnonzero((shortest > 0) & (longest <= LONGEST))
-    return np.random.default_rng(seed).permutation(usable)[:PAIRS].tolist()
+    chosen: list[int] = np.random.default_rng(seed).permutation(usable)[:PAIRS].tolist()
+    return chosen
 
 
 def distil(
@@ -138,7 +138,7 @@ def distil(
 
     def targets(bucket: Bucket, forward: Floats, reverse: Floats, joint: Floats) -> tuple[Floats, Floats]:
         inside = (bucket.source > 0) & (bucket.target > 0)[:, None]
-        return (forward + reverse) / 2, inside.astype(np.float32)
+        return np.float32(0.5) * (forward + reverse), inside.astype(np.float32)
 
     batches = minibatches(prepared, first.reader(*sides, counts, vectors), course.size, targets)
     return trained(first, list(batches), course, seed, kept=kept, report=report)
@@ -171,11 +171,11 @@ def learn_from_gold(
         inside = (bucket.source > 0) & (bucket.target > 0)[:, None]
         importance = ((np.maximum(forward, reverse) > DOUBTFUL) & inside).astype(np.float32)
         found = np.zeros(bucket.shape, np.float32)
-        for column, pair in enumerate(bucket.pairs.tolist()):
-            own = gold[pair] if pair >= 0 else None
-            for s, t in own.possible if own else ():
-                importance[t, s, column] *= SURE if (s, t) in own.sure else 0
+        for column in np.flatnonzero(bucket.pairs >= 0).tolist():
+            own = gold[int(bucket.pairs[column])]
+            for s, t in own.possible:
                 found[t, s, column] = (s, t) in own.sure
+                importance[t, s, column] *= SURE * found[t, s, column]
         return found, importance
 
     batches = minibatches(prepared, first.reader(*sides, counts), GOLD.size, targets)
