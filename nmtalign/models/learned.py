@@ -561,6 +561,8 @@ def _distilled(
     if model.spectral is None and rescore != ("additive", "features"):
         raise UsageError(f"a rescorer {name} over {inputs} looks at word vectors; take --preset default")
     pairs = [(bitext[0].sentence(n), bitext[1].sentence(n)) for n in sample(*bitext, model.settings.seed)]
+    if not pairs:
+        return model
     sides = encode(words for words, _ in pairs), encode(words for _, words in pairs)
     rescorer = distil(
         LearnedAligner(model)._prepared(pairs),

@@ -10,6 +10,7 @@ Axes: B pairs, T target words, S source words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -76,6 +77,7 @@ DISTILLATION = Course(0.01, 3, 2, 32, 1, 20)
 OF_WORDS = Course(0.01, 6, 2, 32, 1, 20)
 GOLD = Course(0.01, 60, 60, 1, 16, 6, 1e-4)
 PAIRS = 10_000  # pairs of the sample that a rescorer is distilled on
+STEPS, PASSES = 100, 10  # a small sample makes smaller minibatches, about so many, and more passes
 
 
 def sample(source: EncodedSide, target: EncodedSide, seed: int) -> list[int]:
@@ -134,7 +136,7 @@ def distil(
     network = initial(name, D, 0 if over_words else LEXICAL, seed, hidden)
     few = ((), ()) if over_words else (tuple(frequent[0]), tuple(frequent[1]))
     first = Rescorer(network, inputs, "posteriors", WEIGHT * pairs / (pairs + FEW), few)
-    course = OF_WORDS if over_words else DISTILLATION
+    course = _fitted(OF_WORDS if over_words else DISTILLATION, len(sides[0].lengths))
 
     def targets(bucket: Bucket, forward: Floats, reverse: Floats, joint: Floats) -> tuple[Floats, Floats]:
         inside = (bucket.source > 0) & (bucket.target > 0)[:, None]
@@ -180,6 +182,12 @@ def learn_from_gold(
 
     batches = minibatches(prepared, first.reader(*sides, counts), GOLD.size, targets)
     return trained(first, list(batches), GOLD, seed, report=report)
+
+
+def _fitted(course: Course, pairs: int) -> Course:
+    """Return hyperparameters for a sample of so many pairs: few pairs are no reason for few steps."""
+    passes = min(max(course.passes * PAIRS // max(pairs, 1), course.passes), PASSES)
+    return course._replace(passes=passes, size=min(course.size, max(1, pairs // STEPS)))
 
 
 Targets = Callable[..., tuple[Floats, Floats]]
@@ -267,6 +275,8 @@ def trained(
     report: Report | None = None,
 ) -> Rescorer:
     """Return the rescorer with the weights of the least held-out loss, on their grid."""
+    if not batches:
+        return replace(first, network=first.network.rounded())
     random = np.random.default_rng(seed)
     order = [batches[k] for k in random.permutation(len(batches)).tolist()]
     held = order[:: course.held_out]
@@ -275,7 +285,7 @@ def trained(
     if kept is not None and (found := kept.read()) is not None:
         state.restore(found)
     anchor = _anchor(first.network.weights)
-    for number in range(course.passes if training else 0):
+    for number in range(course.passes):
         shuffled = [training[k] for k in random.permutation(len(training)).tolist()]
         if number < state.passes:
             continue
@@ -287,8 +297,7 @@ def trained(
             report(f"rescorer: pass {number + 1} of {course.passes}, held-out loss {loss:.5f} a cell")
         if kept is not None:
             kept.write_if_due(state.arrays)
-    network = first.network.replace(state.best).rounded()
-    return Rescorer(network, first.inputs, first.taught_by, first.weight, first.frequent)
+    return replace(first, network=first.network.replace(state.best).rounded())
 
 
 def _anchor(first: Weights) -> Weights:
