@@ -179,7 +179,7 @@ def test_training_that_was_stopped_goes_on_to_the_same_bytes(models, tmp_path, m
     again = train(
         TOY.pairs, settings=SETTINGS, rescore=kind, workers=1, state=tmp_path, report=lines.append
     ).model
-    assert [line for line in lines if "rescorer" in line][0].startswith("rescorer: pass 4")
+    assert next(line for line in lines if "rescorer" in line).startswith("rescorer: pass 4")
     for name, array in models[kind].rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array, err_msg=name)
 
@@ -234,7 +234,7 @@ def test_what_cannot_be_taught_is_refused():
     with pytest.raises(DataError, match="at most 150 pairs, found 151"):
         train(TOY.pairs, settings=SETTINGS, gold=[*GOLD, GOLD[0]])
     outside = GoldAlignment(frozenset({(90, 0)}), frozenset({(90, 0)}))
-    with pytest.raises(DataError, match="gold link 90-0 lies outside .* number 150"):
+    with pytest.raises(DataError, match=r"gold link 90-0 lies outside .* number 150"):
         train(TOY.pairs, settings=SETTINGS, gold=[*GOLD[:-1], outside])
     with pytest.raises(UsageError, match="leave the other one out"):
         train(TOY.pairs, settings=SETTINGS, gold=GOLD, rescore=("additive", "features"))
