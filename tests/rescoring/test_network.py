@@ -84,18 +84,19 @@ def test_the_gradient_is_the_numerical_one(monkeypatch, name, dimension, feature
 
 
 @pytest.mark.parametrize("name", ["additive", "scaled-dot"])
-def test_the_same_bits_in_any_company(name):
-    own, inputs = initial(name, D, F, seed=2).rounded(), made_up_inputs(seed=5)
-    together = own.scores(inputs)
-    for b in range(B):
-        alone = Inputs(*(np.ascontiguousarray(part[b : b + 1]) for part in inputs))
-        np.testing.assert_array_equal(own.scores(alone)[0], together[b])
-        few = alone._replace(
-            queries=alone.queries[:, :1],
-            features=np.ascontiguousarray(alone.features[:, :1]),
-            target_words=alone.target_words[:, :1],
-        )
-        np.testing.assert_array_equal(own.scores(few)[0], together[b, :1])
+def test_the_same_bits_in_any_company_and_padding(name):
+    random = np.random.default_rng(5)
+    own = initial(name, 33, F, seed=2, hidden=19).rounded()
+    queries, keys, cells = (
+        on_grid(random.normal(0, 2, shape)) for shape in ((7, 5, 33), (7, 23, 33), (7, 5, 23, F))
+    )
+    places = random.integers(0, 9, (7, 5, 1)), random.integers(0, 9, (7, 1, 23))
+    together = own.scores(Inputs(queries, keys, cells, *places, np.ones((7, 5, 23), bool)))
+    assert together.dtype == np.float32
+    for n, (T1, S1) in enumerate([(5, 23), (1, 23), (5, 1), (3, 2), (2, 7), (4, 22), (1, 1)]):
+        parts = queries[n, :T1], keys[n, :S1], cells[n, :T1, :S1], places[0][n, :T1], places[1][n, :, :S1]
+        alone = Inputs(*(np.ascontiguousarray(part[None]) for part in parts), np.ones((1, T1, S1), bool))
+        np.testing.assert_array_equal(own.scores(alone)[0], together[n, :T1, :S1])
 
 
 def test_untaught_by_gold_it_is_nearly_the_log_odds_of_the_aligner():
