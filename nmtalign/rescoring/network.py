@@ -163,6 +163,15 @@ def initial(name: str, dimension: int, features: int, seed: int, hidden: int = H
     return Network(name, Weights(*(w.astype(np.float32) for w in arrays)))
 
 
+def mean_of(networks: Sequence[Network]) -> Network:
+    """Return the network whose score is the mean of the scores of several additive ones."""
+    n = np.float32(len(networks))
+    parts = {name: [getattr(own.weights, name) for own in networks] for name in Weights._fields}
+    hidden = {name: np.concatenate(parts[name], axis=-1) for name in ("W", "U", "P", "b", "v")}
+    direct = {name: sum(parts[name]) / n for name in ("u", "a", "c", "o")}
+    return Network(networks[0].name, Weights(**(hidden | direct | {"v": hidden["v"] / n})))
+
+
 def sigmoid(e: Array) -> Array:
     """Return ``1 / (1 + exp(-e))``."""
     return np.asarray(1 / (1 + np.exp(-np.clip(e, -60, 60))))

@@ -68,7 +68,7 @@ def test_what_was_learned_over_words_is_read_as_bahdanau(bitext, model, tmp_path
 def test_gold_links_teach(bitext, tmp_path: Path, capsys):
     folder = tmp_path / "model"
     assert run("train", *bitext, "-o", folder, "--gold", gold_file(tmp_path, 60), "--preset", "fast") == 0
-    assert "rescorer: pass 1 of 60, held-out loss" in capsys.readouterr().err
+    assert "rescorer: taught by the gold links of 60 pairs" in capsys.readouterr().err
     assert run("align", *bitext, "--model", folder, "-o", tmp_path / "links") == 0
     assert "heads=lexicon,additive " in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ import pytest
 
 from nmtalign.rescoring import network
 from nmtalign.rescoring.features import FREQUENT, LEXICAL, LOGIT, POSTERIOR, Inputs, on_grid
-from nmtalign.rescoring.network import Batch, Network, Weights, initial, loss_and_gradient
+from nmtalign.rescoring.network import Batch, Network, Weights, initial, loss_and_gradient, mean_of
 from nmtalign.rescoring.optimiser import Adam
 
 B, T, S, D, F = 2, 3, 4, 5, LEXICAL
@@ -104,6 +104,13 @@ def test_untaught_by_gold_it_is_nearly_the_log_odds_of_the_aligner():
     scores = initial("additive", 0, LEXICAL + POSTERIOR, seed=0).scores(inputs)
     assert np.abs(scores - inputs.features[..., LOGIT]).max() < 0.5
     assert np.abs(scores - inputs.features[..., LOGIT]).max() > 0
+
+
+def test_the_mean_of_networks_has_the_mean_of_their_scores():
+    inputs = made_up_inputs()
+    networks = [initial("additive", D, F, seed=k) for k in range(3)]
+    expected = np.mean([own.scores(inputs) for own in networks], axis=0)
+    np.testing.assert_allclose(mean_of(networks).scores(inputs), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_other_words_have_no_weight():
