@@ -6,6 +6,7 @@ arrays.npz                   word counts, counts of forms, transitions, log norm
 view-K.targets.npy, .counts.npy  word pairs of view K of the lexicon, sorted by source form, memory-mapped
 (arrays.npz says how many of them each source form has)
 NAME.source.npy, NAME.target.npy  vectors of the dense head NAME, one byte an entry, memory-mapped
+bahdanau/                    of an additive rescorer over words: weights.npz for --bahdanau, and the vectors
 sentencepiece-1.model        copies of the files of the tokeniser, where it has any
 """
 
@@ -35,7 +36,12 @@ from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.mixture import HEADS, Mixture
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel
+from nmtalign.rescoring.features import on_grid
+from nmtalign.rescoring.rescorer import Rescorer, rescorer_from
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import save_pair, with_text_settings
 
 FORMAT = "nmtalign model"
 VERSION = 3
@@ -94,6 +100,9 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
         arrays |= {f"{name}_{part}": values for part, values in parts.arrays.items()}
         for part, values in parts.mapped.items():
             np.save(folder / f"{name}.{part}.npy", values, allow_pickle=False)
+    if aligner.rescorer is not None:
+        arrays |= aligner.rescorer.as_arrays()
+        _write_bahdanau(aligner.rescorer, heads, aligner.text, folder / "bahdanau")
     np.savez_compressed(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     return {
         "format": FORMAT,
@@ -102,6 +111,7 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
         "text": aligner.text.kept_in(folder).as_dict(),
         "languages": list(aligner.languages),
         "heads": {name: parts.meta for name, parts in stored.items()},
+        "rescorer": None if aligner.rescorer is None else aligner.rescorer.as_meta(),
         "positions": {"null": positions.null, "agreement": positions.agreement},
         "source_words": len(lexicon.source_words) - 1,
         "target_words": len(lexicon.target_words) - 1,
@@ -117,6 +127,22 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
             for view in lexicon.views
         ],
     }
+
+
+def _write_bahdanau(rescorer: Rescorer, heads: Mixture, text: TextSettings, folder: Path) -> None:
+    """Write what ``align --vectors DIR --score bahdanau --bahdanau DIR/weights.npz`` reads, if it can be."""
+    weights = rescorer.bahdanau()
+    if weights is None:
+        return
+    words = heads.lexicon.source_words, heads.lexicon.target_words
+    vectors = heads.word_vectors(*words)
+    assert vectors is not None  # of a rescorer over words
+    sides = [
+        with_text_settings(Embeddings(Vocabulary.from_words(own[1:]), on_grid(side)[1:]), text)
+        for own, side in zip(words, vectors, strict=True)
+    ]
+    save_pair(sides[0], sides[1], folder, languages=("source", "target"))
+    np.savez(folder / "weights.npz", **weights)  # type: ignore[arg-type]
 
 
 def _write_view(k: int, view: StoredView, folder: Path) -> Arrays:
@@ -181,14 +207,14 @@ class _Arrays:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         with np.load(folder / "arrays.npz", allow_pickle=False) as file:
-            self._packed: Arrays = dict(file)
+            self.packed: Arrays = dict(file)
 
     def take(
         self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
     ) -> NDArray[Any]:
         """Return an array of arrays.npz, checked as by :func:`expect_array`."""
         place = f"{self.folder / 'arrays.npz'}, {name}"
-        return expect_array(self._packed[name], kind, shape, low, high, name=place)
+        return expect_array(self.packed[name], kind, shape, low, high, name=place)
 
     def file(
         self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
@@ -227,6 +253,7 @@ def _open(folder: Path, meta: dict[str, Any]) -> Aligner:
         text=TextSettings.from_dict(meta["text"]).opened_in(folder),
         languages=(meta["languages"][0], meta["languages"][1]),
         training={name: meta[name] for name in ("settings", "corpus")},
+        rescorer=_read_rescorer(meta["rescorer"], arrays),
     )
 
 
@@ -234,6 +261,15 @@ def _read_transitions(side: str, words: int, arrays: _Arrays) -> TransitionModel
     tables = arrays.take(f"{side}_transitions", "f", (None, 2 * MAX_JUMP + 1), low=0)
     classes = arrays.take(f"{side}_classes", "i", (words,), low=0, high=len(tables) - 1)
     return TransitionModel(tables, classes)
+
+
+def _read_rescorer(meta: dict[str, Any] | None, arrays: _Arrays) -> Rescorer | None:
+    if meta is None:
+        return None
+    first = rescorer_from(meta, arrays.packed)
+    for name, values in first.as_arrays().items():
+        arrays.take(name, "f", values.shape)
+    return first
 
 
 def _read_words(path: Path, count: int) -> list[str]:

@@ -72,6 +72,16 @@ class DenseHead:
         place = np.flatnonzero(has[0][pairs.source] & has[1][pairs.target])
         return LogRatios(place, log_ratios(vectors, norms, pairs.source[place], pairs.target[place]))
 
+    def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return vectors (N, D) of one length for source and target words; zero for unknown ones."""
+        first, second = (
+            _vectors(codes[np.array([numbers.get(word, 0) for word in words], dtype=np.int64)], self.scale)
+            for codes, numbers, words in zip(
+                (self.source, self.target), self._numbers, (source, target), strict=True
+            )
+        )
+        return first, second
+
     @cached_property
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
         """Number of each source and target word."""

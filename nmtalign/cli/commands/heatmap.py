@@ -110,6 +110,6 @@ def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, Al
     """Return the matrix of each head of a learned model by itself, and that of all together."""
     if aligner is None:
         raise UsageError(f"--view {view} is for models; attention of other programs has one head")
-    alone = aligner.heads.names if len(aligner.heads.names) > 1 else ()
+    alone = aligner.head_names if len(aligner.head_names) > 1 else ()
     by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}
-    return by_head | {"joint" if by_head else aligner.heads.names[0]: aligner.align(*record.pair).matrix}
+    return by_head | {"joint" if by_head else aligner.head_names[0]: aligner.align(*record.pair).matrix}

@@ -19,7 +19,7 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
-from nmtalign.cli.options.types import INPUT, OUTPUT, FileType
+from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.outputs import batch_texts, write_whole
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.training.em import PlaceBitext
+    from nmtalign.vectors.embeddings import Embeddings
 
 
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
@@ -41,6 +42,19 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
     "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder of the model, made if need be."
 )
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Time for error.")
+@click.option(
+    "--rescore", type=click.Choice(("additive", "scaled-dot")), help="Distil a rescorer of the posteriors."
+)
+@click.option(
+    "--rescore-inputs", type=click.Choice(("features", "words")), help="What it looks at.  [features]"
+)
+@click.option(
+    "--gold", type=INPUT, help="Gold links of the last pairs, or a line a pair: they teach a rescorer."
+)
+@click.option("--vectors", type=INPUT, metavar="DIR", help="Mix these word vectors with the lexicon.")
+@click.option("--source-vectors", type=INPUT, help="Source word vectors to mix, instead of --vectors.")
+@click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space.")
+@click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.3]")
 @click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
@@ -61,9 +75,13 @@ def train(
     tokenization: TextOptions,
     prior: str | None,
     init: str | None,
+    rescore: str | None,
+    rescore_inputs: str | None,
+    gold: str | None,
+    vectors_weight: float | None,
     engine: EngineOptions,
     quiet: bool,
-    **more: str | None,
+    **files: str | None,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
@@ -75,10 +93,14 @@ def train(
     one_blas_thread()
     from nmtalign.aligner.extraction import Extraction
     from nmtalign.aligner.train import learn, prior_of
+    from nmtalign.links.formats import read_gold
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
-    outputs = {name: path for name, path in more.items() if path is not None}
+    given = _given_vectors(files, langs, vectors_weight)
+    chosen = {name: files[name] for name in ("links", "scores", "pair_scores")}
+    outputs = {name: path for name, path in chosen.items() if path is not None}
+    _check_rescore(rescore, rescore_inputs, gold)
     _check_folders(output, outputs)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
@@ -99,6 +121,11 @@ def train(
                 warn=warn,
                 place=None if client is None else _on_cluster(client),
                 state=state,
+                vectors=given,
+                vectors_weight=vectors_weight,
+                rescore=rescore,
+                rescore_inputs=rescore_inputs or "features",
+                gold=[] if gold is None else list(read_gold(gold)),
             )
         found.aligner.save(output)
         remove_checkpoints(state)
@@ -106,6 +133,33 @@ def train(
         if outputs:
             batch = found.align(Extraction()) if client is None else _aligned(client, found.aligner, bitext)
             _write_links(batch, outputs)
+
+
+def _check_rescore(rescore: str | None, inputs: str | None, gold: str | None) -> None:
+    """Refuse options of a rescorer that contradict each other."""
+    if rescore is not None and gold is not None:
+        raise UsageError("--gold teaches a rescorer of its own; leave --rescore out")
+    if rescore is None and inputs is not None:
+        raise UsageError("--rescore-inputs is for a rescorer that is distilled; add --rescore additive")
+
+
+def _given_vectors(
+    files: dict[str, str | None], langs: str | None, weight: float | None
+) -> tuple[Embeddings, Embeddings] | None:
+    """Open the word vectors that are to be mixed with the lexicon."""
+    from nmtalign.shipped import place_of
+    from nmtalign.vectors.storage import load_embeddings, load_pair
+
+    folder, source, target = (files[name] for name in ("vectors", "source_vectors", "target_vectors"))
+    if (source is None) != (target is None) or (folder is not None and source is not None):
+        raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
+    if folder is not None:
+        return load_pair(place_of(folder), languages=two_languages(langs) if langs else None)
+    if source is not None and target is not None:
+        return load_embeddings(source), load_embeddings(target)
+    if weight is not None:
+        raise UsageError("--vectors-weight is for vectors that are mixed with the lexicon; add --vectors DIR")
+    return None
 
 
 def _report(progress: Progress, line: str, *, quiet: bool) -> None:
