@@ -14,14 +14,13 @@ import pytest
 from nmtalign.aligner.train import learn
 from nmtalign.cli import main
 from nmtalign.corpus.sides import encode
-from nmtalign.training import checkpoint
 from nmtalign.training.checkpoint import Checkpoints, remove_checkpoints
 from nmtalign.training.prior import Prior
 from nmtalign.training.settings import Settings
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
-OPTIONS = ("--heads", "lexicon,vectors,spectral,bahdanau", "--bahdanau-inputs", "words", "--workers", "1")
+OPTIONS = ("--rescore", "additive", "--workers", "1")
 
 # the n-th call of a function kills the process, which has time for no good-bye
 KILLED = """
@@ -71,14 +70,13 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
 @pytest.mark.parametrize(
     ("module", "name", "call", "states", "told"),
     [
-        ("nmtalign.training.em", "Estimator._jump_pass", 3, ["lexicon.npz"], "jump pass 3 of"),
-        ("nmtalign.models.gradient", "_Trainer.step", 120, ["lexicon.npz", "vectors.npz"], "after 119 of"),
+        ("nmtalign.training.em", "Estimator._hmm_iteration", 3, ["lexicon.npz"], "iteration 3 of"),
         (
-            "nmtalign.models.distillation",
-            "_Pupil.step",
-            8,
-            ["lexicon.npz", "opinion.npz", "vectors.npz"],
-            "after 7 of",
+            "nmtalign.rescoring.training",
+            "_run_pass",
+            3,
+            ["lexicon.npz", "rescorer.npz"],
+            "rescorer: pass 3 of",
         ),
     ],
 )
@@ -99,32 +97,6 @@ def test_a_killed_run_goes_on(
     assert "jump pass 1 of" not in err
     assert contents(model) == undisturbed
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
-@pytest.mark.parametrize("call", [1, 4, 9, 14])
-def test_the_second_opinion_goes_on_at_any_step(monkeypatch, tmp_path: Path, call: int):
-    """Within a pass, at its end, in the next: lessons, held-out loss and order are those of one run."""
-    from nmtalign.models.distillation import _Pupil
-
-    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    settings = Settings(opinion_weight=0.5, model1_iterations=2, hmm_iterations=1)
-    once = learn(TOY.pairs, settings=settings, workers=1).model.opinion.network.weights
-    steps: list[int] = []
-    whole = _Pupil.step
-
-    def interrupted(self, lesson):
-        steps.append(self.adam.steps)
-        if len(steps) == call + 1:
-            raise KeyboardInterrupt
-        whole(self, lesson)
-
-    monkeypatch.setattr(_Pupil, "step", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        learn(TOY.pairs, settings=settings, workers=1, state=tmp_path)
-    again = learn(TOY.pairs, settings=settings, workers=1, state=tmp_path).model.opinion.network.weights
-    assert steps[call] == steps[call + 1] == call
-    for first, second in zip(once, again, strict=True):
-        np.testing.assert_array_equal(first, second)
 
 
 def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():

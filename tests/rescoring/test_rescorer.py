@@ -244,7 +244,12 @@ def test_what_cannot_be_taught_is_refused():
 
 def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(monkeypatch):
     seen = []
-    monkeypatch.setattr(training, "trained", lambda first, batches, *_, **__: seen.extend(batches) or first)
+
+    def keep(first, batches, *_):
+        seen[:] = batches
+        return first
+
+    monkeypatch.setattr(training, "trained", keep)
     taught = train(TOY.pairs, settings=SETTINGS, gold=GOLD[-80:], workers=1).model
     usable = [gold for gold in GOLD[-80:] if gold.possible]
     assert taught.rescorer.weight == pytest.approx(len(usable) / (len(usable) + 10))
