@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nmtalign.models import positional
 
-from nmtalign.aligner.aligner import VectorAligner
-from nmtalign.aligner.fitting import NULL, JumpAligner, _newton, fitted_on
+from nmtalign.aligner import fitting
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.fitting import NULL, _newton, fit, fit_text, with_fit
 from nmtalign.aligner.opening import vector_aligner
-from nmtalign.corpus.word_pairs import PairIndex
+from nmtalign.corpus import buckets
 from nmtalign.errors import UsageError
 from nmtalign.heads.scoring import BahdanauScorer
-from nmtalign.positions.forward_backward import MAX_JUMP
+from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.positions.transitions import MAX_JUMP
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -34,22 +35,27 @@ def embeddings(seed: int) -> Embeddings:
     return Embeddings(Vocabulary.from_words(WORDS), matrix)
 
 
-def jump_aligner(score: str = "cosine", **options) -> JumpAligner:
+def hmm_aligner(score: str = "cosine", **options) -> Aligner:
     aligner = vector_aligner(embeddings(1), embeddings(2), score=score, positions="hmm", **options)
-    assert isinstance(aligner, JumpAligner)
+    assert aligner.needs_fitting
     return replace(aligner, workers=1)
 
 
-def naive_ratios(aligner: JumpAligner, source, target, text):
+def fitted_to(aligner: Aligner, text) -> Aligner:
+    return with_fit(aligner, fit(aligner, text))
+
+
+def naive_ratios(aligner: Aligner, source, target, text):
     """exp(score - (log Z_e + log Z_f) / 2), Z over the words of `text`, word by word."""
+    head = aligner.heads
 
     def score(e, f):
-        a, b = (side.vectors([w])[0] for side, w in ((aligner.source, e), (aligner.target, f)))
-        if isinstance(aligner.scorer, BahdanauScorer):
-            own = aligner.scorer
-            return aligner._scaled.scale * float(np.tanh(b @ own.W + a @ own.U + own.b) @ own.v)
+        a, b = (side.vectors([w])[0] for side, w in ((head.source, e), (head.target, f)))
+        if isinstance(head.scorer, BahdanauScorer):
+            own = head.scorer
+            return own.scale * float(np.tanh(b @ own.W + a @ own.U + own.b) @ own.v)
         lengths = np.linalg.norm(a) * np.linalg.norm(b)
-        return aligner._scaled.scale * float(a @ b / lengths) if lengths else 0.0
+        return head.scorer.scale * float(a @ b / lengths) if lengths else 0.0
 
     sources, targets = ([word for pair in text for word in pair[side]] for side in (0, 1))
     z_e = {e: sum(math.exp(score(e, f)) for f in targets) / len(targets) for e in source}
@@ -60,12 +66,12 @@ def naive_ratios(aligner: JumpAligner, source, target, text):
 @pytest.mark.parametrize("fitted", [False, True])
 @pytest.mark.parametrize("score", ["cosine", "bahdanau"])
 def test_attention_is_that_of_plain_loops(score, fitted):
-    aligner, text = jump_aligner(score), [([word], [word]) for word in WORDS]  # even shares, as without a fit
+    aligner, text = hmm_aligner(score), [([word], [word]) for word in WORDS]  # even shares, as without a fit
     if fitted:
-        aligner, text = aligner.fitted(TEXT), TEXT
+        aligner, text = fitted_to(aligner, TEXT), TEXT
     source, target = ["w3", "w1", "unknown", "w1", "w9"], ["w2", "w3", "w0", "unknown"]
     ratios = naive_ratios(aligner, source, target, text)
-    jumps = [side.tables.astype(float) for side in aligner._known.jumps]
+    jumps = [model.tables.astype(float) for model in aligner.positions.transitions]
 
     def direction(emission, table):
         S = len(emission[0])
@@ -83,10 +89,9 @@ def test_planted_word_order_is_learned():
     random = np.random.default_rng(0)
     side = Embeddings(Vocabulary.from_words(WORDS), np.eye(len(WORDS)))
     aligner = vector_aligner(side, side, positions="hmm", threshold=0.5)
-    assert isinstance(aligner, JumpAligner)
     text = [list(random.choice(WORDS, size=random.integers(4, 9))) for _ in range(300)]
-    fitted = aligner.fitted([(words, words[::-1]) for words in text])
-    table = fitted.fit.jumps[0].tables[1]
+    fitted = fitted_to(aligner, [(words, words[::-1]) for words in text])
+    table = fitted.positions.transitions[0].tables[1]
     assert int(table.argmax()) - MAX_JUMP == -1
     source = ["w1", "w2", "w1", "w3"]
     turned = {(n, 3 - n) for n in range(4)}
@@ -98,9 +103,9 @@ def test_planted_word_order_is_learned():
 @pytest.mark.parametrize("extract", [None, "mutual", "argmax"])
 @pytest.mark.parametrize("fitted", [False, True])
 def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
-    aligner = jump_aligner(score, extract=extract)
+    aligner = hmm_aligner(score, extract=extract)
     if fitted:
-        aligner = aligner.fitted(TEXT)
+        aligner = fitted_to(aligner, TEXT)
 
     @given(pairs=PAIRS)
     @settings(max_examples=15, deadline=None)
@@ -110,7 +115,9 @@ def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
         for n, pair in enumerate(pairs):
             alone = aligner.align(*pair)
             assert set(batch.links(n)) == alone.alignment.links
-            np.testing.assert_allclose(batch.scores[n], alone.score, rtol=1e-4, atol=1e-5)
+            rows = slice(batch.offsets[n], batch.offsets[n + 1])
+            assert batch.probability[rows].tolist() == [alone.probabilities[k] for k in batch.links(n)]
+            assert batch.scores[n] == alone.score
 
     check()
 
@@ -118,58 +125,60 @@ def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
 @given(source=SENTENCES.filter(bool), target=SENTENCES.filter(bool))
 @settings(max_examples=20, deadline=None)
 def test_weights_are_at_most_one_and_swapping_the_sides_transposes_them(source, target):
-    aligner = jump_aligner().fitted(TEXT)
+    aligner = fitted_to(hmm_aligner(), TEXT)
     pair = aligner.align(source, target)
     assert (pair.forward.sum(axis=1) <= 1 + 1e-5).all()
     assert (pair.reverse.sum(axis=0) <= 1 + 1e-5).all()
-    swapped = replace(aligner, source=aligner.target, target=aligner.source, fit=None)
-    swapped = swapped.fitted([(b, a) for a, b in TEXT]).align(target, source)
+    plain = hmm_aligner()
+    head = replace(plain.heads, source=plain.heads.target, target=plain.heads.source)
+    turned = fitted_to(replace(plain, heads=head), [(b, a) for a, b in TEXT])
+    swapped = turned.align(target, source)
     np.testing.assert_allclose(swapped.forward, pair.reverse.T, rtol=1e-3, atol=1e-5)
 
 
 def test_room_and_threads_change_no_link(monkeypatch):
     random = np.random.default_rng(3)
     pairs = [tuple(list(random.choice(WORDS, size=n)) for n in random.integers(0, 9, 2)) for _ in range(200)]
-    aligner = jump_aligner().fitted(pairs)
-    threads = replace(jump_aligner(), workers=3).fitted(pairs)
-    for one, other in zip(aligner.fit.jumps, threads.fit.jumps, strict=True):
+    aligner = fitted_to(hmm_aligner(), pairs)
+    threads = fitted_to(replace(hmm_aligner(), workers=3), pairs)
+    for one, other in zip(aligner.positions.transitions, threads.positions.transitions, strict=True):
         np.testing.assert_array_equal(one.tables, other.tables)
     whole = aligner.align_batch(pairs)
-    monkeypatch.setattr(positional, "CELLS", 50)
+    monkeypatch.setattr(buckets, "CELLS", 50)
     for other in (aligner, threads):
         parts = other.align_batch(pairs)
-        np.testing.assert_array_equal(parts.offsets, whole.offsets)
-        np.testing.assert_array_equal(parts.source, whole.source)
-        np.testing.assert_array_equal(parts.target, whole.target)
+        for field in fields(whole):
+            np.testing.assert_array_equal(getattr(parts, field.name), getattr(whole, field.name))
 
 
 def test_empty_text_and_empty_sides():
-    aligner = jump_aligner()
-    assert aligner.fitted([([], ["w1"]), ([], [])]) is aligner
+    aligner = hmm_aligner()
+    assert fitted_to(aligner, [([], ["w1"]), ([], [])]) is aligner
     batch = aligner.align_batch([([], ["w1"]), (["w1"], []), ([], [])])
     assert [len(batch.links(n)) for n in range(3)] == [0, 0, 0]
     assert len(aligner.align_batch([])) == 0
     assert aligner.align([], ["w1"]).matrix.weights.shape == (1, 0)
 
 
-def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole():
+def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole(monkeypatch):
     text = [SentencePair("w1 w2 w3", "w3 w4")] * 3 + [SentencePair("w5", "w6")] * 4
-    aligner, pairs = fitted_on(jump_aligner(), iter(text), count=3)
+    monkeypatch.setattr(fitting, "FITTED", 3)
+    found, pairs = fit_text(hmm_aligner(), iter(text))
     assert list(pairs) == text
-    assert isinstance(aligner, JumpAligner)
-    assert aligner.fit.pairs == 3
-    assert set(aligner.fit.source.numbers) == {"", "w1", "w2", "w3"}
-    assert "positions=hmm(fitted on 3 pairs) extract=posterior" in aligner.settings
+    assert found.pairs == 3
+    assert set(found.references[0].words) == {"w1", "w2", "w3"}
+    assert "positions=hmm(fitted on 3 pairs) extract=posterior" in with_fit(hmm_aligner(), found).settings
     plain = vector_aligner(embeddings(1), embeddings(2))
-    same, pairs = fitted_on(plain, text)
-    assert same is plain
+    nothing, pairs = fit_text(plain, text)
+    assert nothing is None
+    assert with_fit(plain, nothing) is plain
     assert list(pairs) == text
 
 
 def test_hmm_has_no_diagonal():
     with pytest.raises(UsageError, match="leave the strength of a diagonal out"):
-        jump_aligner(diagonal=2.0)
-    assert type(vector_aligner(embeddings(1), embeddings(2))) is VectorAligner
+        hmm_aligner(diagonal=2.0)
+    assert isinstance(vector_aligner(embeddings(1), embeddings(2)).positions, SoftmaxPositions)
 
 
 # ---------------------------------------------------------------- the temperature
@@ -195,7 +204,7 @@ def spoken(scale: float, *, pairs: int = 900, seed: int = 4):
 def test_the_planted_temperature_is_found(planted):
     sides, text = spoken(planted)
     found = {
-        name: vector_aligner(*sides, positions="hmm", **options).fitted(text).fit.scale
+        name: fitted_to(vector_aligner(*sides, positions="hmm", **options), text).heads.scorer.scale
         for name, options in {
             "near": {"score": "cosine"},
             "given": {"score": "cosine", "temperature": 0.5},
@@ -214,10 +223,10 @@ def test_dot_products_may_have_any_size(size):
     ]
     longer = [replace(side, matrix=side.matrix * size) for side in sides]
     cosine, dot = (
-        vector_aligner(*vectors, score=score, positions="hmm", threshold=0.5).fitted(text)
+        fitted_to(vector_aligner(*vectors, score=score, positions="hmm", threshold=0.5), text)
         for vectors, score in ((sides, "cosine"), (longer, "dot"))
     )
-    assert dot.fit.scale * size**2 == pytest.approx(cosine.fit.scale, rel=0.05)
+    assert dot.heads.scorer.scale * size**2 == pytest.approx(cosine.heads.scorer.scale, rel=0.05)
     batches = [aligner.align_batch(text) for aligner in (cosine, dot)]
     links = [{(n, *link) for n in range(len(text)) for link in batch.links(n)} for batch in batches]
     assert len(links[0] ^ links[1]) < 0.02 * len(links[0])
@@ -243,6 +252,6 @@ def test_a_step_of_newton_finds_the_maximum_of_the_likelihood():
         for _ in range(8):
             chance = np.exp(scale * scores)
             Z = chance @ share[1], share[0] @ chance
-            pairs = PairIndex(source, target, [])
-            scale = _newton(scale, scores, chance, links.copy(), pairs, (share[0], share[1]), Z)
+            pairs, shares = (source, target), (share[0], share[1])
+            scale = _newton(scale, scores, chance, links.copy(), pairs, shares, Z)
         assert scale == pytest.approx(best, rel=0.01)
