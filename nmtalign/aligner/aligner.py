@@ -78,7 +78,7 @@ class Aligner(Listed):
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.heads.settings}{learned} {self.positions.settings} {self._extraction}"
+        parts = f"{self.heads.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
         return f"{parts} text={self.text}"
 
     @property
@@ -100,7 +100,8 @@ class Aligner(Listed):
         return isinstance(self.positions, HiddenMarkov) and self.positions.fitted == 0
 
     @property
-    def _extraction(self) -> Extraction:
+    def resolved_extraction(self) -> Extraction:
+        """How links are chosen, with the method that is meant where none is named."""
         return self.extraction.resolved(null=self.positions.has_null)
 
     def with_heads(self, names: Iterable[str]) -> Aligner:
@@ -168,7 +169,7 @@ class Aligner(Listed):
         """Return what aligns a text whose words have been looked up."""
         attend = self.positions.over(scores)
         size = TrainingSize.of(self.heads.training_words)
-        return Decoder(scores, attend, self._extraction, self.positions.has_null, size)
+        return Decoder(scores, attend, self.resolved_extraction, self.positions.has_null, size)
 
     def _decoder(self, text: EncodedText) -> Decoder:
         return self.decoder(self.heads.read(text))
