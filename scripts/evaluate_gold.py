@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 from benchmark_aligners import lines_of, markdown, score
-from nmtalign.links.formats import format_pharaoh, parse_gold
-from nmtalign.corpus.buckets import encode_pairs
 from nmtalign.aligner.learned import LearnedAligner, Model, _distilled, _taught
-from nmtalign.training.settings import PRESETS
 from nmtalign.training.train import train
+
+from nmtalign.corpus.buckets import encode_pairs
+from nmtalign.links.formats import format_pharaoh, parse_gold
+from nmtalign.training.settings import PRESETS
 
 SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10k")
 Words = list[tuple[list[str], list[str]]]

@@ -84,8 +84,12 @@ class Aligner(Listed):
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
+<<<<<<< HEAD
         rescored = "" if self.rescorer is None else f" rescore={self.rescorer.name}"
         parts = f"{self.heads.settings}{learned}{rescored} {self.positions.settings} {self._extraction}"
+=======
+        parts = f"{self.heads.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
+>>>>>>> k
         return f"{parts} text={self.text}"
 
     @property
@@ -112,7 +116,8 @@ class Aligner(Listed):
         return isinstance(self.positions, HiddenMarkov) and self.positions.fitted == 0
 
     @property
-    def _extraction(self) -> Extraction:
+    def resolved_extraction(self) -> Extraction:
+        """How links are chosen, with the method that is meant where none is named."""
         return self.extraction.resolved(null=self.positions.has_null)
 
     def with_heads(self, names: Iterable[str]) -> Aligner:
@@ -196,7 +201,7 @@ class Aligner(Listed):
         """Return what aligns a text whose words have been looked up."""
         attend = self._rescored(self.positions.over(scores), scores)
         size = TrainingSize.of(self.heads.training_words)
-        return Decoder(scores, attend, self._extraction, self.positions.has_null, size)
+        return Decoder(scores, attend, self.resolved_extraction, self.positions.has_null, size)
 
     def _rescored(self, attend: Callable[[int], Attended], scores: TextScores) -> Callable[[int], Attended]:
         """Let the rescorer look at the posteriors, where there is one."""

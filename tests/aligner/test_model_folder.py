@@ -12,16 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nmtalign.aligner.learned import LearnedAligner
 from numpy.typing import NDArray
 
 import nmtalign
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.checks import fingerprints
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.opening import load
-from nmtalign.training.settings import PRESETS
 from nmtalign.aligner.model_folder import is_model, load_aligner
+from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import learn
 from nmtalign.cli import main
 from nmtalign.errors import DataError

@@ -138,21 +138,22 @@ def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
 
 
 def test_every_choice_of_the_command_line_exists():
-    from nmtalign.models import decoding, scoring
-
-    from nmtalign.cli import _model_options as options
+    from nmtalign.cli.options import bitext as text_options
+    from nmtalign.cli.options import model as options
+    from nmtalign.heads import scoring
     from nmtalign.links.extraction import EXTRACTORS
     from nmtalign.links.symmetrization import METHODS
+    from nmtalign.positions.softmax import SOFTMAX_POSITIONS
     from nmtalign.text import tokenization
     from nmtalign.vectors import embeddings
 
     assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior"}
     assert options.SYMMETRIZATIONS == METHODS
     assert options.SCORES == scoring.SCORES
-    assert set(options.POSITIONS) == {*decoding.POSITIONS, "hmm"}
+    assert set(options.POSITIONS) == {*SOFTMAX_POSITIONS, "hmm"}
     assert options.UNKNOWN_POLICIES == embeddings.UNKNOWN_POLICIES
-    assert set(options.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
-    assert set(options.UNICODE_FORMS) == set(tokenization.UNICODE_FORMS)
+    assert set(text_options.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
+    assert set(text_options.UNICODE_FORMS) == set(tokenization.UNICODE_FORMS)
 
 
 # --- defaults from elsewhere ---------------------------------------------------------------------

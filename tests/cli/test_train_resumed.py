@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.aligner.train import learn
 from nmtalign.cli import main
 from nmtalign.corpus.sides import encode
 from nmtalign.training.checkpoint import Checkpoints, remove_checkpoints

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nmtalign.links.alignments import GoldAlignment
-from nmtalign.training.checkpoint import Checkpoint
-from nmtalign.corpus.buckets import encode_pairs
 from nmtalign.aligner.learned import LearnedAligner, joint_probability
-from nmtalign.training.settings import Settings
-from nmtalign.aligner.model_folder import load_model, save_model
 from nmtalign.training.train import train
 
+from nmtalign.aligner.model_folder import load_model, save_model
+from nmtalign.corpus.buckets import encode_pairs
 from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import GoldAlignment
 from nmtalign.rescoring import training
 from nmtalign.rescoring.features import known_words, lexical_features, posterior_features
 from nmtalign.rescoring.rescorer import mix
+from nmtalign.training.checkpoint import Checkpoint
+from nmtalign.training.settings import Settings
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import links_of, toy_bitext
 

@@ -58,7 +58,7 @@ class BitextOptions:
         if (self.pairs is None) != (self.source is not None and self.target is not None) or (
             self.pairs is not None and self.source is not None
         ):
-            raise UsageError("expected SOURCE and TARGET, two files with as many lines, or --pairs FILE")
+            raise UsageError("expected SOURCE and TARGET, or --pairs FILE")
         if columns is not None and self.pairs is None:
             raise UsageError("--columns choose the sides in one file (--pairs), but two were given")
         first = self.pairs or str(self.source)

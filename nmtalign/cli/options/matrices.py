@@ -70,7 +70,8 @@ class MatrixOptions:
             raise UsageError(f"{found}, which are weights already")
         layers, heads = _numbers(self.layers, "--layers"), _numbers(options.heads, "--heads")
         reading = Reading(layers, heads, self.shift or 0, self.pieces, bool(self.normalize))
-        return reading, Extraction(options.extract, options.threshold, options.symmetrize)
+        extraction = Extraction(options.extract, options.threshold, options.symmetrize)
+        return reading, extraction.resolved(null=False)
 
 
 matrix_options = option_group(

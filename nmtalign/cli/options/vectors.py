@@ -9,12 +9,11 @@ from nmtalign.cli.options.types import OUTPUT, Whole
 
 READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
 WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
+SCORES = ("csls", "cosine")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
-score_option = click.option(
-    "--score", type=click.Choice(["csls", "cosine"]), default="csls", show_default=True
-)
+score_option = click.option("--score", type=click.Choice(SCORES), default="csls", show_default=True)
 
 reading_options = with_options(
     click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format.  [auto]"),
