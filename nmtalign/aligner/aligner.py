@@ -84,12 +84,8 @@ class Aligner(Listed):
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-<<<<<<< HEAD
         rescored = "" if self.rescorer is None else f" rescore={self.rescorer.name}"
-        parts = f"{self.heads.settings}{learned}{rescored} {self.positions.settings} {self._extraction}"
-=======
-        parts = f"{self.heads.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
->>>>>>> k
+        parts = f"{self.heads.settings}{learned}{rescored} {self.positions.settings} {self.resolved_extraction}"
         return f"{parts} text={self.text}"
 
     @property

@@ -13,13 +13,9 @@ from pathlib import Path
 
 import pytest
 
-<<<<<<< HEAD
-from nmtalign.cli import main, progress
-from nmtalign.cli.messages import warnings_to_stderr
-=======
 from nmtalign.cli import main
 from nmtalign.cli import progress as progress_module
->>>>>>> k
+from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.progress import Progress
 from nmtalign.text.bitext import read_bitext
 
@@ -43,11 +39,7 @@ def pairs(tmp_path: Path) -> Path:
 def clock(monkeypatch) -> list[float]:
     """A clock that is set by hand."""
     now = [0.0]
-<<<<<<< HEAD
-    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
-=======
     monkeypatch.setattr(progress_module.time, "perf_counter", lambda: now[0])
->>>>>>> k
     return now
 
 
@@ -82,11 +74,7 @@ def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, monkeypatch, ca
     options = "--pairs", pairs, "-o", tmp_path / "links", "--workers", 1
     assert run("align", *options) == 0
     assert "left" not in capsys.readouterr().err  # it took less than the interval
-<<<<<<< HEAD
-    monkeypatch.setattr(progress, "_INTERVAL", 0.0)
-=======
     monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
->>>>>>> k
     assert run("align", *options) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("nmtalign: 20,000 pairs, ")
@@ -123,15 +111,11 @@ def records(err: str) -> list[dict[str, object]]:
 
 
 def test_json_has_an_object_a_line(tmp_path, pairs, monkeypatch, capsys):
-<<<<<<< HEAD
-    monkeypatch.setattr(progress, "_INTERVAL", 0.0)
-=======
     monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
->>>>>>> k
     assert run("align", "--pairs", pairs, "-o", tmp_path / "links", "--log-json", "--workers", 1) == 0
     *lines, done, settings = records(capsys.readouterr().err)
-    assert [record["pairs"] for record in progress] == [20_000, 25_000]
-    for record in progress:
+    assert [record["pairs"] for record in lines] == [20_000, 25_000]
+    for record in lines:
         assert (record["event"], record["level"]) == ("progress", "info")
         assert record["pairs_per_s"] > 0 <= record["seconds_left"]
     assert (done["event"], done["pairs"], done["seconds_left"]) == ("aligned", 25_000, 0)
