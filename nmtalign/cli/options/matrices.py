@@ -15,8 +15,8 @@ from nmtalign.cli.options.types import INPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.external import Reading
     from nmtalign.aligner.extraction import Extraction
+    from nmtalign.batch.matrices import Reading
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
@@ -61,8 +61,8 @@ class MatrixOptions:
         return inspect_matrices(bitext, str(self.matrices), *self._reading(options))
 
     def _reading(self, options: ModelOptions) -> tuple[Reading, Extraction]:
-        from nmtalign.aligner.external import Reading
         from nmtalign.aligner.extraction import Extraction
+        from nmtalign.batch.matrices import Reading
 
         others = [f"--{name.replace('_', '-')}" for name in options.given if name not in _SHARED]
         if others:
