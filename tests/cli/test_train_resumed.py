@@ -13,21 +13,18 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.corpus.sides import encode
-from nmtalign.training import checkpoint
 from nmtalign.training.prior import Prior
 from nmtalign.training.settings import Settings
 from nmtalign.training.checkpoint import Checkpoints, remove_checkpoints
-from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
-OPTIONS = ("--heads", "lexicon,vectors,spectral,bahdanau", "--bahdanau-inputs", "words", "--workers", "1")
+OPTIONS = ("--workers", "1")
 
 # the n-th call of a function kills the process, which has time for no good-bye
 KILLED = """
 import importlib, os, signal, sys
 from nmtalign.cli import main
-from nmtalign.training import checkpoint
 checkpoint.SECONDS = 0.0
 module, name, n = sys.argv[1], sys.argv[2].split("."), int(sys.argv[3])
 owner = importlib.import_module(module)
@@ -68,63 +65,25 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
     return contents(folder)
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "call", "states", "told"),
-    [
-        ("nmtalign.training.em", "Estimator._jump_pass", 3, ["lexicon.npz"], "jump pass 3 of"),
-        ("nmtalign.models.gradient", "_Trainer.step", 120, ["lexicon.npz", "vectors.npz"], "after 119 of"),
-        (
-            "nmtalign.models.distillation",
-            "_Pupil.step",
-            8,
-            ["lexicon.npz", "opinion.npz", "vectors.npz"],
-            "after 7 of",
-        ),
-    ],
-)
+@pytest.mark.parametrize("call", [2, 3])
 def test_a_killed_run_goes_on(
-    bitext, undisturbed, tmp_path: Path, capsys, module: str, name: str, call: int, states, told: str
+    bitext, undisturbed, tmp_path: Path, capsys, call: int
 ):
     model = tmp_path / "model"
     arguments = [str(word) for word in ("train", *bitext, "-o", model, *OPTIONS)]
-    killed = [sys.executable, "-c", KILLED, module, name, str(call), *arguments]
+    name = "Estimator._hmm_iteration"
+    killed = [sys.executable, "-c", KILLED, "nmtalign.training.em", name, str(call), *arguments]
     ended = subprocess.run(killed, check=False, capture_output=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
-    assert sorted(path.name for path in (tmp_path / "model.state").iterdir()) == states
+    assert sorted(path.name for path in (tmp_path / "model.state").iterdir()) == ["lexicon.npz"]
     assert not model.exists()
     capsys.readouterr()
     assert run(*arguments) == 0
     err = capsys.readouterr().err
-    assert told in err
-    assert "jump pass 1 of" not in err
+    assert f"hidden Markov model, iteration {call} of" in err
+    assert f"hidden Markov model, iteration {call - 1} of" not in err
     assert contents(model) == undisturbed
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
-@pytest.mark.parametrize("call", [1, 4, 9, 14])
-def test_the_second_opinion_goes_on_at_any_step(monkeypatch, tmp_path: Path, call: int):
-    """Within a pass, at its end, in the next: lessons, held-out loss and order are those of one run."""
-    from nmtalign.models.distillation import _Pupil
-
-    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
-    settings = Settings(opinion_weight=0.5, model1_iterations=2, hmm_iterations=1)
-    once = learn(TOY.pairs, settings=settings, workers=1).model.opinion.network.weights
-    steps: list[int] = []
-    whole = _Pupil.step
-
-    def interrupted(self, lesson):
-        steps.append(self.adam.steps)
-        if len(steps) == call + 1:
-            raise KeyboardInterrupt
-        whole(self, lesson)
-
-    monkeypatch.setattr(_Pupil, "step", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        learn(TOY.pairs, settings=settings, workers=1, state=tmp_path)
-    again = learn(TOY.pairs, settings=settings, workers=1, state=tmp_path).model.opinion.network.weights
-    assert steps[call] == steps[call + 1] == call
-    for first, second in zip(once, again, strict=True):
-        np.testing.assert_array_equal(first, second)
 
 
 def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
@@ -142,7 +101,7 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
     keys = {Checkpoints("nowhere", source, target, *given).of("lexicon").key for given in others}
     keys.add(Checkpoints("nowhere", target, source, *others[0]).of("lexicon").key)
     assert len(keys) == len(others) + 1
-    assert Checkpoints("nowhere", source, target, *others[0]).of("vectors").key in keys
+    assert Checkpoints("nowhere", source, target, *others[0]).of("rescorer").key in keys
     assert Checkpoints(None, source, target, Settings()).of("lexicon") is None
 
 
