@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from nmtalign.views import register_views
+
 __version__ = "0.1.0"
 
 _HOME = {
@@ -30,6 +32,13 @@ _HOME = {
 }
 
 __all__ = ["__version__", *_HOME]
+
+
+def _views() -> Any:
+    return importlib.import_module("nmtalign.report.notebook")
+
+
+register_views(_views)
 
 
 def __getattr__(name: str) -> Any:

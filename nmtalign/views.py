@@ -1,43 +1,60 @@
 """How results show themselves: as HTML in a notebook, as a table, as a picture.
 
-The drawing code lives in ``report/``, above the results it draws. It is found here by name when it is asked
-for, as commands are found by the command line; no floor imports from one above it.
+Drawing needs floors above the results. The door of the package registers what draws, and results call it.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-_ROOM = "nmtalign.report.notebook"
+
+class Views(Protocol):
+    """What shows a result."""
+
+    def to_html(self, result: Any, /) -> str:
+        """Return a result as HTML."""
+
+    def to_table(self, result: Any, /) -> pd.DataFrame:
+        """Return a result as a table."""
+
+    def to_comparison(self, first: Any, second: Any, /) -> Any:
+        """Return two results side by side."""
+
+    def to_heatmap(self, result: Any, /, **options: Any) -> Figure:
+        """Draw a result."""
+
+
+_views: list[Callable[[], Views]] = []
+
+
+def register_views(open_views: Callable[[], Views]) -> None:
+    """Let `open_views`, called when a result is shown, give what shows it."""
+    _views[:] = [open_views]
 
 
 class Listed:
     """A result that a notebook shows, and that can be listed and compared."""
 
     def _repr_html_(self) -> str:
-        return str(self._view("to_html"))
+        return _views[0]().to_html(self)
 
     def table(self) -> pd.DataFrame:
         """Return the result as a table: a row for each link or score, a cell for each weight."""
-        table: pd.DataFrame = self._view("to_table")
-        return table
+        return _views[0]().to_table(self)
 
     def compare(self, other: Any) -> Any:
-        """Put another result of the same kind beside this one.
+        """Compare with another result of the same kind.
 
         Returns a table of links with where they are found (``both``, ``first``, ``second``); for two
         matrices, a picture of both under one colour scale; for two evaluations, their differences with
         paired bootstrap intervals.
         """
-        return self._view("to_comparison", other)
-
-    def _view(self, name: str, *arguments: Any, **options: Any) -> Any:
-        return getattr(importlib.import_module(_ROOM), name)(self, *arguments, **options)
+        return _views[0]().to_comparison(self, other)
 
 
 class Viewable(Listed):
@@ -48,5 +65,4 @@ class Viewable(Listed):
 
         An aligned pair also takes ``view``: ``combined``, ``forward``, ``reverse`` or ``all`` side by side.
         """
-        figure: Figure = self._view("to_heatmap", **options)
-        return figure
+        return _views[0]().to_heatmap(self, **options)

@@ -35,7 +35,7 @@ from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.sides import EncodedSide, SideEncoder
 from nmtalign.links.formats import format_pharaoh_batch
 from nmtalign.text.bitext import SentencePair, read_bitext
-from nmtalign.training.distributed import Shard, DistributedBitext
+from nmtalign.training.distributed import DistributedBitext, Shard
 from nmtalign.training.em import Estimator
 from nmtalign.training.settings import preset
 

@@ -1,6 +1,6 @@
 """Fit the coefficients of the probability that a sentence pair is parallel.
 
-    python scripts/fit_parallelness.py WORK
+    python scripts/fit_pair_scores.py WORK
 
 WORK is the folder of ``benchmark_aligners.py`` after ``make``. From each text in SAMPLES a part is taken, a
 tenth of its target lines change places, and a model is learned from it. Its pairs and those of another dirty
@@ -22,10 +22,10 @@ import numpy as np
 from _corpora import lines_of
 from scipy.optimize import minimize
 
-from nmtalign.aligner import pair_scores
+from nmtalign.aligner import decoding, pair_scores
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.text.tokenization import TextSettings
 from nmtalign.aligner.train import learn
+from nmtalign.text.tokenization import TextSettings
 
 DOCUMENTS = (5, 15, 50)  # lines
 SHARE = 0.1  # of the target lines that change places
@@ -78,22 +78,22 @@ def features_of(work: Path, sample: Sample, seed: int) -> list[tuple[np.ndarray,
     new = source[sample.learned :], target[sample.learned :]
     texts += [(documents(new[0], size), documents(new[1], size)) for size in (1, *DOCUMENTS)]
     dirty = [(source, *shuffled(target, seed)) for source, target in texts]
-    found = train(zip(*dirty[0][:2], strict=True), workers=1)
+    found = learn(zip(*dirty[0][:2], strict=True), workers=1)
     result: list[tuple[np.ndarray, np.ndarray]] = []
     for n, (source, target, parallel) in enumerate(dirty):
         words = [TextSettings().words_of_pair(pair) for pair in zip(source, target, strict=True)]
 
         def note(*arguments: np.ndarray | float, labels: np.ndarray = parallel) -> np.ndarray:
             full = (arguments[1] > 0) & (arguments[2] > 0)
-            result.append((parallelness.pair_features(*arguments)[:, full], labels[full]))
+            result.append((pair_scores.pair_features(*arguments)[:, full], labels[full]))
             return np.zeros(len(full))
 
-        with mock.patch.object(learned, "parallel_probability", note):
-            found.align(Extraction()) if n == 0 else found.aligner.align_batch(words)
+        with mock.patch.object(decoding, "parallel_probability", note):
+            found.align(Extraction()) if n == 0 else found.aligner.align_words(words)
     return result
 
 
-def fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> parallelness.Coefficients:
+def fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> pair_scores.Coefficients:
     """Return the coefficients of the least mean log loss over the parts."""
     features = np.concatenate([part[0] for part in parts], axis=1)
     labels = np.concatenate([part[1] for part in parts])
@@ -107,7 +107,7 @@ def fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> parallelness.Coeff
         return float(value), (features / scale[:, None]) @ (weights * wrong) + RIDGE * b
 
     best = minimize(loss, np.zeros(len(scale)), jac=True, method="L-BFGS-B", options={"maxiter": 2000})
-    return parallelness.Coefficients(*(float(f"{value:.4g}") for value in best.x / scale))
+    return pair_scores.Coefficients(*(float(f"{value:.4g}") for value in best.x / scale))
 
 
 def main() -> None:

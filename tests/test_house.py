@@ -23,6 +23,7 @@ FLOORS = {
     "report": 4,
     "batch": 4,
     "models": 3,
+    "rescoring": 2,
     "vectors": 2,
     "attention": 1,
     "text": 1,

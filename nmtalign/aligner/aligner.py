@@ -5,7 +5,7 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,16 @@ from nmtalign.errors import UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.mixture import Mixture
-from nmtalign.links.alignments import AlignedBatch, AlignedPair
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.positions.hmm import HiddenMarkov
-from nmtalign.positions.model import PositionModel, TextScores
+from nmtalign.positions.model import Attended, PlainPosteriors, PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.rescoring.rescorer import Rescorer
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Coverage
 from nmtalign.views import Listed
+
+BATCH = 20_000  # sentence pairs that are aligned at a time
 
 Words = Sequence[str]
 Sentence = str | Words
@@ -50,6 +53,8 @@ class Aligner(Listed):
         Source and target language, where known; tokenisers may use them.
     training : mapping, optional
         Settings and corpus it was learned with.
+    rescorer : Rescorer, optional
+        Looks at the posteriors once more.
     workers : int, optional
         Threads or processes; the links do not depend on it.
 
@@ -72,13 +77,15 @@ class Aligner(Listed):
     text: TextSettings = field(default_factory=TextSettings)
     languages: tuple[str | None, str | None] = (None, None)
     training: Mapping[str, Any] = field(default_factory=dict)
+    rescorer: Rescorer | None = None
     workers: int | None = None
 
     @property
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.heads.settings}{learned} {self.positions.settings} {self._extraction}"
+        rescored = "" if self.rescorer is None else f" rescore={self.rescorer.name}"
+        parts = f"{self.heads.settings}{learned}{rescored} {self.positions.settings} {self.resolved_extraction}"
         return f"{parts} text={self.text}"
 
     @property
@@ -90,8 +97,13 @@ class Aligner(Listed):
         UsageError
             If the aligner is over given vectors.
         """
+        return self.mixture.lexicon
+
+    @property
+    def mixture(self) -> Mixture:
+        """The heads of a learned aligner; errors as of :attr:`lexicon`."""
         if isinstance(self.heads, Mixture):
-            return self.heads.lexicon
+            return self.heads
         raise UsageError("word vectors have no lexicon; learn an aligner from a bitext")
 
     @property
@@ -100,7 +112,8 @@ class Aligner(Listed):
         return isinstance(self.positions, HiddenMarkov) and self.positions.fitted == 0
 
     @property
-    def _extraction(self) -> Extraction:
+    def resolved_extraction(self) -> Extraction:
+        """How links are chosen, with the method that is meant where none is named."""
         return self.extraction.resolved(null=self.positions.has_null)
 
     def with_heads(self, names: Iterable[str]) -> Aligner:
@@ -111,7 +124,22 @@ class Aligner(Listed):
         UsageError
             If one of them is not there.
         """
-        return replace(self, heads=self.heads.chosen(names))
+        wanted = set(names)
+        if self.rescorer is None or self.rescorer.name not in wanted:
+            return replace(self, heads=self.heads.chosen(wanted), rescorer=None)
+        if wanted == {self.rescorer.name}:
+            return replace(self, rescorer=self.rescorer.alone())
+        if self.rescorer.needs_vectors and "spectral" not in wanted:
+            name = self.rescorer.name
+            raise UsageError(f"the rescorer {name} looks at the vectors of the head spectral; name it too")
+        return replace(self, heads=self.heads.chosen(wanted - {self.rescorer.name}))
+
+    @property
+    def head_names(self) -> tuple[str, ...]:
+        """Names of the heads, and of the rescorer after them."""
+        if self.rescorer is None:
+            return self.heads.names
+        return (self.rescorer.name,) if self.rescorer.weight == 1 else (*self.heads.names, self.rescorer.name)
 
     def save(self, folder: str | Path) -> None:
         """Write a learned aligner into a folder; an older one there is replaced when the new one is whole."""
@@ -152,9 +180,10 @@ class Aligner(Listed):
         return self.align_words([self._words(*pair) for pair in pairs])
 
     def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
-        """Align many pairs of words that are already normalised."""
+        """Align many pairs of words that are already normalised, `BATCH` at a time."""
         workers = default_workers() if self.workers is None else self.workers
-        return self._decoder(encode_text(pairs)).align(workers)
+        parts = [pairs[start : start + BATCH] for start in range(0, len(pairs), BATCH)] or [[]]
+        return joined_batches([self._decoder(encode_text(part)).align(workers) for part in parts])
 
     def coverage(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[Coverage, Coverage] | None:
         """Count how many source and target words have a vector of their own, over given vectors."""
@@ -166,9 +195,30 @@ class Aligner(Listed):
 
     def decoder(self, scores: TextScores) -> Decoder:
         """Return what aligns a text whose words have been looked up."""
-        attend = self.positions.over(scores)
+        attend = self._rescored(self.positions.over(scores), scores)
         size = TrainingSize.of(self.heads.training_words)
-        return Decoder(scores, attend, self._extraction, self.positions.has_null, size)
+        return Decoder(scores, attend, self.resolved_extraction, self.positions.has_null, size)
+
+    def _rescored(self, attend: Callable[[int], Attended], scores: TextScores) -> Callable[[int], Attended]:
+        """Let the rescorer look at the posteriors, where there is one."""
+        if self.rescorer is None or not isinstance(self.heads, Mixture):
+            return attend
+        text = scores.text
+        vectors = (
+            self.heads.word_vectors(text.source.words, text.target.words)
+            if self.rescorer.needs_vectors
+            else None
+        )
+        reader = self.rescorer.reader(text.source, text.target, self.heads.counts(text), vectors)
+
+        def rescored(k: int) -> Attended:
+            found, ratios = attend(k)
+            assert ratios is not None  # learned models have a null word
+            posteriors = found.forward, found.reverse, found.joint
+            again = reader.rescore(text.buckets[k], ratios, scores.null_ratios, *posteriors)
+            return Attended(PlainPosteriors(*again), ratios)
+
+        return rescored
 
     def _decoder(self, text: EncodedText) -> Decoder:
         return self.decoder(self.heads.read(text))

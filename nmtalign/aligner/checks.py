@@ -24,7 +24,11 @@ _DAMAGED = "; the file is damaged or of another model: copy the folder again, or
 
 def fingerprints(folder: Path) -> dict[str, dict[str, Any]]:
     """Return size and SHA-256 of each file of a folder by its name."""
-    return {path.name: fingerprint(path) for path in sorted(folder.iterdir())}
+    return {
+        path.relative_to(folder).as_posix(): fingerprint(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:

@@ -117,6 +117,8 @@ class Decoder(NamedTuple):
             probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
             score=float(batch.scores[0]),
             settings=settings,
+            extraction=self.extraction.name,
+            threshold=self.extraction.threshold,
         )
 
     def _matrices(self) -> tuple[NDArray[np.floating], ...]:

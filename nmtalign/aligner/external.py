@@ -48,6 +48,9 @@ class ExternalScores:
         """None are known."""
         return np.zeros(0, np.float32), np.zeros(0, np.float32)
 
+    def prepare(self, *, ratios: bool) -> None:
+        """Do nothing: weights are given."""
+
     def scores(self, k: int) -> Floats:
         """Return the weights of bucket k, shape (T, S, B), 0 outside of the sentences."""
         bucket = self.text.buckets[k]

@@ -64,6 +64,11 @@ class Extraction:
             names = ", ".join(("posterior", *EXTRACTORS))
             raise UsageError(f"expected one of the extractions {names}, found {self.method!r}")
 
+    @property
+    def name(self) -> str:
+        """Name of the method; before :meth:`resolved` it may be empty."""
+        return self.symmetrize or self.method or ""
+
     def __str__(self) -> str:
         name = f"symmetrize={self.symmetrize}" if self.symmetrize else f"extract={self.method}"
         return name if self.threshold is None else f"{name} threshold={self.threshold:g}"

@@ -113,6 +113,7 @@ def fit(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Fit | None:
     text = encode_text(pairs)
     references = reference_of(text.source), reference_of(text.target)
     scores = replace(head.rescaled(scale), references=references).read(text)
+    scores.prepare(ratios=True)
     for _ in range(ITERATIONS):
         transitions = _e_step(text, scores.ratios, transitions, workers).transitions
     return Fit(len(pairs), scale, references, transitions)

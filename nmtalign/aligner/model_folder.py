@@ -6,6 +6,7 @@ arrays.npz                   word counts, counts of forms, transitions, log norm
 view-K.targets.npy, .counts.npy  word pairs of view K of the lexicon, sorted by source form, memory-mapped
 (arrays.npz says how many of them each source form has)
 NAME.source.npy, NAME.target.npy  vectors of the dense head NAME, one byte an entry, memory-mapped
+bahdanau/                    of an additive rescorer over words: weights.npz for --bahdanau, and the vectors
 sentencepiece-1.model        copies of the files of the tokeniser, where it has any
 """
 
@@ -14,7 +15,6 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,16 @@ from nmtalign.aligner.checks import (
 )
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing
-from nmtalign.heads.dense import CODE_LIMIT, DenseHead
 from nmtalign.heads.lexicon import Lexicon, StoredView
-from nmtalign.heads.mixture import Mixture
+from nmtalign.heads.mixture import HEADS, Mixture
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel
+from nmtalign.rescoring.features import on_grid
+from nmtalign.rescoring.rescorer import Rescorer, rescorer_from
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import save_pair, with_text_settings
 
 FORMAT = "nmtalign model"
 VERSION = 3
@@ -96,6 +100,9 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
         arrays |= {f"{name}_{part}": values for part, values in parts.arrays.items()}
         for part, values in parts.mapped.items():
             np.save(folder / f"{name}.{part}.npy", values, allow_pickle=False)
+    if aligner.rescorer is not None:
+        arrays |= aligner.rescorer.as_arrays()
+        _write_bahdanau(aligner.rescorer, heads, aligner.text, folder / "bahdanau")
     np.savez_compressed(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     return {
         "format": FORMAT,
@@ -104,6 +111,7 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
         "text": aligner.text.kept_in(folder).as_dict(),
         "languages": list(aligner.languages),
         "heads": {name: parts.meta for name, parts in stored.items()},
+        "rescorer": None if aligner.rescorer is None else aligner.rescorer.as_meta(),
         "positions": {"null": positions.null, "agreement": positions.agreement},
         "source_words": len(lexicon.source_words) - 1,
         "target_words": len(lexicon.target_words) - 1,
@@ -119,6 +127,22 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
             for view in lexicon.views
         ],
     }
+
+
+def _write_bahdanau(rescorer: Rescorer, heads: Mixture, text: TextSettings, folder: Path) -> None:
+    """Write what ``align --vectors DIR --score bahdanau --bahdanau DIR/weights.npz`` reads, if it can be."""
+    weights = rescorer.bahdanau()
+    if weights is None:
+        return
+    words = heads.lexicon.source_words, heads.lexicon.target_words
+    vectors = heads.word_vectors(*words)
+    assert vectors is not None  # of a rescorer over words
+    sides = [
+        with_text_settings(Embeddings(Vocabulary.from_words(own[1:]), on_grid(side)[1:]), text)
+        for own, side in zip(words, vectors, strict=True)
+    ]
+    save_pair(sides[0], sides[1], folder, languages=("source", "target"))
+    np.savez(folder / "weights.npz", **weights)  # type: ignore[arg-type]
 
 
 def _write_view(k: int, view: StoredView, folder: Path) -> Arrays:
@@ -183,14 +207,14 @@ class _Arrays:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         with np.load(folder / "arrays.npz", allow_pickle=False) as file:
-            self._packed: Arrays = dict(file)
+            self.packed: Arrays = dict(file)
 
     def take(
         self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
     ) -> NDArray[Any]:
         """Return an array of arrays.npz, checked as by :func:`expect_array`."""
         place = f"{self.folder / 'arrays.npz'}, {name}"
-        return expect_array(self._packed[name], kind, shape, low, high, name=place)
+        return expect_array(self.packed[name], kind, shape, low, high, name=place)
 
     def file(
         self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
@@ -200,31 +224,36 @@ class _Arrays:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
         return expect_array(array, kind, shape, low, high, name=path)
 
+    def number(self, value: Any, low: float | None = None, high: float | None = None) -> float:
+        """Return a number of meta.json, checked as by :func:`expect_number`."""
+        return expect_number(value, low, high, name=self.folder / "meta.json")
+
 
 def _open(folder: Path, meta: dict[str, Any]) -> Aligner:
     expect_files(folder, meta["files"])
     arrays = _Arrays(folder)
     source, target = (_read_words(folder / f"{side}.txt", meta[f"{side}_words"]) for side in _SIDES)
     V = len(source), len(target)
-    number = partial(expect_number, low=0, name=folder / "meta.json")
     lexicon = Lexicon(
         source,
         target,
         arrays.take("source_counts", "i", (V[0],), low=0),
         arrays.take("target_counts", "i", (V[1],), low=0),
         [_read_view(k, view, V, arrays) for k, view in enumerate(meta["views"])],
-        Smoothing(**{name: number(value) for name, value in meta["smoothing"].items()}),
-        number(meta["spelling"]),
+        Smoothing(**{name: arrays.number(value, low=0) for name, value in meta["smoothing"].items()}),
+        arrays.number(meta["spelling"], low=0),
     )
-    heads = [_read_dense(name, own, (source, target), arrays) for name, own in meta["heads"].items()]
+    heads = [HEADS[name].opened(name, (source, target), own, arrays) for name, own in meta["heads"].items()]
     transitions = _read_transitions("source", V[0], arrays), _read_transitions("target", V[1], arrays)
-    null, agreement = number(meta["positions"]["null"]), int(number(meta["positions"]["agreement"]))
+    null = arrays.number(meta["positions"]["null"], low=0, high=1)
+    agreement = int(arrays.number(meta["positions"]["agreement"], low=0))
     return Aligner(
         Mixture(lexicon, tuple(heads)),
         HiddenMarkov(transitions, lexicon.numbers, null, agreement),
         text=TextSettings.from_dict(meta["text"]).opened_in(folder),
         languages=(meta["languages"][0], meta["languages"][1]),
         training={name: meta[name] for name in ("settings", "corpus")},
+        rescorer=_read_rescorer(meta["rescorer"], arrays),
     )
 
 
@@ -234,21 +263,13 @@ def _read_transitions(side: str, words: int, arrays: _Arrays) -> TransitionModel
     return TransitionModel(tables, classes)
 
 
-def _read_dense(
-    name: str, meta: dict[str, Any], words: tuple[list[str], list[str]], arrays: _Arrays
-) -> DenseHead:
-    source = arrays.file(f"{name}.source", "i", (len(words[0]), None), low=-CODE_LIMIT, high=CODE_LIMIT)
-    size = len(words[1]), source.shape[1]
-    parts: Arrays = {
-        "source": source,
-        "target": arrays.file(f"{name}.target", "i", size, low=-CODE_LIMIT, high=CODE_LIMIT),
-    }
-    for side, own in zip(_SIDES, words, strict=True):
-        parts[f"{side}_norms"] = arrays.take(f"{name}_{side}_norms", "f", (len(own),))
-    place = arrays.folder / "meta.json"
-    expect_number(meta["weight"], 0, 1, name=place)
-    expect_number(meta["scale"], 0, name=place)
-    return DenseHead.opened(name, words, meta, parts)
+def _read_rescorer(meta: dict[str, Any] | None, arrays: _Arrays) -> Rescorer | None:
+    if meta is None:
+        return None
+    first = rescorer_from(meta, arrays.packed)
+    for name, values in first.as_arrays().items():
+        arrays.take(name, "f", values.shape)
+    return first
 
 
 def _read_words(path: Path, count: int) -> list[str]:

@@ -5,7 +5,7 @@ Axes: N sentence pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,23 +16,25 @@ from nmtalign.aligner.model_folder import is_model, load_aligner
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText
+from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError, UsageError
+from nmtalign.heads.mapped import WEIGHT, make_vectors_head
 from nmtalign.heads.mixture import Mixture, SeenViews
 from nmtalign.heads.spectral import learn_spectral
-from nmtalign.links.alignments import AlignedBatch, joined_batches
+from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.positions.hmm import HiddenMarkov
+from nmtalign.rescoring.features import FREQUENT
+from nmtalign.rescoring.training import Sample, chosen_pairs, distil, gold_of_pairs, learn_from_gold
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import encode_bitext, suspicions
-from nmtalign.training.checkpoint import Checkpoints
+from nmtalign.training.checkpoint import Checkpoint, Checkpoints
 from nmtalign.training.em import Estimator, PlaceBitext, stored_lexicon
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
+from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_pair
-
-BATCH = 20_000  # sentence pairs that are aligned at a time
 
 Bitext = Iterable[SentencePair | tuple[str, str]]
 
@@ -140,6 +142,11 @@ def learn(
     warn: Callable[[str], None] | None = None,
     place: PlaceBitext | None = None,
     state: str | Path | None = None,
+    vectors: tuple[Embeddings, Embeddings] | None = None,
+    vectors_weight: float | None = None,
+    rescore: str | None = None,
+    rescore_inputs: str = "features",
+    gold: Sequence[GoldAlignment] = (),
 ) -> Training:
     """Learn an aligner from sentence pairs, and be ready to align them.
 
@@ -164,6 +171,15 @@ def learn(
     state : str or Path, optional
         Folder of checkpoints: the same call goes on from there and learns the same aligner as if it had never
         stopped. :func:`nmtalign.training.checkpoint.remove_checkpoints` removes it afterwards.
+    vectors : (Embeddings, Embeddings), optional
+        Word vectors that share a space, mixed with the lexicon as a head.
+    vectors_weight : float, optional
+        Its weight in the log-linear interpolation, from 0 to 1.
+    rescore, rescore_inputs : str, optional
+        Name and inputs of a rescorer to distil, as of :func:`nmtalign.rescoring.training.distil`.
+    gold : sequence of GoldAlignment
+        Gold links of the last pairs, or of all, that teach a rescorer, as of
+        :func:`nmtalign.rescoring.training.gold_of_pairs`.
 
     Raises
     ------
@@ -174,6 +190,9 @@ def learn(
     source, target, digest = encode_bitext(pairs, text, languages)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
+    if gold and rescore:
+        raise UsageError("gold links teach a rescorer of their own; leave the other one out")
+    gold_links = gold_of_pairs(gold, source, target) if gold else {}
     warnings = suspicions(source, target)
     if known.swapped(source, target):
         warnings.append("the sides look like those of the older model the other way round; are they swapped?")
@@ -186,7 +205,7 @@ def learn(
         "sha256": digest,
     }
     source, target = known.extend(source, target)
-    checkpoints = Checkpoints(state, source, target, settings, known)
+    checkpoints = Checkpoints(state, source, target, settings, known, rescore, rescore_inputs)
     cut_source, cut_target, segments = cut_long_pairs(source, target)
     estimator = Estimator(
         cut_source, cut_target, settings, prior=prior, workers=workers, report=report, place=place
@@ -197,6 +216,9 @@ def learn(
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
         heads = heads if spectral is None else heads.with_head(spectral)
+    if vectors is not None:
+        weight = WEIGHT if vectors_weight is None else vectors_weight
+        heads = heads.with_head(make_vectors_head(lexicon, *vectors, weight=weight))
     aligner = Aligner(
         heads,
         HiddenMarkov(estimate.transitions, lexicon.numbers, settings.null, settings.agreement),
@@ -204,11 +226,17 @@ def learn(
         languages=languages,
         training={"settings": settings.as_dict(), "corpus": corpus},
     )
+    if rescore is not None:
+        kept = checkpoints.of("rescorer")
+        aligner = _distilled(aligner, (source, target), rescore, rescore_inputs, settings.seed, kept, report)
+    elif gold_links:
+        aligner = _taught(aligner, (source, target), gold_links, settings.seed, report)
 
     def align(extraction: Extraction) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction, workers=workers)
         if place is not None or not estimator.index.complete:
-            return _align_in_batches(chosen, (source, target))
+            numbers = range(len(source.lengths))
+            return chosen.align_words([(source.sentence(n), target.sentence(n)) for n in numbers])
         encoded = EncodedText(cut_source, cut_target, segments, estimator.buckets)
         encoded.__dict__["index"] = estimator.index
         seen = SeenViews(estimate.views, estimate.counts, estimator.smoothing)
@@ -217,10 +245,57 @@ def learn(
     return Training(aligner, align)
 
 
-def _align_in_batches(aligner: Aligner, sides: tuple[EncodedSide, EncodedSide]) -> AlignedBatch:
-    """Align an encoded bitext as new text, a batch at a time."""
-    batches = []
-    for start in range(0, len(sides[0].lengths), BATCH):
-        numbers = range(start, min(start + BATCH, len(sides[0].lengths)))
-        batches.append(aligner.align_words([(sides[0].sentence(n), sides[1].sentence(n)) for n in numbers]))
-    return joined_batches(batches)
+def _distilled(
+    aligner: Aligner,
+    bitext: tuple[EncodedSide, EncodedSide],
+    name: str,
+    inputs: str,
+    seed: int,
+    checkpoint: Checkpoint | None,
+    report: Callable[[str], None] | None,
+) -> Aligner:
+    """Return the aligner with a rescorer distilled from its posteriors on a sample of the bitext."""
+    heads = aligner.mixture
+    if "spectral" not in heads.names and (name, inputs) != ("additive", "features"):
+        raise UsageError(f"a rescorer {name} over {inputs} looks at word vectors; take --preset default")
+    sample = _sample(aligner, bitext, chosen_pairs(*bitext, seed))
+    rescorer = distil(
+        sample,
+        name=name,
+        inputs=inputs,
+        counts=heads.counts(sample.scores.text),
+        frequent=heads.lexicon.frequent(FREQUENT),
+        vectors=heads.word_vectors(sample.scores.text.source.words, sample.scores.text.target.words),
+        pairs=len(bitext[0].lengths),
+        seed=seed,
+        kept=checkpoint,
+        report=report,
+    )
+    return replace(aligner, rescorer=rescorer)
+
+
+def _taught(
+    aligner: Aligner,
+    bitext: tuple[EncodedSide, EncodedSide],
+    gold: Mapping[int, GoldAlignment],
+    seed: int,
+    report: Callable[[str], None] | None,
+) -> Aligner:
+    """Return the aligner with a rescorer trained on gold links."""
+    heads, sample = aligner.mixture, _sample(aligner, bitext, list(gold))
+    rescorer = learn_from_gold(
+        sample,
+        list(gold.values()),
+        counts=heads.counts(sample.scores.text),
+        frequent=heads.lexicon.frequent(FREQUENT),
+        seed=seed,
+        report=report,
+    )
+    return replace(aligner, rescorer=rescorer)
+
+
+def _sample(aligner: Aligner, bitext: tuple[EncodedSide, EncodedSide], numbers: Sequence[int]) -> Sample:
+    """Return some pairs of a bitext with the posteriors of the aligner."""
+    pairs = [(bitext[0].sentence(n), bitext[1].sentence(n)) for n in numbers]
+    scores = aligner.mixture.read(encode_text(pairs))
+    return Sample(scores, aligner.positions.over(scores))

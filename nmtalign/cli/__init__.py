@@ -11,23 +11,27 @@ from typing import Any, NoReturn
 import click
 
 from nmtalign import __version__
-from nmtalign.cli._config import check_names, config_option
-from nmtalign.cli._messages import log_json, say
-from nmtalign.cli._types import has_outputs
+from nmtalign.cli.config import check_names, config_option
+from nmtalign.cli.messages import log, log_json
+from nmtalign.cli.options.types import has_outputs
 
+_HELP = {
+    "demo": "Align the shipped sample and look at the result.",
+    "align": "Align a bitext: links, probabilities, table.",
+    "train": "Learn an alignment model from a bitext.",
+    "evaluate": "Precision, recall, F1 and AER against gold links.",
+    "symmetrize": "Join the links of two directions.",
+    "convert": "Convert link files: Pharaoh, NAACL, GIZA A3, ...",
+    "project": "Project tags, labels or spans over links to the target.",
+    "heatmap": "Draw attention weights and links as a picture.",
+    "report": "Write an HTML page to look at a corpus with.",
+    "vectors": "Look at, convert and learn word vectors.",
+    "lexicon": "List translations with probabilities.",
+}
+_MODULES = dict.fromkeys(("symmetrize", "convert", "project"), "links")  # the rest is called as its command
 # name -> (module, attribute, one line of help)
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "demo": ("nmtalign.cli.demo", "demo", "Align the shipped sample and look at the result."),
-    "align": ("nmtalign.cli.align", "align", "Align a bitext: links, probabilities, table."),
-    "train": ("nmtalign.cli.train", "train", "Learn an alignment model from a bitext."),
-    "evaluate": ("nmtalign.cli.evaluate", "evaluate", "Precision, recall, F1 and AER against gold links."),
-    "symmetrize": ("nmtalign.cli.symmetrize", "symmetrize", "Join the links of two directions."),
-    "convert": ("nmtalign.cli.convert", "convert", "Convert link files: Pharaoh, NAACL, GIZA A3, ..."),
-    "project": ("nmtalign.cli.project", "project", "Carry tags, labels or spans over links to the target."),
-    "heatmap": ("nmtalign.cli.heatmap", "heatmap", "Draw attention weights and links as a picture."),
-    "report": ("nmtalign.cli.report", "report", "Write an HTML page to look at a corpus with."),
-    "vectors": ("nmtalign.cli.vectors", "vectors", "Look at, convert and learn word vectors."),
-    "lexicon": ("nmtalign.cli.lexicon", "lexicon", "List translations with probabilities."),
+COMMANDS = {
+    name: (f"nmtalign.cli.commands.{_MODULES.get(name, name)}", name, text) for name, text in _HELP.items()
 }
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -51,7 +55,7 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what stops it from outside becomes one line."""
+        """Run a command; an interrupt or a closed pipe becomes one line."""
         from nmtalign.errors import NmtalignError
 
         try:
@@ -59,11 +63,11 @@ class LazyGroup(click.Group):
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
         except BrokenPipeError:
-            if not has_outputs(ctx):  # of a list to look at someone has seen enough
+            if not has_outputs(ctx):  # the reader of a list, such as `head`, has closed it
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return None
             text = "standard output was closed before all was written"
-            say(text, level="error", event="failed", exit_code=NmtalignError.exit_code)
+            log(text, level="error", event="failed", exit_code=NmtalignError.exit_code)
             raise  # click ends the program without writing to the closed pipe again
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -104,5 +108,5 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _end(text: str, exit_code: int) -> NoReturn:
-    say(text, level="error", event="failed", exit_code=exit_code)
+    log(text, level="error", event="failed", exit_code=exit_code)
     sys.exit(exit_code)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.text import EncodedText
-from nmtalign.heads.head import Arrays, LogRatios, Stored
+from nmtalign.heads.head import LogRatios, Stored, StoredArrays
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]
@@ -72,6 +72,16 @@ class DenseHead:
         place = np.flatnonzero(has[0][pairs.source] & has[1][pairs.target])
         return LogRatios(place, log_ratios(vectors, norms, pairs.source[place], pairs.target[place]))
 
+    def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return vectors (N, D) of one length for source and target words; zero for unknown ones."""
+        first, second = (
+            _vectors(codes[np.array([numbers.get(word, 0) for word in words], dtype=np.int64)], self.scale)
+            for codes, numbers, words in zip(
+                (self.source, self.target), self._numbers, (source, target), strict=True
+            )
+        )
+        return first, second
+
     @cached_property
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
         """Number of each source and target word."""
@@ -90,11 +100,21 @@ class DenseHead:
 
     @classmethod
     def opened(
-        cls, name: str, words: tuple[Sequence[str], Sequence[str]], meta: Mapping[str, Any], arrays: Arrays
+        cls,
+        name: str,
+        words: tuple[Sequence[str], Sequence[str]],
+        meta: Mapping[str, Any],
+        arrays: StoredArrays,
     ) -> DenseHead:
-        """Return what :meth:`stored` was made of."""
-        sides = arrays["source"], arrays["target"], arrays["source_norms"], arrays["target_norms"]
-        return cls(name, *words, *sides, float(meta["scale"]), float(meta["weight"]))
+        """Return what :meth:`stored` was made of; everything is checked."""
+        V, top = (len(words[0]), len(words[1])), CODE_LIMIT
+        source = arrays.file(f"{name}.source", "i", (V[0], None), low=-top, high=top)
+        target = arrays.file(f"{name}.target", "i", (V[1], source.shape[1]), low=-top, high=top)
+        norms = [
+            arrays.take(f"{name}_{s}_norms", "f", (n,)) for s, n in zip(("source", "target"), V, strict=True)
+        ]
+        scale, weight = arrays.number(meta["scale"], low=0), arrays.number(meta["weight"], low=0, high=1)
+        return cls(name, *words, source, target, norms[0], norms[1], scale, weight)
 
 
 def make_dense_head(

@@ -31,7 +31,7 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 GATHERED = 1 << 16  # numbers of vectors that are gathered at a time: they stay in the second-level cache
-REFERENCE = 1024  # most frequent words that log Z is taken over
+REFERENCE, COSTLY_REFERENCE = 1024, 128  # most frequent words that log Z is taken over
 ROWS = 4096  # words whose log Z is computed at a time
 
 
@@ -40,6 +40,11 @@ class Reference(NamedTuple):
 
     words: Sequence[str]
     share: Doubles
+
+    def first(self, limit: int) -> Reference:
+        """Return the most frequent of the words."""
+        share = self.share[:limit]
+        return Reference(self.words[:limit], share / max(share.sum(), 1e-9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +123,11 @@ class EmbeddingHead:
     @cached_property
     def known_references(self) -> tuple[Reference, Reference]:
         """The references, or what stands for them before there is a text."""
+        limit = COSTLY_REFERENCE if self.scorer.costly else REFERENCE
         if self.references is not None:
-            return self.references
-        words = [side.first(REFERENCE).vocabulary.words for side in (self.source, self.target)]
+            first, second = (reference.first(limit) for reference in self.references)
+            return first, second
+        words = [side.first(limit).vocabulary.words for side in (self.source, self.target)]
         first, second = (Reference(own, np.full(len(own), 1 / max(len(own), 1))) for own in words)
         return first, second
 
@@ -180,9 +187,18 @@ class CellScores:
         """Null emits every word as chance does."""
         return np.ones(len(self.keys), np.float32), np.ones(len(self.queries), np.float32)
 
+    def prepare(self, *, ratios: bool) -> None:
+        """Compute the scores of word pairs where they are costly, and for ratios log Z of all words."""
+        if ratios:
+            self._norms  # noqa: B018
+        if self.head.scorer.costly:
+            self._by_pair  # noqa: B018
+
     def scores(self, k: int) -> Doubles:
         """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         bucket = self.text.buckets[k]
+        if self.head.scorer.costly:
+            return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
         T, S, B = bucket.shape
         found = np.empty((T, S, B))
         width = max(1, GATHERED // ((T + S) * self.keys.shape[1]))
@@ -204,6 +220,18 @@ class CellScores:
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return what each cell is worth for the score of its pair: its log ratio, 0 for less than 1."""
         return np.asarray(np.log(np.maximum(ratios, np.float32(1))))
+
+    @cached_property
+    def _by_pair(self) -> Doubles:
+        """Score of each word pair (P,): cheaper where a score takes more than a product."""
+        pairs = self.text.index
+        found = np.empty(len(pairs))
+        width = max(1, GATHERED // self.keys.shape[1])
+        for at in range(0, len(pairs), width):
+            some = slice(at, at + width)
+            queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
+            found[some] = self.head.scores(queries[:, None], keys[:, None])[:, 0, 0]
+        return found
 
     @cached_property
     def _norms(self) -> tuple[Floats, Floats]:

@@ -16,6 +16,7 @@ from nmtalign.heads.counts import Emissions
 
 Floats = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[Any]]
+Shape = tuple[int | None, ...]
 
 TINY = np.float32(1e-30)  # least ratio under a logarithm
 
@@ -41,7 +42,7 @@ class Head(Protocol):
     Attributes
     ----------
     name : str
-        A key of :data:`nmtalign.heads.HEADS`, if the head can be saved.
+        A key of :data:`nmtalign.heads.mixture.HEADS`, if the head can be saved.
     weight : float
         Weight in the log-linear interpolation with the heads before it, from 0 to 1.
     """
@@ -54,6 +55,26 @@ class Head(Protocol):
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return the log likelihood ratios of the word pairs of a text."""
+        ...
+
+
+class StoredArrays(Protocol):
+    """The arrays of a model folder; each is checked for kind, shape and range as it is taken."""
+
+    def take(
+        self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
+    ) -> NDArray[Any]:
+        """Return a small array."""
+        ...
+
+    def file(
+        self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
+    ) -> NDArray[Any]:
+        """Return a large array, memory-mapped."""
+        ...
+
+    def number(self, value: Any, low: float | None = None, high: float | None = None) -> float:
+        """Return a number of meta.json."""
         ...
 
 

@@ -136,6 +136,17 @@ class Lexicon:
         )
         return source_known, target_known
 
+    def frequent(self, count: int) -> tuple[list[str], list[str]]:
+        """Return the most frequent source and target words, of the same count the earlier first."""
+        first, second = (
+            [words[k] for k in (1 + np.argsort(-counts[1:], kind="stable")[:count]).tolist()]
+            for words, counts in (
+                (self.source_words, self.source_counts),
+                (self.target_words, self.target_counts),
+            )
+        )
+        return first, second
+
     def translations(self) -> Translations:
         """Return the word pairs that were linked, by falling count.
 

@@ -16,11 +16,14 @@ from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import Emissions, Smoothing, ViewCounts, emissions, view_product
+from nmtalign.heads.dense import DenseHead
 from nmtalign.heads.head import Head, interpolated
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.views import View
 
 Floats = NDArray[np.float32]
+
+HEADS = {"spectral": DenseHead, "vectors": DenseHead}  # what a model folder may hold beside the lexicon
 
 
 class SeenViews(NamedTuple):
@@ -85,6 +88,18 @@ class Mixture:
         """Number of source and target words that were learned from."""
         return int(self.lexicon.source_counts.sum()), int(self.lexicon.target_counts.sum())
 
+    def counts(self, text: EncodedText) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return how often the source and target words of a text occur in the training bitext."""
+        known = self.lexicon.known(text.source, text.target)
+        counts = self.lexicon.source_counts, self.lexicon.target_counts
+        first, second = (np.where(k < 0, 0, own[k]) for k, own in zip(known, counts, strict=True))
+        return first, second
+
+    def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats] | None:
+        """Return the spectral vectors of source and target words, if there is such a head."""
+        spectral = [head for head in self.others if head.name == "spectral"]
+        return spectral[0].word_vectors(source, target) if spectral else None
+
     def coverage(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> None:
         """Return nothing: unknown words fall back on their first letters."""
         return
@@ -127,6 +142,9 @@ class PairScores:
     def null_ratios(self) -> tuple[Floats, Floats]:
         """Likelihood ratio of each source and each target word under the null word."""
         return self.emissions.source_null, self.emissions.target_null
+
+    def prepare(self, *, ratios: bool) -> None:
+        """Do nothing: all word pairs have their ratio."""
 
     def ratios(self, k: int) -> Floats:
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,11 @@ class Scorer(Protocol):
     @property
     def scale(self) -> float:
         """What the plain scores are multiplied by: 1 / temperature."""
+        ...
+
+    @property
+    def costly(self) -> bool:
+        """Whether a score takes much more than a product of vectors."""
         ...
 
     def queries(self, vectors: Floats) -> Floats:
@@ -69,6 +74,7 @@ class DotScorer:
     name: str
     scale: float
     unit_length: bool = False
+    costly: ClassVar[bool] = False
 
     @property
     def settings(self) -> str:
@@ -126,6 +132,7 @@ class BahdanauScorer:
     b: Floats
     scale: float = 1.0
     origin: str = ""
+    costly: ClassVar[bool] = True
 
     @property
     def settings(self) -> str:
@@ -164,6 +171,8 @@ def untrained_bahdanau(dimension: int, *, seed: int = 0, scale: float = 1.0) -> 
 def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> BahdanauScorer:
     """Read the weights W (D, A), U (D, A), v (A,) and, where there is one, b (A,) from an npz file.
 
+    Or two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2 (A, 1), maybe b.
+
     Raises
     ------
     DataError
@@ -171,14 +180,15 @@ def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> Ba
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: np.asarray(file[name], dtype=np.float64) for name in file.files}
+            arrays: dict[str, Floats] = {n: np.asarray(file[n], dtype=np.float64) for n in file.files}
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(f"expected an npz file with the arrays W, U, v and maybe b ({error})").at(
             path
         ) from None
-    missing = {"W", "U", "v"} - set(arrays)
-    if missing:
-        raise DataError(f"expected the arrays W, U and v, found {sorted(arrays)}").at(path)
+    arrays = _of_two_layers(arrays, dimension)
+    if not {"W", "U", "v"} <= set(arrays):
+        found = f"found {sorted(arrays)}"
+        raise DataError(f"expected the arrays W, U and v, or layer_1 and layer_2; {found}").at(path)
     size = len(np.atleast_1d(arrays["v"]))
     arrays.setdefault("b", np.zeros(size))
     expected = {"W": (dimension, size), "U": (dimension, size), "v": (size,), "b": (size,)}
@@ -187,6 +197,16 @@ def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> Ba
             raise DataError(f"expected {name} of shape {shape}, found {arrays[name].shape}").at(path)
     chosen = {name: arrays[name] for name in expected}
     return BahdanauScorer(**chosen, scale=scale, origin=Path(path).name)
+
+
+def _of_two_layers(arrays: dict[str, Floats], dimension: int) -> dict[str, Floats]:
+    """Return W, U and v of two layers over ``[key; query]``, as :func:`additive_concatenated` has them."""
+    if not {"layer_1", "layer_2"} <= set(arrays):
+        return arrays
+    first, v = arrays["layer_1"], arrays["layer_2"].reshape(-1)
+    return {"W": first[dimension:], "U": first[:dimension], "v": v} | {
+        name: own for name, own in arrays.items() if name == "b"
+    }
 
 
 def _dot(dimension: int, sharpness: float | None) -> Scorer:

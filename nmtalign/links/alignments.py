@@ -177,6 +177,10 @@ class AlignedPair(Viewable):
         One number for the pair: how parallel it looks.
     settings : str
         Signature of the settings that made it.
+    extraction : str
+        Name of the method that chose the links.
+    threshold : float, optional
+        Least probability of a link, where the method has one.
     """
 
     alignment: Alignment
@@ -186,6 +190,8 @@ class AlignedPair(Viewable):
     probabilities: dict[Link, float] = field(default_factory=dict)
     score: float | None = None
     settings: str = ""
+    extraction: str = ""
+    threshold: float | None = None
 
     @property
     def links(self) -> list[Link]:

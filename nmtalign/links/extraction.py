@@ -9,6 +9,7 @@ of two equally near cells the one with the lower position.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -49,7 +50,7 @@ def diagonal_distance(T: int, S: int) -> NDArray[np.int64]:
 def _argmax(matrix: Matrix, axis: int) -> Links:
     """Mark the greatest cell along `axis` (-1: of each row, -2: of each column)."""
     T, S = matrix.shape[-2:]
-    stacked = np.moveaxis(matrix.reshape(-1, T, S), 0, -1)  # (T, S, B)
+    stacked = np.moveaxis(matrix.reshape(math.prod(matrix.shape[:-2]), T, S), 0, -1)  # (T, S, B)
     lengths = np.full(stacked.shape[-1], S), np.full(stacked.shape[-1], T)
     found = best_cells(stacked, axis + 2, *lengths)
     return np.asarray(np.moveaxis(found, -1, 0).reshape(matrix.shape))

@@ -19,21 +19,21 @@ class Entry(NamedTuple):
 
     Attributes
     ----------
-    links : int
-        Links between them.
+    links : float
+        Links between them, or their expected count.
     forward, reverse : float
         p(target|source) and p(source|target).
-    association : float
+    association : float, optional
         Log-likelihood ratio G² of the two words (Dunning 1993); negative where they are linked less often
         than by chance.
     """
 
     source: str
     target: str
-    links: int
+    links: float
     forward: float
     reverse: float
-    association: float
+    association: float | None = None
 
 
 class LinkCounts:

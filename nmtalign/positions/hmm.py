@@ -94,6 +94,7 @@ class HiddenMarkov:
 
     def over(self, scores: TextScores) -> Callable[[int], Attended]:
         """Return a function that attends in the bucket of a number."""
+        scores.prepare(ratios=True)
         text = scores.text
         transitions = self.transitions_of(text.source, text.target)
 

@@ -30,6 +30,9 @@ class TextScores(Protocol):
         """Likelihood ratio of each source and each target word under the null word, shape (V + 1,)."""
         ...
 
+    def prepare(self, *, ratios: bool) -> None:
+        """Compute what all buckets share, and what their ratios do, before work is dealt out to processes."""
+
     def scores(self, k: int) -> Matrix:
         """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         ...

@@ -76,6 +76,7 @@ class SoftmaxPositions:
 
     def over(self, scores: TextScores) -> Callable[[int], Attended]:
         """Return a function that attends in the bucket of a number."""
+        scores.prepare(ratios=False)
 
         def attend(k: int) -> Attended:
             bucket, found = scores.text.buckets[k], scores.scores(k)  # (T, S, B)

@@ -32,7 +32,6 @@ from nmtalign.report.sample import (
     best_targets,
     distributions,
     lexicon,
-    rule_of,
 )
 from nmtalign.report.summary import Figure, summarize
 
@@ -106,14 +105,17 @@ def _json(data: object) -> str:
 def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[str, Any]:
     """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
     others = list(pairs[0].others) if pairs else []
-    settings = pairs[0].aligned.settings if pairs else ""
+    made = pairs[0].aligned if pairs else None
     with_gold = any(pair.gold is not None for pair in pairs)
     directions = [
         name for name in ("forward", "reverse") if any(getattr(p.aligned, name) is not None for p in pairs)
     ]
     return {
-        "settings": settings,
-        "rule": rule_of(settings)._asdict(),
+        "settings": made.settings if made else "",
+        "rule": {
+            "name": made.extraction if made else "",
+            "threshold": made.threshold if made else None,
+        },
         "gold": with_gold,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",

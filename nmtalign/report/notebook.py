@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
@@ -33,15 +34,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from nmtalign.aligner.aligner import Aligner
-
 MOST_CELLS = 1600  # a larger matrix is shown as a picture
 NUMBERS_FIT = 24  # words: wider matrices have no numbers in their cells
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """What there is to draw of a result."""
+    """What is drawn of a result."""
 
     matrix: AlignmentMatrix
     links: frozenset[Link] = frozenset()
@@ -75,6 +74,7 @@ def _(result: Alignment) -> _Shown:
     return _Shown(matrix, result.links, f"{len(result)} links; words are numbered from 0")
 
 
+@singledispatch
 def to_html(result: Any) -> str:
     """Return a result as HTML for a notebook.
 
@@ -83,14 +83,20 @@ def to_html(result: Any) -> str:
     >>> "●" in to_html(Alignment({(0, 0)}, 1, 1))
     True
     """
-    if hasattr(result, "align_batch"):
-        return str(to_table(result).to_html(header=False))
-    if isinstance(result, Evaluation):
-        return str(to_table(result).to_html(float_format="{:.4f}".format))
     shown = _shown(result)
     caption = f"<figcaption style='font-size:smaller'>{escape(visible(shown.caption))}</figcaption>"
     inner = _matrix_table(shown) if shown.matrix.weights.size <= MOST_CELLS else _picture(shown)
     return f"<figure style='margin:0;overflow-x:auto'>{inner}{caption if shown.caption else ''}</figure>"
+
+
+@to_html.register
+def _(result: Aligner) -> str:
+    return str(to_table(result).to_html(header=False))
+
+
+@to_html.register
+def _(result: Evaluation) -> str:
+    return str(to_table(result).to_html(float_format="{:.4f}".format))
 
 
 def _matrix_table(shown: _Shown) -> str:
@@ -116,9 +122,9 @@ def _row(shown: _Shown, t: int) -> str:
         colour = scale()[level]
         text = _cell(shown, s, t)
         words = f"{_word(matrix.source_tokens[s])} → {_word(matrix.target_tokens[t])}"
-        told = f" title='{words}: {matrix.weights[t, s]:.3f}'" if text else ""
+        title = f" title='{words}: {matrix.weights[t, s]:.3f}'" if text else ""
         style = f"background:{colour}" + (f";color:{'#000' if is_light(colour) else '#fff'}" if text else "")
-        cells.append(f"<td style='{style}'{told}>{text}</td>")
+        cells.append(f"<td style='{style}'{title}>{text}</td>")
     return "".join(cells)
 
 
@@ -149,42 +155,57 @@ def _png(figure: Figure, dpi: int = 80) -> bytes:
     return file.getvalue()
 
 
+@singledispatch
 def to_table(result: Any) -> pd.DataFrame:
-    """Return a result as a DataFrame: links, weights, or scores with their intervals."""
-    import pandas as pd
-
-    if isinstance(result, AlignedPair):
-        return link_table(result).drop(columns="pair")
-    if isinstance(result, Alignment):
-        return pd.DataFrame(list(result), columns=["source_position", "target_position"])
-    if isinstance(result, AlignmentMatrix):
-        return pd.DataFrame(
-            result.weights, index=list(result.target_tokens), columns=list(result.source_tokens)
-        )
-    if isinstance(result, Evaluation):
-        rows = [(getattr(result, metric), *result.intervals[metric]) for metric in METRICS]
-        return pd.DataFrame(rows, index=list(METRICS), columns=["score", "low", "high"])
-    if hasattr(result, "align_batch"):
-        return pd.DataFrame({"setting": _settings(result)})
+    """Return a result as a DataFrame: links, weights, scores with their intervals, or settings."""
     raise UsageError(f"there is no table of a {type(result).__name__}")
 
 
-def _settings(aligner: Aligner) -> dict[str, str]:
-    """Return the parts of an aligner's signature by name."""
-    parts = [part.partition("=") for part in aligner.settings.split(" ")]
-    return {name: value if equals else "yes" for name, equals, value in parts}
+@to_table.register
+def _(result: AlignedPair) -> Any:
+    return link_table(result).drop(columns="pair")
+
+
+@to_table.register
+def _(result: Alignment) -> Any:
+    return _frame(list(result), columns=["source_position", "target_position"])
+
+
+@to_table.register
+def _(result: AlignmentMatrix) -> Any:
+    return _frame(result.weights, index=list(result.target_tokens), columns=list(result.source_tokens))
+
+
+@to_table.register
+def _(result: Evaluation) -> Any:
+    rows = [(getattr(result, metric), *result.intervals[metric]) for metric in METRICS]
+    return _frame(rows, index=list(METRICS), columns=["score", "low", "high"])
+
+
+@to_table.register
+def _(result: Aligner) -> Any:
+    parts = {
+        "heads": result.heads.settings,
+        "positions": result.positions.settings,
+        "extraction": result.resolved_extraction,
+        "text": result.text,
+    }
+    return _frame({"setting": {name: str(part) for name, part in parts.items()}})
+
+
+def _frame(data: Any, **options: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(data, **options)
 
 
 def _differences(first: Evaluation, second: Evaluation) -> pd.DataFrame:
-    import pandas as pd
-
     rows = []
     for metric, difference in compare(first, second).items():
         scores = getattr(first, metric), getattr(second, metric)
         rows.append((*scores, difference.value, *difference.interval, difference.p))
-    return pd.DataFrame(
-        rows, index=list(METRICS), columns=["first", "second", "difference", "low", "high", "p"]
-    )
+    columns = ["first", "second", "difference", "low", "high", "p"]
+    return _frame(rows, index=list(METRICS), columns=columns)
 
 
 def to_heatmap(result: Any, *, view: str = "combined", **options: Any) -> Figure:
@@ -201,7 +222,7 @@ def to_comparison(first: Any, second: Any) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
     if isinstance(first, AlignmentMatrix) and isinstance(second, AlignmentMatrix):
         return _displayed(draw_heatmaps({"first": first, "second": second}))
-    if hasattr(first, "align_batch") and hasattr(second, "align_batch"):
+    if isinstance(first, Aligner) and isinstance(second, Aligner):
         return to_table(first).join(to_table(second), how="outer", lsuffix=" of first", rsuffix=" of second")
     if isinstance(first, Evaluation) and isinstance(second, Evaluation):
         return _differences(first, second)
@@ -209,24 +230,19 @@ def to_comparison(first: Any, second: Any) -> Any:
 
 
 def _link_comparison(first: Any, second: Any) -> pd.DataFrame:
-    import pandas as pd
-
     ours, theirs = (_shown(result) for result in (first, second))
     if ours.matrix.weights.shape != theirs.matrix.weights.shape:
         shapes = f"{ours.matrix.weights.shape} and {theirs.matrix.weights.shape}"
         raise UsageError(f"expected two results of one sentence pair, found shapes (T, S) {shapes}")
-    rows = [
-        (s, ours.matrix.source_tokens[s], t, ours.matrix.target_tokens[t], _found(Link(s, t), ours, theirs))
-        for s, t in sorted(ours.links | theirs.links)
-    ]
+    found = {
+        **dict.fromkeys(ours.links, "first"),
+        **dict.fromkeys(theirs.links, "second"),
+        **dict.fromkeys(ours.links & theirs.links, "both"),
+    }
+    words = ours.matrix.source_tokens, ours.matrix.target_tokens
+    rows = [(s, words[0][s], t, words[1][t], found[Link(s, t)]) for s, t in sorted(found)]
     columns = ["source_position", "source_word", "target_position", "target_word", "found"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _found(link: Link, ours: _Shown, theirs: _Shown) -> str:
-    if link in ours.links:
-        return "both" if link in theirs.links else "first"
-    return "second"
+    return _frame(rows, columns=columns)
 
 
 def _displayed(figure: Figure) -> Figure:

@@ -5,7 +5,6 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,27 +60,6 @@ class SamplePair:
         """Return the F1 of the links against those of the system `name`, 1 when neither has any."""
         ours, theirs = self.aligned.alignment.links, self.others[name].links
         return 2 * len(ours & theirs) / (len(ours) + len(theirs)) if ours or theirs else 1.0
-
-
-class Rule(NamedTuple):
-    """How links were chosen, as the signature of the settings tells."""
-
-    name: str
-    threshold: float | None
-
-
-def rule_of(settings: str) -> Rule:
-    """Read the rule from a signature.
-
-    Examples
-    --------
-    >>> rule_of("score=cosine extract=mutual threshold=0.1"), rule_of("learned extract=posterior(0.7)")
-    (Rule(name='mutual', threshold=0.1), Rule(name='posterior', threshold=0.7))
-    """
-    name = re.search(r"\b(?:extract|symmetrize)=([\w-]+)(?:\(([\d.]+)\))?", settings)
-    threshold = re.search(r"\bthreshold=([\d.]+)", settings)
-    limit = threshold[1] if threshold else name[2] if name else None
-    return Rule(name[1] if name else "", None if limit is None else float(limit))
 
 
 def best_sources(pair: AlignedPair) -> list[int]:

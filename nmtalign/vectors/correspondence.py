@@ -17,6 +17,7 @@ Matrix = Any  # a scipy sparse matrix or array
 
 EXTRA = 20  # directions beside the wanted ones
 ROUNDS = 3  # of power iteration
+_COLUMNS = 64  # multiplied at a time
 
 
 def correspondence_analysis(
@@ -71,7 +72,7 @@ def correspondence_analysis(
     if size < 1 or smoothing < 0 or power <= 0:
         found = f"{size}, {smoothing}, {power}"
         raise UsageError(f"expected size >= 1, smoothing >= 0 and power > 0, found {found}")
-    scaled = _scaled(counts, smoothing)
+    scaled = scaled_counts(counts, smoothing)
     scaled.data **= np.float32(power)
     rows, columns = (np.flatnonzero(np.bincount(places)) for places in scaled.nonzero())
     U, s, V = _singular(scaled[rows][:, columns].tocsr(), size, seed)
@@ -80,7 +81,7 @@ def correspondence_analysis(
     return source, target
 
 
-def _scaled(counts: Matrix, smoothing: float) -> Matrix:
+def scaled_counts(counts: Matrix, smoothing: float = 0.0) -> Matrix:
     """Return ``c / sqrt((r(e) + smoothing) (r(f) + smoothing))`` without its zeros, shape (E, F)."""
     from scipy.sparse import coo_array
 
@@ -103,10 +104,27 @@ def _singular(matrix: Matrix, size: int, seed: int) -> tuple[Floats, Floats, Flo
         return none((E, 0), np.float32), none(0, np.float32), none((F, 0), np.float32)
     from scipy.linalg import qr
 
-    turned = matrix.T.tocsr()
-    basis = np.random.default_rng(seed).standard_normal((matrix.shape[1], width), dtype=np.float32)
-    for _ in range(ROUNDS):
-        basis, _ = qr(turned @ (matrix @ basis), mode="economic")  # (F, width)
+    basis = leading_directions(matrix, width, seed=seed)
     left, small = qr(matrix @ basis, mode="economic")
     U, s, Vt = np.linalg.svd(small)
     return left @ U[:, :size], s[:size], basis @ Vt[:size].T
+
+
+def leading_directions(matrix: Matrix, width: int, *, seed: int) -> Floats:
+    """Return orthonormal columns that span what a sparse A (E, F) stretches most, shape (F, width).
+
+    Subspace iteration on ``A^T A`` from a seeded start: Halko, Martinsson and Tropp (2011), algorithm 4.4.
+    """
+    from scipy.linalg import qr
+
+    basis = np.random.default_rng(seed).standard_normal((matrix.shape[1], width), dtype=np.float32)
+    for _ in range(ROUNDS):
+        basis, _ = qr(times_gram(matrix, basis), mode="economic")
+    return basis
+
+
+def times_gram(matrix: Matrix, basis: Floats) -> Floats:
+    """Return ``A^T (A B)``, a few columns at a time, so that memory stays bounded, shape (F, width)."""
+    turned = matrix.T.tocsr()
+    starts = range(0, basis.shape[1], _COLUMNS)
+    return np.hstack([turned @ (matrix @ basis[:, at : at + _COLUMNS]) for at in starts])

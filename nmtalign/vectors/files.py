@@ -1,9 +1,14 @@
-"""What the readers of vector files share: opening, and rows that arrive one block at a time."""
+"""What the readers of vector files share: opening, naming the file in errors, headers, last checks."""
 
 from __future__ import annotations
 
 import gzip
+import io
+import struct
 import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -16,13 +21,21 @@ from nmtalign.vectors.embeddings import Embeddings
 
 BLOCK = 1 << 24  # bytes read at a time
 _LONGEST_ROW = 1 << 22  # bytes; no vector has a million numbers
+_ROWS_AT_ONCE = 10_000
 
 
-def open_binary(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes, through gzip where it begins as gzip does."""
-    with open(path, "rb") as file:
-        compressed = file.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path, "rb")) if compressed else open(path, "rb")
+@contextmanager
+def reading(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes, through gzip where it begins as gzip does; errors name the file."""
+    try:
+        with open(path, "rb") as file:
+            compressed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path, "rb") if compressed else open(path, "rb") as opened:
+            yield io.BufferedReader(cast(Any, opened)) if compressed else cast(IO[bytes], opened)
+    except DataError as error:
+        raise (error if str(error).startswith(str(path)) else error.at(path)) from error
+    except (EOFError, struct.error, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"the file is damaged or ends too early ({error})").at(path) from error
 
 
 def read_header(line: bytes) -> tuple[int, int] | None:
@@ -36,43 +49,24 @@ def read_header(line: bytes) -> tuple[int, int] | None:
     return words, dimension
 
 
-class GrowingRows:
-    """Words and vectors collected as they are read; memory follows what came, not what a header claims."""
+def first_vectors(words: list[str], matrix: NDArray[Any], path: Path) -> Embeddings:
+    """Return words and their vectors; a repeated word keeps its first vector, as in gensim, and is reported.
 
-    def __init__(self, dimension: int, path: Path) -> None:
-        self.path = path
-        self.words: dict[str, int] = {}
-        self.matrix = np.zeros((1024, dimension), np.float32)
-        self.read = 0  # rows seen, also the repeated ones
-
-    def add(self, words: list[str], block: NDArray[Any]) -> None:
-        """Take one block of vectors, shape (N, D); a repeated word keeps its first vector, as in gensim."""
-        if not np.isfinite(block).all():
-            row = int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
-            number = self.read + row + 1
-            raise DataError(f"the vector of {words[row]!r} (number {number}) holds NaN or infinity").at(
-                self.path
-            )
-        before, kept = len(self.words), []
-        for row, word in enumerate(words):
-            if word not in self.words:
-                self.words[word] = len(self.words)
-                kept.append(row)
-        self._make_room(len(self.words))
-        self.matrix[before : len(self.words)] = block if len(kept) == len(words) else block[kept]
-        self.read += len(words)
-
-    def _make_room(self, rows: int) -> None:
-        if rows > len(self.matrix):
-            wider = np.zeros((max(rows, 2 * len(self.matrix)), self.matrix.shape[1]), np.float32)
-            wider[: len(self.matrix)] = self.matrix
-            self.matrix = wider
-
-    def finish(self) -> Embeddings:
-        """Return the vectors; repeated words are reported."""
-        repeated = self.read - len(self.words)
-        if repeated:
-            warnings.warn(
-                f"{self.path}: {repeated} words come again; their first vector is kept", stacklevel=2
-            )
-        return Embeddings(Vocabulary(self.words), self.matrix[: len(self.words)])
+    Raises
+    ------
+    DataError
+        If a vector holds NaN or infinity.
+    """
+    for start in range(0, len(words), _ROWS_AT_ONCE):
+        bad = np.flatnonzero(~np.isfinite(matrix[start : start + _ROWS_AT_ONCE]).all(axis=1))
+        if len(bad):
+            row = start + int(bad[0])
+            raise DataError(f"the vector of {words[row]!r} (number {row + 1}) holds NaN or infinity")
+    rows: dict[str, int] = {}
+    for row, word in enumerate(words):
+        rows.setdefault(word, row)
+    if len(rows) < len(words):
+        repeated = len(words) - len(rows)
+        warnings.warn(f"{path}: {repeated} words come again; their first vector is kept", stacklevel=3)
+        matrix = matrix[list(rows.values())]
+    return Embeddings(Vocabulary.from_words(rows), matrix)

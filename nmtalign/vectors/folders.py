@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ _HIGHEST_DEFLATE_RATIO = 1100  # no honest member of a zip file grows more than 
 
 def read_folder(folder: Path) -> Embeddings:
     """Read the own format; the matrix stays on disk until its rows are used."""
-    meta = _read_meta(folder / "meta.json")
+    meta = read_json(folder / "meta.json", _is_own, f"format {_FORMAT} version 1")
     words = _read_words(folder / "vocab.txt")
     matrix = load_array(folder / "vectors.npy", mapped=True)
     if len(words) != len(matrix):
@@ -144,14 +145,19 @@ def _as_floating(matrix: NDArray[Any]) -> NDArray[Any]:
     return matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix
 
 
-def _read_meta(path: Path) -> dict[str, Any]:
+def read_json(path: Path, right: Callable[[dict[str, Any]], bool], expected: str) -> dict[str, Any]:
+    """Return the object of a JSON file, of which `right` says whether it is what is expected."""
     try:
-        meta = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(f"not readable as JSON ({error})").at(path) from error
-    if not isinstance(meta, dict) or meta.get("format") != _FORMAT or meta.get("version") != 1:
-        raise DataError(f"expected format {_FORMAT} version 1").at(path)
-    return meta
+    if not isinstance(found, dict) or not right(found):
+        raise DataError(f"expected {expected}").at(path)
+    return found
+
+
+def _is_own(meta: dict[str, Any]) -> bool:
+    return meta.get("format") == _FORMAT and meta.get("version") == 1
 
 
 def _read_words(path: Path) -> list[str]:

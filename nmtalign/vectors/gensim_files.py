@@ -6,7 +6,7 @@ They are pickles. They are read as data (see pickles.py), so neither gensim nor 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nmtalign.errors import DataError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.files import open_binary
+from nmtalign.vectors.files import BLOCK, reading
 from nmtalign.vectors.folders import load_array
 from nmtalign.vectors.pickles import ArrayRecord, Record, read_pickle
 from nmtalign.vectors.subwords import CharacterNgrams
@@ -33,9 +33,8 @@ def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
         If the file asks for a name that is not allowed, holds no vectors, or is a fastText model of before
         gensim 3.8, whose hashes today's gensim refuses too.
     """
-    try:
-        top = read_pickle(_read_all(path))
-        vectors, place = _keyed_vectors(top, path)
+    with reading(path) as file:
+        vectors, place = _keyed_vectors(read_pickle(_read_all(file, path)), path)
         words = _words(vectors)
         if vectors.name.endswith(_FASTTEXT):
             return _with_subwords(vectors, place, words[:limit])
@@ -43,8 +42,6 @@ def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
         if len(words) != len(matrix):
             raise DataError(f"{len(words)} words, but {len(matrix)} vectors")
         return Embeddings(Vocabulary.from_words(words[:limit]), matrix[:limit])
-    except DataError as error:
-        raise error.at(path) from error
 
 
 def read_gensim_unsafely(path: Path, *, limit: int | None = None) -> Embeddings:
@@ -61,14 +58,15 @@ def read_gensim_unsafely(path: Path, *, limit: int | None = None) -> Embeddings:
     return Embeddings(Vocabulary.from_words(words), matrix, pieces)
 
 
-def _read_all(path: Path) -> bytes:
+def _read_all(file: IO[bytes], path: Path) -> bytes:
     """Return the whole file; one that unpacks out of all proportion is refused."""
     most = max(_FREE_SIZE, _HIGHEST_RATIO * path.stat().st_size)
-    with open_binary(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise DataError(f"the compressed file unpacks to more than {most} bytes; refused")
-    return data
+    blocks: list[bytes] = []
+    while block := file.read(BLOCK):
+        blocks.append(block)
+        if sum(map(len, blocks)) > most:
+            raise DataError(f"the compressed file unpacks to more than {most} bytes; refused")
+    return b"".join(blocks)
 
 
 def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:

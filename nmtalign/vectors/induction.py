@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.correspondence import EXTRA, leading_directions, scaled_counts, times_gram
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 Words = Sequence[str]
 Matrix = Any  # a scipy sparse matrix or array
-_EXTRA = 20  # more directions than wanted, for the accuracy of the last ones
-_ROUNDS = 3
 _NOTHING = 1e-6  # share of the largest eigenvalue that is rounding error
-_COLUMNS = 64  # columns multiplied at a time, so that memory stays bounded
 
 
 def learn_cooccurrence(
@@ -76,7 +74,7 @@ def learn_cooccurrence(
         for side, words in zip(sides, pair, strict=True):
             side.add(words)
     (words, counts), (target_words, target_counts) = (side.matrix(minimum) for side in sides)
-    scaled = scale_by_margins(vstack([counts, target_counts]).tocsr())
+    scaled = scaled_counts(vstack([counts, target_counts]))
     if min(scaled.shape) <= dimension:
         found = f"{scaled.shape[0]} words in {scaled.shape[1]} sentence pairs"
         raise DataError(f"{found} are too few for {dimension} dimensions")
@@ -122,37 +120,16 @@ class _CountedSide:
         return words, csr_matrix((np.ones(len(cells[0]), np.float32), cells), shape=shape)
 
 
-def scale_by_margins(counts: Matrix) -> Matrix:
-    """Return ``counts[i, j] / sqrt(row sum i * column sum j)``; empty rows and columns stay zero."""
-    from scipy.sparse import diags
-
-    rows, columns = (np.asarray(counts.sum(axis=axis)).ravel() for axis in (1, 0))
-    left, right = (1 / np.sqrt(np.where(sums > 0, sums, 1)) for sums in (rows, columns))
-    return (diags(left) @ counts @ diags(right)).tocsr().astype(np.float32)
-
-
 def left_singular_vectors(matrix: Matrix, count: int, *, seed: int) -> NDArray[np.floating]:
     """Return the first left singular vectors of a sparse matrix (R, C), shape (R, count).
 
-    Subspace iteration from a seeded start on ``A A^T``, then the exact answer inside the subspace. The sign
-    of each column is chosen so that its largest entry is positive. Columns beyond the rank are zero.
+    The exact answer inside the subspace of the leading directions. The sign of each column is chosen so that
+    its largest entry is positive. Columns beyond the rank are zero.
     """
-    from scipy.linalg import qr
-
-    size = min(count + _EXTRA, *matrix.shape)
-    basis = np.random.default_rng(seed).standard_normal((matrix.shape[0], size), dtype=np.float32)
-    for _ in range(_ROUNDS):
-        basis = _times_gram(matrix, qr(basis, mode="economic")[0])
-    basis = qr(basis, mode="economic")[0]  # (R, size)
-    squares, turned = np.linalg.eigh(basis.T @ _times_gram(matrix, basis))
+    basis = leading_directions(matrix.T, min(count + EXTRA, *matrix.shape), seed=seed)  # (R, size)
+    squares, turned = np.linalg.eigh(basis.T @ times_gram(matrix.T, basis))
     vectors = basis @ turned[:, ::-1][:, :count]  # (R, count)
     vectors *= squares[::-1][:count] > _NOTHING * squares[-1]
     largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
     result: NDArray[np.floating] = vectors * np.where(largest < 0, -1, 1).astype(np.float32)
     return result
-
-
-def _times_gram(matrix: Matrix, basis: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return ``A (A^T B)``, a few columns at a time, shape (R, size)."""
-    starts = range(0, basis.shape[1], _COLUMNS)
-    return np.hstack([matrix @ (matrix.T @ basis[:, at : at + _COLUMNS]) for at in starts])

@@ -31,8 +31,8 @@ from nmtalign.vectors.binary_files import (
     write_word2vec_binary,
 )
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.files import open_binary, read_header
-from nmtalign.vectors.folders import read_folder, read_word2int, write_folder, write_word2int
+from nmtalign.vectors.files import read_header, reading
+from nmtalign.vectors.folders import read_folder, read_json, read_word2int, write_folder, write_word2int
 from nmtalign.vectors.gensim_files import read_gensim, read_gensim_unsafely
 from nmtalign.vectors.text_files import first_dimension, read_text_vectors, write_text_vectors
 
@@ -111,12 +111,8 @@ def detect_format(path: str | Path) -> str:
         raise DataError("no such file of vectors, nor a folder with meta.json").at(path)
     if _is_word2int(path):
         return "word2int"
-    with open_binary(path) as file:
-        start = file.read(1 << 20)
-    try:
-        return _detect_content(start)
-    except DataError as error:
-        raise error.at(path) from error
+    with reading(path) as file:
+        return _detect_content(file.read(1 << 20))
 
 
 def _is_word2int(path: Path) -> bool:
@@ -281,15 +277,11 @@ def languages_of(folder: str | Path) -> dict[str, Path] | None:
 
 def _read_pair_note(folder: Path) -> dict[str, Any]:
     path = folder / "pair.json"
-    if not path.exists():
-        return {}
-    try:
-        note = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"not readable as JSON ({error})").at(path) from error
-    if not isinstance(note, dict) or not isinstance(note.get("settings", {}), dict):
-        raise DataError("expected an object with languages and settings").at(path)
-    return note
+    return read_json(path, _has_settings, "an object with languages and settings") if path.exists() else {}
+
+
+def _has_settings(note: dict[str, Any]) -> bool:
+    return isinstance(note.get("settings", {}), dict)
 
 
 def _with_settings(embeddings: Embeddings, noted: dict[str, Any]) -> Embeddings:

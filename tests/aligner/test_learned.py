@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction import THRESHOLD, Extraction
+from nmtalign.aligner.train import learn
 from nmtalign.positions.hmm import joint_probability
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.settings import PRESETS
-from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import links_of, toy_bitext
 
 TOY = toy_bitext(300)

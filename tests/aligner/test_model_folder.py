@@ -15,16 +15,16 @@ import pytest
 from numpy.typing import NDArray
 
 import nmtalign
-from nmtalign.cli import main
-from nmtalign.errors import DataError
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.checks import fingerprints
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.opening import load
-from nmtalign.training.settings import PRESETS
 from nmtalign.aligner.model_folder import is_model, load_aligner
+from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import learn
+from nmtalign.cli import main
+from nmtalign.errors import DataError
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.training.settings import PRESETS
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)

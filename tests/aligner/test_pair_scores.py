@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner import decoding
+from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.aligner.train import learn
 from nmtalign.corpus import long_pairs
 from nmtalign.training.settings import PRESETS
-from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 WEIGHTS = arrays(np.float32, (3, 2, 4), elements=st.floats(0, 1, width=32))

@@ -138,8 +138,14 @@ def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
 
 
 def test_every_choice_of_the_command_line_exists():
+<<<<<<< HEAD
     from nmtalign.cli import _model_options as options
     from nmtalign.heads.scoring import SCORES
+=======
+    from nmtalign.cli.options import bitext as text_options
+    from nmtalign.cli.options import model as options
+    from nmtalign.heads import scoring
+>>>>>>> core
     from nmtalign.links.extraction import EXTRACTORS
     from nmtalign.links.symmetrization import METHODS
     from nmtalign.positions.softmax import SOFTMAX_POSITIONS
@@ -148,11 +154,15 @@ def test_every_choice_of_the_command_line_exists():
 
     assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior"}
     assert options.SYMMETRIZATIONS == METHODS
+<<<<<<< HEAD
     assert options.SCORES == SCORES
+=======
+    assert options.SCORES == scoring.SCORES
+>>>>>>> core
     assert set(options.POSITIONS) == {*SOFTMAX_POSITIONS, "hmm"}
     assert options.UNKNOWN_POLICIES == embeddings.UNKNOWN_POLICIES
-    assert set(options.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
-    assert set(options.UNICODE_FORMS) == set(tokenization.UNICODE_FORMS)
+    assert set(text_options.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
+    assert set(text_options.UNICODE_FORMS) == set(tokenization.UNICODE_FORMS)
 
 
 # --- defaults from elsewhere ---------------------------------------------------------------------
@@ -275,7 +285,7 @@ def test_a_3000_word_line_is_aligned(vectors, tmp_path):
 
 
 def test_a_pair_that_takes_much_memory_is_named(bitext, vectors, monkeypatch, capsys):
-    monkeypatch.setattr("nmtalign.cli.align.LONG", 20)
+    monkeypatch.setattr("nmtalign.cli.commands.align.LONG", 20)
     assert run("align", *bitext, "--vectors", vectors) == 0
     assert "warning: pair 1 has 5 and 5 words" in capsys.readouterr().err
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.cli.demo import _RESULTS
+from nmtalign.cli.commands.demo import _RESULTS
 from nmtalign.links.evaluation import evaluate
 from nmtalign.links.formats import read_gold, read_links
 from nmtalign.shipped import shipped

@@ -77,6 +77,7 @@ def test_ctrl_c_of_a_run_in_shards_says_how_to_go_on(tmp_path, pairs):
 @pytest.mark.parametrize(
     ("command", "text"),
     [(["align", "--pairs"], PAIRS), (["convert", "--from", "pharaoh", "--to", "talp"], "0-0 1-1\n" * 60_000)],
+    ids=["align", "convert"],  # the id stands in the environment of every process that the test starts
 )
 def test_a_closed_pipe_is_one_line(tmp_path, command, text):
     (tmp_path / "text").write_text(text)

@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from nmtalign.cli import convert as convert_command
-from nmtalign.cli import evaluate as evaluate_command
 from nmtalign.cli import main
-from nmtalign.cli import symmetrize as symmetrize_command
+from nmtalign.cli.commands import evaluate as evaluate_command
+from nmtalign.cli.commands import links as links_commands
+from nmtalign.cli.options.model import SYMMETRIZATIONS
 from nmtalign.links.evaluation import METRICS
 from nmtalign.links.formats import READABLE, WRITABLE, format_pharaoh, parse_pharaoh
 from nmtalign.links.symmetrization import METHODS, symmetrize
@@ -42,9 +42,9 @@ def files(tmp_path):
 
 def test_the_choices_are_those_of_the_library():
     assert evaluate_command.METRICS == METRICS
-    assert evaluate_command.FORMATS == convert_command.READABLE == READABLE
-    assert set(convert_command.WRITABLE) == set(WRITABLE)
-    assert symmetrize_command.METHODS == METHODS
+    assert links_commands.READABLE == READABLE
+    assert set(links_commands.WRITABLE) == set(WRITABLE)
+    assert SYMMETRIZATIONS == METHODS
 
 
 def test_evaluate_prints_scores_in_percent(capsys, files):

@@ -7,13 +7,16 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from nmtalign.cli import _progress, main
-from nmtalign.cli._progress import Progress
+from nmtalign.cli import main
+from nmtalign.cli import progress as progress_module
+from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.cli.progress import Progress
 from nmtalign.text.bitext import read_bitext
 
 PAIR = "the black cat\tle chat noir\n"
@@ -36,7 +39,7 @@ def pairs(tmp_path: Path) -> Path:
 def clock(monkeypatch) -> list[float]:
     """A clock that is set by hand."""
     now = [0.0]
-    monkeypatch.setattr(_progress.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(progress_module.time, "perf_counter", lambda: now[0])
     return now
 
 
@@ -71,7 +74,7 @@ def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, monkeypatch, ca
     options = "--pairs", pairs, "-o", tmp_path / "links", "--workers", 1
     assert run("align", *options) == 0
     assert "left" not in capsys.readouterr().err  # it took less than the interval
-    monkeypatch.setattr(_progress, "_INTERVAL", 0.0)
+    monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
     assert run("align", *options) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("nmtalign: 20,000 pairs, ")
@@ -108,11 +111,11 @@ def records(err: str) -> list[dict[str, object]]:
 
 
 def test_json_has_an_object_a_line(tmp_path, pairs, monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "_INTERVAL", 0.0)
+    monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
     assert run("align", "--pairs", pairs, "-o", tmp_path / "links", "--log-json", "--workers", 1) == 0
-    *progress, done, settings = records(capsys.readouterr().err)
-    assert [record["pairs"] for record in progress] == [20_000, 25_000]
-    for record in progress:
+    *lines, done, settings = records(capsys.readouterr().err)
+    assert [record["pairs"] for record in lines] == [20_000, 25_000]
+    for record in lines:
         assert (record["event"], record["level"]) == ("progress", "info")
         assert record["pairs_per_s"] > 0 <= record["seconds_left"]
     assert (done["event"], done["pairs"], done["seconds_left"]) == ("aligned", 25_000, 0)
@@ -133,14 +136,11 @@ def test_training_errors_and_warnings_are_json_too(tmp_path, pairs, capsys):
     assert capsys.readouterr().err.startswith("nmtalign: error: ")  # one run does not change the next
 
 
-def test_steps_of_a_resumed_run_count_from_where_it_went_on(clock, capsys):
-    """The time left is that of the steps that are missing, at the rate of those that were made now."""
-    clock[0] = 7.0  # reading
-    progress = Progress("steps")
-    clock[0] = 9.0
-    progress.reached(40, 100)
-    assert "going on after 40 of 100 steps" in capsys.readouterr().err
-    for step in range(41, 61):
-        clock[0] += 0.5
-        progress.reached(step, 100)
-    assert progress.values == {"steps": 20, "seconds": 10.0, "steps_per_s": 2.0, "seconds_left": 20.0}
+def test_warnings_for_programmers_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    class Renamed(UserWarning, DeprecationWarning):
+        """As pyparsing has it below Matplotlib."""
+
+    with warnings_to_stderr():
+        warnings.warn("parseString is deprecated", Renamed, stacklevel=1)
+        warnings.warn("two spaces in line 3", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "nmtalign: warning: two spaces in line 3\n"

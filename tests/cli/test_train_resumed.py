@@ -13,18 +13,19 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.corpus.sides import encode
+from nmtalign.training.checkpoint import Checkpoints, remove_checkpoints
 from nmtalign.training.prior import Prior
 from nmtalign.training.settings import Settings
-from nmtalign.training.checkpoint import Checkpoints, remove_checkpoints
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
-OPTIONS = ("--workers", "1")
+OPTIONS = ("--rescore", "additive", "--workers", "1")
 
 # the n-th call of a function kills the process, which has time for no good-bye
 KILLED = """
 import importlib, os, signal, sys
 from nmtalign.cli import main
+from nmtalign.training import checkpoint
 checkpoint.SECONDS = 0.0
 module, name, n = sys.argv[1], sys.argv[2].split("."), int(sys.argv[3])
 owner = importlib.import_module(module)
@@ -65,23 +66,34 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
     return contents(folder)
 
 
-@pytest.mark.parametrize("call", [2, 3])
+@pytest.mark.parametrize(
+    ("module", "name", "call", "states", "told"),
+    [
+        ("nmtalign.training.em", "Estimator._hmm_iteration", 3, ["lexicon.npz"], "iteration 3 of"),
+        (
+            "nmtalign.rescoring.training",
+            "_run_pass",
+            3,
+            ["lexicon.npz", "rescorer.npz"],
+            "rescorer: pass 3 of",
+        ),
+    ],
+)
 def test_a_killed_run_goes_on(
-    bitext, undisturbed, tmp_path: Path, capsys, call: int
+    bitext, undisturbed, tmp_path: Path, capsys, module: str, name: str, call: int, states, told: str
 ):
     model = tmp_path / "model"
     arguments = [str(word) for word in ("train", *bitext, "-o", model, *OPTIONS)]
-    name = "Estimator._hmm_iteration"
-    killed = [sys.executable, "-c", KILLED, "nmtalign.training.em", name, str(call), *arguments]
+    killed = [sys.executable, "-c", KILLED, module, name, str(call), *arguments]
     ended = subprocess.run(killed, check=False, capture_output=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
-    assert sorted(path.name for path in (tmp_path / "model.state").iterdir()) == ["lexicon.npz"]
+    assert sorted(path.name for path in (tmp_path / "model.state").iterdir()) == states
     assert not model.exists()
     capsys.readouterr()
     assert run(*arguments) == 0
     err = capsys.readouterr().err
-    assert f"hidden Markov model, iteration {call} of" in err
-    assert f"hidden Markov model, iteration {call - 1} of" not in err
+    assert told in err
+    assert "jump pass 1 of" not in err
     assert contents(model) == undisturbed
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
@@ -101,7 +113,7 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
     keys = {Checkpoints("nowhere", source, target, *given).of("lexicon").key for given in others}
     keys.add(Checkpoints("nowhere", target, source, *others[0]).of("lexicon").key)
     assert len(keys) == len(others) + 1
-    assert Checkpoints("nowhere", source, target, *others[0]).of("rescorer").key in keys
+    assert Checkpoints("nowhere", source, target, *others[0]).of("vectors").key in keys
     assert Checkpoints(None, source, target, Settings()).of("lexicon") is None
 
 

@@ -10,12 +10,12 @@ import click
 import pytest
 
 from nmtalign.cli import COMMANDS, group, main
-from nmtalign.cli._model_options import Tokenizer
-from nmtalign.cli._types import FileType, Number, Whole
+from nmtalign.cli.options.bitext import Tokenizer
+from nmtalign.cli.options.types import FileType, Number, Whole
 from nmtalign.shipped import shipped
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
-WORDS = {"format", "bitext_format", "columns", "langs", "heads", "layers", "lines", "title", "by"}
+WORDS = {"format", "columns", "langs", "heads", "layers", "lines", "title", "by"}
 WORDS |= {"word", "words", "shard", "scheduler", "encoding", "source_sentence", "target_sentence"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.train import learn
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus.long_pairs import LONGEST, cut_long_pairs
 from nmtalign.corpus.sides import encode
 from nmtalign.positions.transitions import MAX_JUMP
 from nmtalign.training.settings import PRESETS
-from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import links_of, toy_bitext
 
 

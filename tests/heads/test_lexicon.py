@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
-from nmtalign.heads.lexicon import UNKNOWN_RATIO, Lexicon, stored_view
 from nmtalign.heads.counts import FormCounts, Smoothing, emissions, ratios, view_counts, word_counts
+from nmtalign.heads.lexicon import UNKNOWN_RATIO, Lexicon, stored_view
 from nmtalign.heads.views import make_view, shorten
 
 SMOOTHING = Smoothing(words=500.0, discount=4.0, floor=5e-4)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from nmtalign.attention.scores import additive_concatenated
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.scoring import BahdanauScorer, load_bahdanau, make_scorer, untrained_bahdanau
 
@@ -79,10 +80,24 @@ def test_bahdanau_weights_come_from_a_file(tmp_path):
     np.testing.assert_array_equal(read.queries(QUERIES), shifted.queries(QUERIES))
 
 
+def test_weights_of_two_layers_over_concatenated_vectors_are_read(tmp_path):
+    random = np.random.default_rng(3)
+    layer_1, layer_2 = random.normal(size=(8, 10)), random.normal(size=(10, 1))
+    np.savez(tmp_path / "layers.npz", layer_1=layer_1, layer_2=layer_2)
+    read = load_bahdanau(tmp_path / "layers.npz", 4)
+    np.testing.assert_allclose(
+        read.score(read.queries(QUERIES), read.keys(KEYS)),
+        additive_concatenated(QUERIES, KEYS, layer_1, layer_2),
+        rtol=1e-12,
+    )
+    with pytest.raises(DataError, match=r"U of shape \(5, 10\)|W of shape \(5, 10\)"):
+        load_bahdanau(tmp_path / "layers.npz", 5)
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"W": np.ones((4, 2)), "U": np.ones((4, 2))}, r"arrays W, U and v, found \['U', 'W'\]"),
+        ({"W": np.ones((4, 2)), "U": np.ones((4, 2))}, r"arrays W, U and v, or .*; found \['U', 'W'\]"),
         (
             {"W": np.ones((3, 2)), "U": np.ones((4, 2)), "v": np.ones(2)},
             r"W of shape \(4, 2\), found \(3, 2\)",

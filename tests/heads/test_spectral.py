@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.model_folder import load_aligner
+from nmtalign.aligner.train import learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.heads.counts import FormCounts, emissions
@@ -16,7 +17,6 @@ from nmtalign.heads.head import interpolated
 from nmtalign.heads.mixture import Mixture
 from nmtalign.heads.spectral import MIN_LINKS, SCALE, learn_spectral
 from nmtalign.training.settings import PRESETS, Settings
-from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)

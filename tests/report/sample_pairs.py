@@ -31,6 +31,8 @@ def aligned_pair(source: list[str], target: list[str], *, seed: int = 0) -> Alig
         probabilities={link: float(joint[link.target, link.source]) for link in alignment.links},
         score=float(2 * joint[chosen].sum() / (S + T)),
         settings=SETTINGS,
+        extraction="mutual",
+        threshold=0.2,
     )
 
 
@@ -65,6 +67,8 @@ CAT = SamplePair(
         probabilities={Link(0, 0): 0.9, Link(1, 2): 0.748, Link(2, 1): 0.825},
         score=0.618,
         settings=SETTINGS,
+        extraction="mutual",
+        threshold=0.2,
     ),
     GoldAlignment(frozenset({(0, 0), (1, 2), (3, 3)}), frozenset({(0, 0), (1, 2), (3, 3)})),
     {"other": Alignment(frozenset({(0, 0), (2, 1), (3, 3)}), 4, 4)},

@@ -25,7 +25,6 @@ from nmtalign.report.sample import (
     distributions,
     jumps,
     lexicon,
-    rule_of,
 )
 from nmtalign.report.summary import summarize
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
@@ -194,10 +193,10 @@ def test_jumps_and_lexicon_of_a_sample() -> None:
     assert [e.links for e in lexicon([CAT, SamplePair(18, CAT.aligned)], most=2)] == [2, 2]
 
 
-def test_the_rule_is_read_from_the_signature() -> None:
-    assert rule_of("score=dot extract=itermax") == ("itermax", None)
-    assert rule_of("symmetrize=grow-diag threshold=0.25 text=space") == ("grow-diag", 0.25)
-    assert rule_of("") == ("", None)
+def test_the_rule_is_that_of_the_aligner() -> None:
+    data = data_of(html_report([CAT]))
+    assert data["rule"] == {"name": CAT.aligned.extraction, "threshold": CAT.aligned.threshold}
+    assert data_of(html_report([]))["rule"] == {"name": "", "threshold": None}
 
 
 def test_scores_outside_0_to_1_get_their_own_bins() -> None:

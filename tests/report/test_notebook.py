@@ -99,9 +99,10 @@ def test_scores_are_tables_and_their_differences_too() -> None:
 def test_aligners_show_their_settings() -> None:
     sides = [Embeddings(Vocabulary.from_words(["a"]), np.ones((1, 1))) for _ in range(2)]
     cosine, dot = (vector_aligner(*sides, score=score) for score in ("cosine", "dot"))
-    assert "<td>cosine</td>" in cosine._repr_html_()
-    assert cosine.table().loc["extract", "setting"] == "mutual"
-    assert cosine.compare(dot).loc["score"].tolist() == ["cosine", "dot"]
+    assert "<td>score=cosine " in cosine._repr_html_()
+    assert cosine.table().loc["extraction", "setting"] == "extract=mutual"
+    heads = cosine.compare(dot).loc["heads"].tolist()
+    assert [head.split(" ")[0] for head in heads] == ["score=cosine", "score=dot"]
 
 
 def test_results_do_not_load_what_draws_them() -> None:

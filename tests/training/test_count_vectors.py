@@ -7,7 +7,7 @@ import pytest
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing
-from nmtalign.heads.lexicon import StoredView, Lexicon
+from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.views import shorten
 from nmtalign.training.count_vectors import count_embeddings, learn_counted
 from nmtalign.vectors.embeddings import Embeddings

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nmtalign.aligner.train import learn
 from nmtalign.errors import DataError
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS
-from nmtalign.aligner.train import learn
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.train import learn
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.errors import DataError
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.settings import PRESETS
-from nmtalign.aligner.train import learn
 from tests.aligner.toy_language import toy_bitext
 
 FAST = PRESETS["fast"]

@@ -144,6 +144,9 @@ def running(touch: str) -> dict[str, bytes]:
         "an extension code": b"\x80\x02\x82\x01.",
         "a persistent name": b"Pos.system\n.",
         "copyreg": b"ccopyreg\n_reconstructor\n(cos\n_wrap_close\nc__builtin__\nobject\nNtR.",
+        "a state for a function of ours": b"cnumpy\ndtype\n}(Vmake\ncnumpy\ndtype\nub.",
+        "a call of what was made": KEYED + b")R.",
+        "items for an object": KEYED + b"(K\x01e.",
         "getattr": call("builtins", "getattr", "x") + b".",
         "another codec": b"c_codecs\nencode\n(Vx\nVzlib\ntR.",
     }
@@ -229,6 +232,10 @@ SWELLING = {
         b"ccollections\nCounter\nq\x01" + b"h\x01h\x00\x85R" * 9_000 + b"l."
     ),
     "tuples of tuples as a key": b"}(K\x00q\x00" + b"h\x00h\x00\x86q\x00" * 60 + b"Nu.",
+    "a long list of arguments again and again": (
+        b"(" + b"N" * 100_000 + b"tq\x00(cnumpy\ndtype\nq\x01" + b"h\x01h\x00R" * 20_000 + b"l."
+    ),
+    "tuples of tuples in a frozen set": b"\x80\x04(K\x00q\x00" + b"h\x00h\x00\x86q\x00" * 60 + b"\x91.",
     "tuples of tuples in a set": b"\x80\x04\x8f(K\x00q\x00" + b"h\x00h\x00\x86q\x00" * 60 + b"\x90.",
     "marks without an end": b"(" * 30_000 + b".",
     "lists in lists": b"]" * 30_000 + b"a" * 29_999 + b".",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import struct
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
@@ -190,7 +192,7 @@ def test_repeated_words_keep_their_first_vector(tmp_path: Path) -> None:
         (b"2 2\nle 1 x\nla 3 4\n", "line 2: expected a word and 2 numbers, could not convert"),
         (b"2 2\nle 1  2\nla 3 4 5\n", "line 2: expected a word and 2 numbers"),
         (b"5 2\nle 1 2\n", "promises 5 words, the file has 1"),
-        (b"le 1 2\nla nan 4\n", "number 2. holds NaN"),
+        (b"le 1 2\nla nan 4\n", "line 2: the vector of 'la' holds NaN"),
         (b"le 1 2\n\nla 3 4\n", "line 2: expected a word and 2 numbers, found 0"),
         (b"le chat 1\n", "line 1|expected a word and its numbers"),
         (b"", "expected a word and its numbers"),
@@ -229,13 +231,33 @@ def test_blocks_are_cut_at_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyP
             np.testing.assert_array_equal(found.matrix, whole.matrix[:limit])
 
 
+def test_a_header_claims_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    model = struct.pack("<i13id", 793712314, 12, 1000, *[5] * 7, 1 << 30, 3, 6, 100, 1e-4)
+    model += struct.pack("<3iqq", 1, 1, 0, 9, -1) + b"le\0" + struct.pack("<qb", 9, 0)
+    claims = {
+        "word2vec-binary": b"2000000000 1000\nle " + b"\0" * 4000,
+        "word2vec": b"2000000000 3\nle 1 2 3\n",
+        "fasttext": model + b"\0" + struct.pack("<qq", 1 + (1 << 30), 1000) + b"\0" * 4000,
+    }
+    for format, data in claims.items():
+        path.write_bytes(data)
+        tracemalloc.start()
+        with pytest.raises(DataError, match=r"x\.bin: .*(promises|too early|the matrix should have)"):
+            load_embeddings(path, format=format)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("name", ["lee_fasttext_new.bin", "toy-model.bin", "euclidean_vectors.bin"])
 def test_half_a_binary_file_is_refused(name: str, shared_data: Path, tmp_path: Path) -> None:
     data = (shared_data / "loader_samples" / "gensim" / name).read_bytes()
+    packed, format = gzip.compress(data), "word2vec-binary" if "euclidean" in name else "fasttext"
     for part in (0.3, 0.6):
-        (tmp_path / "x.bin").write_bytes(data[: int(part * len(data))])
-        with pytest.raises(DataError, match=r"x\.bin"):
-            load_embeddings(tmp_path / "x.bin")
+        for some in (data[: int(part * len(data))], packed[: int(part * len(packed))]):
+            (tmp_path / "x.bin").write_bytes(some)
+            with pytest.raises(DataError, match=r"x\.bin"):
+                load_embeddings(tmp_path / "x.bin", format=format)
 
 
 # ---------------------------------------------------------------- the own format and pairs

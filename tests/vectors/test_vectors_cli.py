@@ -207,9 +207,10 @@ def test_train_then_map(tmp_path: Path) -> None:
 
 
 def test_choices_of_the_command_line_are_those_of_the_library() -> None:
-    from nmtalign.cli import vectors as command_line
+    from nmtalign.cli.commands import learn_vectors
+    from nmtalign.cli.options import vectors as options
     from nmtalign.vectors import monolingual, retrieval, storage
 
-    assert ("auto", *storage.FORMATS) == command_line.READABLE
-    assert command_line.KINDS == monolingual.KINDS
-    assert command_line.SCORES == retrieval.SCORES
+    assert ("auto", *storage.FORMATS) == options.READABLE
+    assert learn_vectors.KINDS == monolingual.KINDS
+    assert options.SCORES == retrieval.SCORES

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nmtalign.cli._types import INPUT
+from nmtalign.cli.options.types import INPUT
 from nmtalign.errors import DataError, UsageError
 
 
@@ -40,7 +40,7 @@ def _underscored(value: Any) -> Any:
 
 
 def check_names(command: click.Command, name: str, table: Any) -> None:
-    """Refuse entries that a command does not have: a misspelt option must not be passed over."""
+    """Refuse entries that a command does not have: a misspelt option must not be ignored."""
     if not isinstance(table, dict):
         raise UsageError(f"configuration: expected a table [{name}], found {name} = {table!r}")
     parts = command.commands if isinstance(command, click.Group) else {}

@@ -1,19 +1,16 @@
-"""The options that choose where the weights come from; shared by `align`, `heatmap` and `report`.
-
-Nothing heavy is imported here: ``--help`` has to stay fast.
-"""
+"""The options that choose the aligner: a learned model or word vectors, positions, extraction, text."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli._messages import warn
-from nmtalign.cli._types import INPUT, Number, Whole, check_places
+from nmtalign.cli.messages import warn
+from nmtalign.cli.options.bitext import UNICODE_FORMS, Tokenizer, two_languages
+from nmtalign.cli.options.groups import option_group
+from nmtalign.cli.options.types import INPUT, Number, Whole
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -24,34 +21,12 @@ POSITIONS = ("none", "diagonal", "fast-align", "simalign", "hmm")
 EXTRACTORS = ("posterior", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport")
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
-TOKENIZERS = ("space", "simple", "moses", "sentencepiece:FILE[,FILE]")
-UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
-
-
-class Tokenizer(click.Choice[str]):
-    """The name of a tokeniser, with the files of its models where it has any."""
-
-    def __init__(self) -> None:
-        super().__init__(TOKENIZERS)
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        kind, colon, files = value.partition(":")
-        if kind != "sentencepiece" or not colon:
-            return super().convert(value, param, ctx)
-        check_places(files.split(","), param, ctx)
-        return value
-
-
-remap_option = click.option(
-    "--remap",
-    type=click.Choice(["space", "bpe", "sentencepiece"]),
-    help="Links of words between spaces, or of the words that marked sub-words make.",
-)
+_PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What the user chose; ``None`` means not said, so the model's own default holds."""
+    """The values of the options; ``None`` leaves the choice to the model."""
 
     model: str | None = None
     vectors: str | None = None
@@ -75,15 +50,21 @@ class ModelOptions:
     unicode: str | None = None
     heads: str | None = None
 
-    def chosen(self, *names: str) -> dict[str, Any]:
-        """Return those of the named options that the user gave."""
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that the user gave."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The model or vectors that the user named."""
+        return {name: value for name, value in self.given.items() if name in _PLACES}
 
 
-_NAMES = tuple(field.name for field in fields(ModelOptions))
-_PLACES = ("model", "vectors", "langs", "source_vectors", "target_vectors")
-
-_OPTIONS = (
+model_options = option_group(
+    "options",
+    ModelOptions,
     click.option("--model", type=INPUT, metavar="DIR", help="A learned model."),
     click.option(
         "--vectors",
@@ -109,14 +90,14 @@ _OPTIONS = (
     click.option(
         "--seed", type=Whole(), help="Seed of untrained Bahdanau weights when no --bahdanau is given."
     ),
-    click.option("--positions", type=click.Choice(POSITIONS), help="Prior on positions.  [cosine: diagonal]"),
+    click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     click.option(
         "--extract",
         type=click.Choice(EXTRACTORS),
         help="How links are chosen.  [posterior; vectors: mutual]",
     ),
-    click.option("--threshold", type=Number(0, 1), help="Least probability of a link."),
+    click.option("--threshold", type=Number(0, 1), help="Least posterior probability of a link."),
     click.option(
         "--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join the argmax of both directions."
     ),
@@ -125,19 +106,6 @@ _OPTIONS = (
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),
     click.option("--heads", metavar="LIST", help="Heads: names, of a learned model; else numbers.  [all]"),
 )
-
-
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a click command the options that choose a model; it receives them as ``options: ModelOptions``."""
-
-    @functools.wraps(command)
-    def collect(**arguments: Any) -> Any:
-        chosen = {name: arguments.pop(name) for name in _NAMES}
-        return command(options=ModelOptions(**chosen), **arguments)
-
-    for option in reversed(_OPTIONS):
-        collect = option(collect)
-    return collect
 
 
 def load_aligner(options: ModelOptions) -> Aligner:
@@ -150,13 +118,13 @@ def load_aligner(options: ModelOptions) -> Aligner:
     """
     from nmtalign.aligner.opening import load, load_vector_files
 
-    _check_one_source(options)
-    given = options.vectors is not None or options.source_vectors is not None
-    if given and options.score == "bahdanau" and options.bahdanau is None:
-        warn("untrained Bahdanau weights know nothing; give some: --bahdanau")
-    settings = options.chosen(*(name for name in _NAMES if name not in _PLACES))
+    _check_one_place(options)
+    over_vectors = options.vectors is not None or options.source_vectors is not None
+    if over_vectors and options.score == "bahdanau" and options.bahdanau is None:
+        warn("untrained Bahdanau weights know nothing; give trained ones: --bahdanau")
+    settings = {name: value for name, value in options.given.items() if name not in (*_PLACES, "langs")}
     if options.heads is not None:
-        settings["heads"] = names_in(options.heads)
+        settings["heads"] = tuple(name.strip() for name in options.heads.split(","))
     if options.source_vectors is not None and options.target_vectors is not None:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)
     if options.langs is not None:
@@ -175,26 +143,13 @@ def _check_kind(options: ModelOptions) -> None:
         raise DataError("this is a learned model; give it as --model").at(options.vectors)
 
 
-def _check_one_source(options: ModelOptions) -> None:
+def _check_one_place(options: ModelOptions) -> None:
     """Refuse two places for the weights, and half a place."""
     if (options.source_vectors is None) != (options.target_vectors is None):
         raise UsageError("--source-vectors and --target-vectors go together; give both")
-    places = options.chosen("model", "vectors", "source_vectors")
+    places = [name for name in options.places if name != "target_vectors"]
     if len(places) > 1:
         names = " and ".join("--" + name.replace("_", "-") for name in places)
         raise UsageError(f"{names} contradict each other; give one place for the weights")
     if options.langs is not None and options.vectors is None:
         raise UsageError("--langs names the languages of --vectors DIR; give both")
-
-
-def two_languages(text: str) -> tuple[str, str]:
-    """Parse ``en,fr``."""
-    parts = text.split(",")
-    if len(parts) != 2 or not all(parts) or parts[0] == parts[1]:
-        raise UsageError(f"--langs wants two different languages like en,fr; found {text!r}")
-    return parts[0], parts[1]
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """Parse ``lexicon,vectors``."""
-    return tuple(name.strip() for name in text.split(","))

@@ -1,4 +1,7 @@
-"""Progress on stderr: a line that renews itself on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: one line that is rewritten on a terminal, a line every 15 seconds elsewhere.
+
+click's bar shows nothing but on a terminal, needs the length before, and has no form for ``--log-json``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from nmtalign.cli._messages import line_start, renews, say
+from nmtalign.cli.messages import line_start, log, shows_progress
 
 Record = TypeVar("Record")
 
@@ -18,16 +21,9 @@ _LOOK = 1_000  # records between two looks at how far the files are read
 
 
 class Progress:
-    """Count things that are done; as a context manager it clears its line at the end.
+    """Counts `unit` (a plural), and estimates from the sizes of the `inputs` how long the rest takes.
 
-    Parameters
-    ----------
-    unit : str
-        What is counted, in the plural.
-    inputs : sequence of str
-        Files that :meth:`reading` reads; their size tells how much is left.
-    quiet : bool
-        Say nothing.
+    As a context manager it clears its line at the end. With `quiet` it writes nothing.
     """
 
     def __init__(self, unit: str, inputs: Sequence[str] = (), *, quiet: bool = False) -> None:
@@ -66,7 +62,7 @@ class Progress:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What there is to say, for programs."""
+        """The counts and times, for programs."""
         left = self.seconds_left
         return {
             self.unit: self.done,
@@ -87,7 +83,7 @@ class Progress:
         self._total = number
 
     def counted(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yield records of the inputs, which are done when they are read."""
+        """Yield and count records of the inputs."""
         number = 0
         for number, record in enumerate(self.reading(records), 1):
             yield record
@@ -95,20 +91,10 @@ class Progress:
                 self.advance(_LOOK)
         self.advance(number % _LOOK)
         if not self._quiet:
-            say(f"{number:,} {self.unit} read", event="read", **self.values)
-
-    def reached(self, done: int, total: int) -> None:
-        """Say that `done` of `total` are done; the first call starts the clock, with what was done before."""
-        if self._total is None:
-            self._start = self._written = time.perf_counter()
-            self._total, self._first, self._last = total, done, done
-            if done and not self._quiet:
-                say(f"going on after {done:,} of {total:,} {self.unit}", event="resumed", done=done)
-        else:
-            self.advance(done - self._last, last=done)
+            log(f"{number:,} {self.unit} read", event="read", **self.values)
 
     def advance(self, count: int, *, last: int | None = None) -> None:
-        """Add `count` and say so if it is time; `last` is the number of the last, where some are skipped."""
+        """Add `count`; `last` is the number of the last one, where some are skipped."""
         self.done += count
         if last is None:
             last = self._last + count
@@ -116,15 +102,15 @@ class Progress:
             self._first = last - count
         self._last = last
         now = time.perf_counter()
-        if not self._quiet and now - self._written > (_PAUSE if renews() else _INTERVAL):
+        if not self._quiet and now - self._written > (_PAUSE if shows_progress() else _INTERVAL):
             self._written = now
             left = self.seconds_left
             text = f"{self.done:,} {self.unit}, {self.rate:,.0f} a second"
             text += "" if left is None else f", {_duration(left)} left"
-            if renews():
+            if shows_progress():
                 click.echo(f"{line_start()}{text}", nl=False, err=True)
             else:
-                say(text, event="progress", **self.values)
+                log(text, event="progress", **self.values)
 
 
 def _duration(seconds: float) -> str:

@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli._messages import warnings_to_stderr
-from nmtalign.cli._records import RecordOptions, record_options
-from nmtalign.cli._types import COMPARED, INPUT, OUTPUT, Whole
+from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.cli.options.bitext import BitextOptions, bitext_options
+from nmtalign.cli.options.records import RecordOptions, record_options
+from nmtalign.cli.options.types import COMPARED, OUTPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.report.corpus import Record
     from nmtalign.report.summary import Figure
-    from nmtalign.text.bitext import SentencePair
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
 
 @click.command()
-@click.argument("source", type=INPUT, required=False)
-@click.argument("target", type=INPUT, required=False)
+@bitext_options
 @click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
 @click.option(
     "--compare",
@@ -39,8 +38,7 @@ SAMPLE = 200  # pairs shown when nothing else is asked for
 @click.option("--title", default="Word alignment", show_default=True)
 @record_options
 def report(
-    source: str | None,
-    target: str | None,
+    bitext: BitextOptions,
     output: str,
     compare: tuple[str, ...],
     sample: int | None,
@@ -61,9 +59,8 @@ def report(
     from nmtalign.report.html import write_report
 
     _check_choice(chosen.lines, sample, worst, by)
-    bitext, systems = _open(source, target, chosen), _systems(compare)
     with warnings_to_stderr():
-        aligner, records = chosen.open(bitext, systems)
+        aligner, records = chosen.open(bitext.open(), _systems(compare))
         if chosen.lines is None:
             kept, figures = _choose(records, aligner, sample, sample_seed, worst, by)
         else:
@@ -79,17 +76,7 @@ def _check_choice(lines: str | None, sample: int | None, worst: int | None, by: 
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} contradict each other; choose the pairs in one way")
     if by is not None and worst is None:
-        raise UsageError("--by says what the --worst pairs are the worst by; give --worst N")
-
-
-def _open(source: str | None, target: str | None, chosen: RecordOptions) -> Iterator[SentencePair]:
-    from nmtalign.text.bitext import read_bitext
-
-    if chosen.pairs is not None and source is None:
-        return read_bitext(chosen.pairs, format=chosen.format)
-    if chosen.pairs is not None or source is None or target is None:
-        raise UsageError("expected SOURCE and TARGET, or --pairs FILE")
-    return read_bitext(source, target, format=chosen.format)
+        raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
 
 
 def _systems(compare: tuple[str, ...]) -> dict[str, str]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign import __version__
-from nmtalign.cli._types import INPUT, Number, Whole
+from nmtalign.cli.commands.links import READABLE
+from nmtalign.cli.options.types import INPUT, Number, Whole
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
     from nmtalign.links.evaluation import Difference, Evaluation
 
 METRICS = ("precision", "recall", "f1", "aer")
-FORMATS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
 
 
 @click.command()
@@ -22,15 +22,14 @@ FORMATS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
 @click.argument("gold", type=INPUT)
 @click.option(
     "--format",
-    "format_",
-    type=click.Choice(FORMATS),
+    type=click.Choice(READABLE),
     default="pharaoh",
     show_default=True,
     help="Format of LINKS, and of --compare.",
 )
 @click.option(
     "--gold-format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(READABLE),
     default="pharaoh",
     show_default=True,
     help="Format of GOLD: in pharaoh and talp, 3-4 is sure and 3p4 possible.",
@@ -54,7 +53,7 @@ FORMATS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
 def evaluate(
     links: str,
     gold: str,
-    format_: str,
+    format: str,
     gold_format: str,
     one_based: bool,
     compare: str | None,
@@ -71,9 +70,9 @@ def evaluate(
     from nmtalign.links.formats import read_gold, read_links
 
     if one_based:
-        format_, gold_format = (name.replace("pharaoh", "talp") for name in (format_, gold_format))
+        format, gold_format = (name.replace("pharaoh", "talp") for name in (format, gold_format))
     golds = list(read_gold(gold, format=gold_format))
-    systems = {path: list(read_links(path, format=format_)) for path in filter(None, (links, compare))}
+    systems = {path: list(read_links(path, format=format)) for path in filter(None, (links, compare))}
     for path, system in systems.items():
         _check_length(path, len(system), gold, len(golds))
     options = evaluation.Bootstrap(samples, confidence, seed)
@@ -87,7 +86,7 @@ def evaluate(
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
     click.echo(
-        f"settings    {results[links].settings}|format:{format_}|gold:{gold_format}|version:{__version__}"
+        f"settings    {results[links].settings}|format:{format}|gold:{gold_format}|version:{__version__}"
     )
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli._messages import warnings_to_stderr
-from nmtalign.cli._records import RecordOptions, record_options
-from nmtalign.cli._types import OUTPUT, Whole
+from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.cli.options.bitext import format_option, pairs_option
+from nmtalign.cli.options.records import RecordOptions, record_options
+from nmtalign.cli.options.types import OUTPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,10 +40,14 @@ VIEWS = ("combined", "forward", "reverse", "all", "heads")
 @click.option("--links/--no-links", default=True, help="Mark the chosen links.  [yes]")
 @click.option("--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]")
 @click.option("--dpi", type=Whole(10, 1200), default=150, show_default=True, help="Dots an inch, .png.")
+@pairs_option
+@format_option
 @record_options
 def heatmap(
     source_sentence: str | None,
     target_sentence: str | None,
+    pairs: str | None,
+    format: str,
     output: str,
     view: str,
     links: bool,
@@ -61,10 +66,12 @@ def heatmap(
     from nmtalign.report.heatmap import check_format, save_heatmaps
 
     check_format(output)
-    bitext = _bitext(source_sentence, target_sentence, chosen)
+    if chosen.lines is not None and pairs is None:
+        raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
+    bitext = _bitext(source_sentence, target_sentence, pairs, format)
     with warnings_to_stderr(), whole_file(output) as partial:
-        aligner, records = chosen.open(bitext, fit=chosen.pairs is not None)
-        if chosen.pairs is None:
+        aligner, records = chosen.open(bitext, fit=pairs is not None)
+        if pairs is None:
             records = (record._replace(number=0) for record in records)  # no line of a file
         figures = (
             _draw(aligner, record, view=view, links=links, numbers=numbers)
@@ -73,18 +80,15 @@ def heatmap(
         save_heatmaps(figures, partial, dpi=dpi, name=output)
 
 
-def _bitext(source: str | None, target: str | None, chosen: RecordOptions) -> Iterator[SentencePair]:
+def _bitext(source: str | None, target: str | None, pairs: str | None, format: str) -> Iterator[SentencePair]:
     """Return the one pair of the command line, or those of a file."""
     from nmtalign.text.bitext import SentencePair, read_bitext
 
-    given = source is not None and target is not None
-    if (chosen.pairs is None) != given or (chosen.pairs and source is not None):
-        raise UsageError("expected two sentences, or --pairs FILE")
-    if chosen.lines is not None and chosen.pairs is None:
-        raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
-    if source is not None and target is not None:
+    if pairs is not None and source is None:
+        return read_bitext(pairs, format=format)
+    if pairs is None and source is not None and target is not None:
         return iter([SentencePair(source, target)])
-    return read_bitext(str(chosen.pairs), format=chosen.format)
+    raise UsageError("expected two sentences, or --pairs FILE")
 
 
 def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, numbers: bool | None) -> Figure:
@@ -106,6 +110,6 @@ def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, Al
     """Return the matrix of each head of a learned model by itself, and that of all together."""
     if aligner is None:
         raise UsageError(f"--view {view} is for models; attention of other programs has one head")
-    alone = aligner.heads.names if len(aligner.heads.names) > 1 else ()
+    alone = aligner.head_names if len(aligner.head_names) > 1 else ()
     by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}
-    return by_head | {"joint" if by_head else aligner.heads.names[0]: aligner.align(*record.pair).matrix}
+    return by_head | {"joint" if by_head else aligner.head_names[0]: aligner.align(*record.pair).matrix}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli._messages import warnings_to_stderr
-from nmtalign.cli._types import OUTPUT
-from nmtalign.cli.align import align
-from nmtalign.cli.evaluate import evaluate
-from nmtalign.cli.report import SAMPLE, report
+from nmtalign.cli.commands.align import align
+from nmtalign.cli.commands.evaluate import evaluate
+from nmtalign.cli.commands.report import SAMPLE, report
+from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.cli.options.types import OUTPUT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +89,7 @@ def _draw(sample: Path, folder: Path) -> None:
 def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
     """Yield the pictures of lines of the sample, with their gold links."""
     from nmtalign.aligner.opening import load
-    from nmtalign.cli._lines import pick
+    from nmtalign.cli.options.records import pick
     from nmtalign.links.formats import read_gold
     from nmtalign.report.heatmap import draw_heatmap
     from nmtalign.text.bitext import read_bitext

@@ -14,7 +14,7 @@ _as_json = False
 
 
 def log_json(on: bool) -> None:
-    """Write messages as JSON from now on, or no longer."""
+    """Switch messages between JSON and lines for people."""
     global _as_json
     _as_json = on
 
@@ -29,17 +29,8 @@ log_option = click.option(
 )
 
 
-def say(text: str, *, level: str = "info", event: str = "message", **values: Any) -> None:
-    """Write one message.
-
-    Parameters
-    ----------
-    text : str
-        What people read.
-    level : {"info", "warning", "error"}
-    event, values
-        What programs read: the kind of message, and numbers that the text may hold as well.
-    """
+def log(text: str, *, level: str = "info", event: str = "message", **values: Any) -> None:
+    """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
     if _as_json:
         import json
         from datetime import UTC, datetime
@@ -55,16 +46,16 @@ def say(text: str, *, level: str = "info", event: str = "message", **values: Any
 
 def warn(text: str) -> None:
     """Write a warning."""
-    say(text, level="warning", event="warning")
+    log(text, level="warning", event="warning")
 
 
 def line_start() -> str:
-    """Return what clears a line that renews itself on a terminal; nothing elsewhere."""
-    return "\r\x1b[K" if renews() else ""
+    """Return what clears the progress line of a terminal; nothing elsewhere."""
+    return "\r\x1b[K" if shows_progress() else ""
 
 
-def renews() -> bool:
-    """Say whether stderr shows a line that renews itself."""
+def shows_progress() -> bool:
+    """Return whether stderr is a terminal that shows a progress line."""
     return sys.stderr.isatty() and not _as_json
 
 
@@ -80,5 +71,6 @@ def warnings_to_stderr() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)  # pyparsing's are UserWarnings as well
         warnings.showwarning = show
         yield

@@ -1,7 +1,7 @@
 """Types of options: files that are read, files that are written, and numbers.
 
-Every option and argument that names a file has one of these types. When click converts it, the file is held
-against those converted before, so that no command can forget to refuse an output that is an input.
+Every option and argument that names a file has one of these types. When click converts it, the file is
+compared with those converted before: every command refuses an output that is an input.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FileType(click.Path):
     """
 
     def __init__(self, *, writes: bool, instead_of: str | None = None) -> None:
-        super().__init__()  # completes names; whoever opens the file says what is wrong with it
+        super().__init__()  # completes names; errors come from whoever opens the file
         self.name = "file"
         self.writes = writes
         self.instead_of = instead_of
@@ -116,7 +116,7 @@ def check_places(
     writes: bool = False,
     instead_of: str | None = None,
 ) -> None:
-    """Hold the files that an option names against those of the options before.
+    """Compare the files that an option names with those of the options before.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def check_places(
 
 
 def has_outputs(context: click.Context) -> bool:
-    """Say whether the command writes data, be it to standard output, and is no list to look at."""
+    """Return whether the command writes data, to a file or standard output; lists are no data."""
     uses: list[_Use] = context.meta.get(__name__, [])
     return any(use.writes for use in uses)
 
@@ -161,7 +161,7 @@ def _common(first: list[str], second: list[str]) -> str | None:
 
 
 def _keys(place: str) -> set[object]:
-    """Return what tells a file or folder from all others; nothing for devices and pipes."""
+    """Return what identifies a file or folder; nothing for devices and pipes."""
     if place == _STANDARD:
         return {place}
     try:

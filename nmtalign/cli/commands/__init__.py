@@ -1,0 +1,1 @@
+"""Commands: options in, one public call, files out."""

@@ -1,0 +1,251 @@
+"""``nmtalign align``: a bitext in, one line of links out for each pair."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from nmtalign.cli.messages import log, log_option, warn, warnings_to_stderr
+from nmtalign.cli.options.bitext import BitextOptions, bitext_options
+from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
+from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
+from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
+from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
+from nmtalign.cli.options.types import OUTPUT
+from nmtalign.cli.outputs import open_sink, open_whole
+from nmtalign.cli.progress import Progress
+from nmtalign.errors import NmtalignError, UsageError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from nmtalign.aligner.aligner import Aligner
+    from nmtalign.aligner.fitting import Fit
+    from nmtalign.batch.marking import BadRecords
+    from nmtalign.batch.shards import ShardRun
+    from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.text.bitext import SentencePair
+    from nmtalign.vectors.embeddings import Coverage
+
+    Chunks = Generator[AlignedChunk]
+
+FEW_KNOWN = 0.5  # share of words with a vector, below which something is likely to be wrong
+_CAUSES = "check the order of the languages (--langs), --tokenizer, --lowercase and --unicode"
+LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each array of them
+
+
+@click.command()
+@bitext_options
+@click.option(
+    "--columns",
+    "--keys",
+    "columns",
+    metavar="A,B",
+    help="Sides in one file: TSV columns, JSON keys, languages.",
+)
+@click.option(
+    "--on-error",
+    type=click.Choice(["stop", "skip-marked"]),
+    default="stop",
+    help="A bad record: stop, or an empty line and a report.  [stop]",
+)
+@click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced.")
+@click.option(
+    "-o",
+    "--output",
+    type=OUTPUT,
+    metavar="LINKS",
+    default="-",
+    help="Pharaoh links, one line a pair.  [stdout]",
+)
+@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to LINKS.")
+@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
+@click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet.")
+@click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training.")
+@click.option(
+    "--remap",
+    type=click.Choice(["space", "bpe", "sentencepiece"]),
+    help="Links of words between spaces, or of the words that marked sub-words make.",
+)
+@engine_options
+@log_option
+@shard_options
+@matrix_options
+@model_options
+def align(
+    bitext: BitextOptions,
+    columns: str | None,
+    on_error: str,
+    error_report: str | None,
+    output: str,
+    remap: str | None,
+    engine: EngineOptions,
+    sharding: ShardOptions,
+    given: MatrixOptions,
+    options: ModelOptions,
+    **more: str | None,
+) -> None:
+    """Align a bitext: two files, line by line, or one file with both sides (--pairs). `-` is stdin.
+
+    Every pair gives one line of links `source-target`, counted from 0; an empty side gives an empty line.
+    Without an option for the model, the shipped English-French one is used; with --matrices, the attention of
+    another program, and the text holds the pieces that it is of.
+
+    Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
+    """
+    one_blas_thread()
+    given.check(remap=remap, engine=engine.engine)
+    outputs = {"links": output} | {name: path for name, path in more.items() if path is not None}
+    run = sharding.open(bitext.files, outputs, given.matrices)
+    with warnings_to_stderr(), ExitStack() as stack:
+        bad = _bad_records(on_error, error_report, stack)
+        progress = stack.enter_context(Progress("pairs", bitext.files))
+        pairs = progress.reading(_opened(bitext, columns, bad))
+        if given.matrices is None:
+            chunks, settings = _aligned(options, pairs, remap, run, engine, engine.client(stack))
+        else:
+            chunks, settings = given.align(options, pairs)
+        stack.enter_context(closing(chunks))
+        if run is None:
+            _run_whole(chunks, outputs, progress, stack)
+        else:
+            read = {"format": bitext.format, "columns": columns, "on_error": on_error, "remap": remap}
+            described = describe(bitext.files, options, settings=settings, **read)
+            _run_in_shards(run, chunks, outputs, progress, described, resume=sharding.may_exist)
+    if bad is not None:
+        log(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
+    log(settings, event="settings")
+
+
+def _opened(bitext: BitextOptions, columns: str | None, bad: BadRecords | None) -> Iterator[SentencePair]:
+    pairs = bitext.open(columns, bad.add if bad else None)
+    return bad.counted(pairs) if bad else pairs
+
+
+def _bad_records(on_error: str, path: str | None, stack: ExitStack) -> BadRecords | None:
+    """Open the report of bad records, if they are to be replaced."""
+    from nmtalign.batch.marking import BadRecords
+
+    if (on_error == "skip-marked") != (path is not None):
+        raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
+    return BadRecords(open_whole(path, stack).write) if path is not None else None
+
+
+def _aligned(
+    options: ModelOptions,
+    bitext: Iterator[SentencePair],
+    remap: str | None,
+    run: ShardRun | None,
+    engine: EngineOptions,
+    client: Client | None,
+) -> tuple[Chunks, str]:
+    """Align the bitext on a cluster or by processes; return the chunks and the settings of their links."""
+    from nmtalign.aligner.fitting import fit_text, with_fit
+    from nmtalign.batch.stream import cut
+    from nmtalign.batch.workers import align_chunks
+    from nmtalign.corpus.parallel import default_workers
+
+    aligner = load_aligner(options)
+    fit, bitext = fit_text(aligner, bitext)
+    aligner = with_fit(aligner, fit)
+    chunks = run.missing(bitext) if run else cut(bitext)
+    if client is not None:
+        from nmtalign.batch.cluster import align_on_cluster
+
+        return align_on_cluster(client, aligner, chunks, remap_to=remap), aligner.settings
+    opened, workers = partial(_open_again, options, fit), engine.workers or default_workers()
+    return align_chunks(aligner, opened, chunks, workers=workers, remap_to=remap), aligner.settings
+
+
+def _open_again(options: ModelOptions, fit: Fit | None) -> Aligner:
+    """Open the aligner in another process, with what was fitted in this one."""
+    from nmtalign.aligner.fitting import with_fit
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first process has written them
+        return with_fit(load_aligner(options), fit)
+
+
+def _run(chunks: Chunks, sinks: list[Callable[[AlignedChunk], object]], progress: Progress) -> None:
+    """Write aligned chunks into the sinks, then a summary on stderr."""
+    links, coverage = 0, _CoverageCount()
+    for chunk in chunks:
+        _warn_of_long_pairs(chunk)
+        for sink in sinks:
+            sink(chunk)
+        links += len(chunk.batch.source)
+        coverage.add(chunk.coverage)
+        progress.advance(len(chunk.batch), last=chunk.first + len(chunk.batch) - 1)
+    speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
+    text = f"{progress.done:,} pairs, {links:,} links in {speed}"
+    log(text, event="aligned", **progress.values | {"links": links, "seconds_left": 0})
+    coverage.log()
+
+
+def _run_whole(chunks: Chunks, outputs: dict[str, str], progress: Progress, stack: ExitStack) -> None:
+    stack.enter_context(_explained())
+    _run(chunks, [open_sink(name, path, stack) for name, path in outputs.items()], progress)
+
+
+def _run_in_shards(
+    run: ShardRun,
+    chunks: Chunks,
+    outputs: dict[str, str],
+    progress: Progress,
+    described: dict[str, object],
+    *,
+    resume: bool,
+) -> None:
+    """Make the missing shards; when all are there, assemble the outputs that have a file."""
+    from nmtalign.batch.shards import resumable
+
+    with resumable(run.folder, by=(KeyboardInterrupt,)), run:
+        run.start(described, resume=resume)
+        with resumable(run.folder):
+            _run(chunks, [run.write], progress)
+            run.finish()
+            for name, path in outputs.items():
+                if path != "-":
+                    with ExitStack() as stack:
+                        assemble(run, name, path, open_whole(path, stack))
+    text = f"{run.shards:,} shards in {run.folder}, {run.kept:,} of them done before"
+    log(text, event="shards", shards=run.shards, done_before=run.kept)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Name the option that would have kept the work of a run that Ctrl-C stopped."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
+
+
+class _CoverageCount:
+    """How many words have a vector, for aligners over given vectors."""
+
+    def __init__(self) -> None:
+        self._sides: tuple[Coverage, ...] = ()
+
+    def add(self, found: tuple[Coverage, Coverage] | None) -> None:
+        if found is not None:
+            before = self._sides or (None, None)
+            self._sides = tuple(a + b if a else b for a, b in zip(before, found, strict=True))
+
+    def log(self) -> None:
+        for name, side in zip(("source", "target"), self._sides, strict=False):
+            log(f"{name}: {side}", event="coverage", side=name, share=round(side.rate, 4))
+            if side.rate < FEW_KNOWN:
+                warn(f"few {name} words are known; {_CAUSES}")
+
+
+def _warn_of_long_pairs(chunk: AlignedChunk) -> None:
+    for number, (source, target) in enumerate(chunk.sizes, chunk.first):
+        if source * target > LONG:
+            sizes = f"{source:,} and {target:,} words"
+            warn(f"pair {number} has {sizes}; it is aligned, but takes memory")

@@ -1,0 +1,114 @@
+"""``nmtalign lexicon``: the translations that a model has learned, or that links show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice, zip_longest
+from typing import TYPE_CHECKING
+
+import click
+
+from nmtalign.cli.options.types import INPUT, Number, OutputPrefix, Whole
+from nmtalign.cli.outputs import write_whole
+from nmtalign.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.links.lexicon import Entry
+
+_HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
+
+
+@click.command()
+@click.argument("texts", type=INPUT, nargs=-1, metavar="[SOURCE TARGET LINKS]")
+@click.option(
+    "--model", type=INPUT, metavar="DIR", help="A learned model, instead of two texts and their links."
+)
+@click.option("--word", metavar="WORD", help="Show the translations of one word, of either language.")
+@click.option(
+    "-o",
+    "--output",
+    type=OutputPrefix(".s2t", ".t2s", ".tsv"),
+    metavar="PREFIX",
+    help="Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
+)
+@click.option("--limit", type=Whole(min=1), default=100, show_default=True, help="Most per word.")
+@click.option("--least", type=Number(0), default=0.01, show_default=True, help="Least probability.")
+def lexicon(
+    texts: tuple[str, ...], model: str | None, word: str | None, output: str | None, limit: int, least: float
+) -> None:
+    """List translations with their probabilities: those of a model, or those that LINKS show.
+
+    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words
+    without a link count as linked to the null word.
+
+    PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`,
+    as Marian reads them; PREFIX.tsv has one line a word pair with its links (those of a model are expected
+    counts), both probabilities, and for LINKS the log-likelihood ratio of the two words.
+
+    Example: nmtalign lexicon --model model -o lex
+    """
+    if len(texts) != (0 if model else 3):
+        raise UsageError("expected --model DIR, or three files: SOURCE TARGET LINKS")
+    found = _of_links(*texts) if model is None else _of_model(model)
+    entries = [entry for entry in found if max(entry.forward, entry.reverse) >= least]
+    if output is None:
+        _show(entries, word, limit)
+    else:
+        _write(entries, output, limit)
+
+
+def _of_model(model: str) -> Iterator[Entry]:
+    """Yield the word pairs that a learned lexicon has linked."""
+    from nmtalign.aligner.model_folder import load_aligner
+    from nmtalign.links.lexicon import Entry
+
+    lexicon = load_aligner(model).lexicon
+    table = lexicon.translations()
+    for s, t, *numbers in zip(*(column.tolist() for column in table), strict=True):
+        yield Entry(lexicon.source_words[s], lexicon.target_words[t], *numbers)
+
+
+def _of_links(source: str, target: str, links: str) -> list[Entry]:
+    """Return the linked words of a bitext."""
+    from nmtalign.links.alignments import Alignment
+    from nmtalign.links.formats import read_links
+    from nmtalign.links.lexicon import LinkCounts
+    from nmtalign.text.bitext import read_bitext
+
+    counts = LinkCounts()
+    for number, (pair, chosen) in enumerate(zip_longest(read_bitext(source, target), read_links(links)), 1):
+        if pair is None or chosen is None:
+            short = links if chosen is None else f"{source} and {target}"
+            raise DataError(f"expected links for each pair, but {short} ends after {number - 1} lines")
+        source_words, target_words = ([word for word in line.split(" ") if word] for line in pair)
+        try:
+            checked = Alignment(chosen, len(source_words), len(target_words))
+        except DataError as error:
+            raise error.at(links, line=number) from None
+        counts.add(source_words, target_words, checked)
+    return counts.entries()
+
+
+def _show(entries: list[Entry], word: str | None, limit: int) -> None:
+    """Print the most linked words, or those linked to one word."""
+    frequent = sorted(entries, key=lambda entry: -entry.links)
+    click.echo(_HEADER)
+    for entry in islice((e for e in frequent if word is None or word in (e.source, e.target)), limit):
+        click.echo(_row(entry))
+
+
+def _write(entries: list[Entry], prefix: str, limit: int) -> None:
+    """Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv."""
+    from nmtalign.links.lexicon import shortlist
+
+    write_whole(f"{prefix}.s2t", shortlist(entries, most=limit))
+    write_whole(f"{prefix}.t2s", shortlist(entries, reverse=True, most=limit))
+    write_whole(f"{prefix}.tsv", (f"{line}\n" for line in chain([_HEADER], map(_row, entries))))
+
+
+def _row(entry: Entry) -> str:
+    """Return the cells of one line; expected counts have two digits after the point."""
+    links = f"{entry.links:.2f}".removesuffix(".00")
+    association = "" if entry.association is None else f"{entry.association:.2f}"
+    cells = entry.source, entry.target, links, f"{entry.forward:.4f}", f"{entry.reverse:.4f}", association
+    return "\t".join(cells)

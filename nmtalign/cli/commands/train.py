@@ -1,0 +1,206 @@
+"""``nmtalign train``: learn an alignment model from a bitext."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nmtalign.cli.messages import log, log_option, warn
+from nmtalign.cli.options.bitext import (
+    BitextOptions,
+    TextOptions,
+    bitext_options,
+    langs_option,
+    text_options,
+    two_languages,
+)
+from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
+from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number
+from nmtalign.cli.outputs import batch_texts, write_whole
+from nmtalign.cli.progress import Progress
+from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from nmtalign.aligner.aligner import Aligner
+    from nmtalign.links.alignments import AlignedBatch
+    from nmtalign.training.em import PlaceBitext
+    from nmtalign.vectors.embeddings import Embeddings
+
+
+OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
+
+
+@click.command()
+@bitext_options
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder of the model, made if need be."
+)
+@click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Time for error.")
+@click.option(
+    "--rescore", type=click.Choice(("additive", "scaled-dot")), help="Distil a rescorer of the posteriors."
+)
+@click.option(
+    "--rescore-inputs", type=click.Choice(("features", "words")), help="What it looks at.  [features]"
+)
+@click.option(
+    "--gold", type=INPUT, help="Gold links of the last pairs, or a line a pair: they teach a rescorer."
+)
+@click.option("--vectors", type=INPUT, metavar="DIR", help="Mix these word vectors with the lexicon.")
+@click.option("--source-vectors", type=INPUT, help="Source word vectors to mix, instead of --vectors.")
+@click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space.")
+@click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.3]")
+@click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
+@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
+@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
+@langs_option
+@text_options
+@click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
+@click.option(
+    "--init", type=OLDER, metavar="DIR", help="Warm start from this model, or from aligned word vectors."
+)
+@engine_options
+@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@log_option
+def train(
+    bitext: BitextOptions,
+    output: str,
+    preset: str,
+    langs: str | None,
+    tokenization: TextOptions,
+    prior: str | None,
+    init: str | None,
+    rescore: str | None,
+    rescore_inputs: str | None,
+    gold: str | None,
+    vectors_weight: float | None,
+    engine: EngineOptions,
+    quiet: bool,
+    **files: str | None,
+) -> None:
+    """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
+
+    A run that was stopped resumes when the same command is given again; until it ends, DIR.state holds its
+    checkpoints.
+
+    Example: nmtalign train text.en text.fr -o model --links links.txt
+    """
+    one_blas_thread()
+    from nmtalign.aligner.extraction import Extraction
+    from nmtalign.aligner.train import learn, prior_of
+    from nmtalign.links.formats import read_gold
+    from nmtalign.training.checkpoint import remove_checkpoints
+    from nmtalign.training.settings import preset as named_preset
+
+    given = _given_vectors(files, langs, vectors_weight)
+    chosen = {name: files[name] for name in ("links", "scores", "pair_scores")}
+    outputs = {name: path for name, path in chosen.items() if path is not None}
+    _check_rescore(rescore, rescore_inputs, gold)
+    _check_folders(output, outputs)
+    if outputs and engine.engine == "dask" and "-" in bitext.files:
+        raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
+    text, state = tokenization.settings(), f"{output.rstrip('/')}.state"
+    progress = Progress("pairs", bitext.files, quiet=quiet)
+    report = partial(_report, progress, quiet=quiet)
+    with ExitStack() as stack:
+        client = engine.client(stack)
+        with progress:
+            found = learn(
+                progress.counted(bitext.open()),
+                settings=named_preset(preset),
+                text=text,
+                prior=prior_of(prior, init, text),
+                languages=two_languages(langs) if langs else (None, None),
+                workers=engine.workers,
+                report=report,
+                warn=warn,
+                place=None if client is None else _on_cluster(client),
+                state=state,
+                vectors=given,
+                vectors_weight=vectors_weight,
+                rescore=rescore,
+                rescore_inputs=rescore_inputs or "features",
+                gold=[] if gold is None else list(read_gold(gold)),
+            )
+        found.aligner.save(output)
+        remove_checkpoints(state)
+        report(f"model in {output}")
+        if outputs:
+            batch = found.align(Extraction()) if client is None else _aligned(client, found.aligner, bitext)
+            _write_links(batch, outputs)
+
+
+def _check_rescore(rescore: str | None, inputs: str | None, gold: str | None) -> None:
+    """Refuse options of a rescorer that contradict each other."""
+    if rescore is not None and gold is not None:
+        raise UsageError("--gold teaches a rescorer of its own; leave --rescore out")
+    if rescore is None and inputs is not None:
+        raise UsageError("--rescore-inputs is for a rescorer that is distilled; add --rescore additive")
+
+
+def _given_vectors(
+    files: dict[str, str | None], langs: str | None, weight: float | None
+) -> tuple[Embeddings, Embeddings] | None:
+    """Open the word vectors that are to be mixed with the lexicon."""
+    from nmtalign.shipped import place_of
+    from nmtalign.vectors.storage import load_embeddings, load_pair
+
+    folder, source, target = (files[name] for name in ("vectors", "source_vectors", "target_vectors"))
+    if (source is None) != (target is None) or (folder is not None and source is not None):
+        raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
+    if folder is not None:
+        return load_pair(place_of(folder), languages=two_languages(langs) if langs else None)
+    if source is not None and target is not None:
+        return load_embeddings(source), load_embeddings(target)
+    if weight is not None:
+        raise UsageError("--vectors-weight is for vectors that are mixed with the lexicon; add --vectors DIR")
+    return None
+
+
+def _report(progress: Progress, line: str, *, quiet: bool) -> None:
+    """Write what was done, with the time since the start."""
+    if not quiet:
+        seconds = progress.seconds
+        log(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
+
+
+def _on_cluster(client: Client) -> PlaceBitext:
+    """Let the workers of a cluster hold the bitext."""
+    from nmtalign.batch.cluster import ClusterProcesses
+    from nmtalign.training.distributed import DistributedBitext
+
+    return partial(DistributedBitext, processes=ClusterProcesses(client))
+
+
+def _check_folders(output: str, outputs: dict[str, str]) -> None:
+    """Refuse what cannot be written, before any work is done; a model replaces only another model."""
+    from nmtalign.aligner.model_folder import is_model
+
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{output} is a file; give a folder for the model")
+    if folder.is_dir() and any(folder.iterdir()) and not is_model(folder):
+        raise UsageError(f"{output} holds other files; give a new or an empty folder for the model")
+    for path in outputs.values():
+        if path != "-" and not Path(path).parent.is_dir():
+            raise UsageError(f"{path}: there is no folder {Path(path).parent} to write into; make it first")
+
+
+def _aligned(client: Client, aligner: Aligner, bitext: BitextOptions) -> AlignedBatch:
+    """Align the bitext, which is read again, on a cluster."""
+    from nmtalign.batch.cluster import align_on_cluster
+    from nmtalign.batch.stream import cut
+    from nmtalign.links.alignments import joined_batches
+
+    return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext.open()))])
+
+
+def _write_links(batch: AlignedBatch, outputs: dict[str, str]) -> None:
+    texts = batch_texts()
+    for name, path in outputs.items():
+        write_whole(path, [texts[name](batch)])

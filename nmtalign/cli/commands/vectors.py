@@ -1,0 +1,172 @@
+"""``nmtalign vectors``: look at, convert, learn, map and evaluate word vectors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nmtalign.cli.commands.learn_vectors import learn, map_
+from nmtalign.cli.messages import log, warn, warnings_to_stderr
+from nmtalign.cli.options.bitext import UNICODE_FORMS, TextOptions, langs_option, text_options, two_languages
+from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
+from nmtalign.cli.options.vectors import WRITABLE, limit_option, reading_options, score_option
+
+if TYPE_CHECKING:
+    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.vectors.embeddings import Coverage, Embeddings
+
+
+@click.group()
+def vectors() -> None:
+    """Look at, convert, learn and map word vectors.
+
+    Example: nmtalign vectors info en_fr_vectors
+    """
+
+
+@vectors.command()
+@click.argument("path", type=INPUT)
+@reading_options
+@click.option("--text", type=INPUT, help="Also count which words of this text have a vector.")
+@text_options
+def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any) -> None:
+    """Show what is in PATH: a file or folder of word vectors, or a folder with those of two languages.
+
+    Shipped vectors have a name of their own: en_fr_vectors.
+
+    Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
+    """
+    with warnings_to_stderr():
+        for name, embeddings in _opened(path, **reading):
+            click.echo("\n".join(_described(name, embeddings)))
+            if text is not None:
+                click.echo(f"  of {text}: {_text_coverage(embeddings, text, tokenization.settings())}")
+
+
+def _opened(path: str, **reading: Any) -> Iterator[tuple[str, Embeddings]]:
+    """Yield the vectors at a path with a title for each."""
+    from nmtalign.shipped import place_of
+    from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
+
+    whole = place_of(path)
+    places = languages_of(whole)
+    for place in [whole] if places is None else places.values():
+        format_ = detect_format(place) if reading["format"] == "auto" else reading["format"]
+        yield f"{place}: {format_}", load_embeddings(place, **reading | {"format": format_})
+
+
+def _described(name: str, embeddings: Embeddings) -> list[str]:
+    """Return the lines that `info` prints."""
+    import numpy as np
+
+    lengths = np.linalg.norm(np.asarray(embeddings.matrix, dtype=np.float32), axis=1)  # (V,)
+    lines = [
+        name,
+        f"  {len(embeddings):,} words, {embeddings.dimension} dimensions, {embeddings.matrix.dtype}",
+        f"  first words: {' '.join(embeddings.vocabulary.words[:10])}",
+    ]
+    if len(lengths):
+        range_ = f"{lengths.min():.3g} to {lengths.max():.3g}, mean {lengths.mean():.3g}"
+        lines.append(f"  lengths of the vectors: {range_}; {int((lengths == 0).sum()):,} are zero")
+    if embeddings.subwords is not None:
+        lines.append(f"  sub-words: {embeddings.subwords}")
+    if embeddings.settings:
+        lines.append(f"  made with: {json.dumps(dict(embeddings.settings), ensure_ascii=False)}")
+    return lines
+
+
+def _text_coverage(embeddings: Embeddings, path: str, settings: TextSettings) -> Coverage:
+    from nmtalign.files import read_lines
+    from nmtalign.vectors.embeddings import Coverage
+
+    return sum((embeddings.coverage(settings.words(line)) for line in read_lines(path)), Coverage())
+
+
+@vectors.command()
+@click.argument("path", type=INPUT)
+@click.argument("output", type=OUTPUT)
+@click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
+@reading_options
+def convert(path: str, output: str, to: str, **reading: Any) -> None:
+    """Write the vectors at PATH in another format.
+
+    `folder` is our own: it opens in milliseconds and keeps sub-words. For `word2int` OUTPUT is
+    word2int_XX.pkl, and embeddings_XX.npz is written beside it. gensim reads `word2vec-binary` with
+    KeyedVectors.load_word2vec_format.
+
+    Example: nmtalign vectors convert cc.fr.300.bin french --to folder
+    """
+    from nmtalign.vectors.storage import load_embeddings, save_embeddings
+
+    with warnings_to_stderr():
+        embeddings = load_embeddings(path, **reading)
+        save_embeddings(embeddings, output, format=to)
+        if embeddings.subwords is not None and to != "folder":
+            warn(f"{to} cannot hold the sub-words; they are left out")
+    log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions -> {output}")
+
+
+@vectors.command()
+@click.argument("folder", type=INPUT)
+@click.argument("dictionary", type=INPUT)
+@langs_option
+@score_option
+@limit_option
+@click.option(
+    "--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.  [none]"
+)
+def evaluate(
+    folder: str, dictionary: str, langs: str | None, score: str, limit: int | None, unicode: str
+) -> None:
+    """Look up the translations of DICTIONARY (`word translation` a line) among the nearest neighbours.
+
+    Prints the precision at 1, 5 and 10 and how many of the words have vectors.
+
+    Example: nmtalign vectors evaluate vectors en-fr.test.txt --langs en,fr
+    """
+    from nmtalign.shipped import place_of
+    from nmtalign.text.tokenization import TextSettings
+    from nmtalign.vectors.mapping import read_dictionary
+    from nmtalign.vectors.retrieval import evaluate_dictionary
+    from nmtalign.vectors.storage import load_pair
+
+    text, chosen = TextSettings(lowercase=False, unicode=unicode), two_languages(langs) if langs else None
+    with warnings_to_stderr():
+        source, target = load_pair(place_of(folder), languages=chosen, limit=limit)
+        pairs = [tuple(text.normalized(pair)) for pair in read_dictionary(dictionary)]
+        click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=score)))
+
+
+@vectors.command()
+@click.argument("folder", type=INPUT)
+@click.argument("words", nargs=-1, required=True)
+@langs_option
+@score_option
+@click.option("--count", type=Whole(min=1), default=10, show_default=True, help="Neighbours of a word.")
+@limit_option
+def neighbours(
+    folder: str, words: tuple[str, ...], langs: str | None, score: str, count: int, limit: int | None
+) -> None:
+    """List the nearest words of the other language: word, neighbour, score, between tabs.
+
+    Example: nmtalign vectors neighbours en_fr_vectors house cat
+    """
+    from nmtalign.shipped import place_of
+    from nmtalign.vectors.retrieval import neighbours as find
+    from nmtalign.vectors.storage import load_pair
+
+    chosen = two_languages(langs) if langs else None
+    with warnings_to_stderr():
+        source, target = load_pair(place_of(folder), languages=chosen, limit=limit)
+        for word, found in find(source, target, words, count=count, score=score).items():
+            for one in found:
+                click.echo(f"{word}\t{one.word}\t{one.score:.4f}")
+            if not found:
+                warn(f"{word!r} has no vector")
+
+
+vectors.add_command(learn)
+vectors.add_command(map_)

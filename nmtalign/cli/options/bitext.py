@@ -1,0 +1,134 @@
+"""The arguments SOURCE and TARGET, or ``--pairs``: where the sentence pairs are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from nmtalign.cli.options.groups import option_group
+from nmtalign.cli.options.types import INPUT, check_places
+from nmtalign.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.text.bitext import SentencePair
+    from nmtalign.text.tokenization import TextSettings
+
+TOKENIZERS = ("space", "simple", "moses", "sentencepiece:FILE[,FILE]")
+UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
+
+pairs_option = click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts.")
+format_option = click.option(
+    "--format", metavar="NAME", default="auto", help="Format of the bitext.  [by its ending]"
+)
+langs_option = click.option(
+    "--langs", metavar="XX,YY", help="Source and target language.  [from the files, where they tell]"
+)
+
+
+@dataclass(frozen=True)
+class BitextOptions:
+    """Two files, or one with both sides, and their format."""
+
+    source: str | None
+    target: str | None
+    pairs: str | None
+    format: str
+
+    @property
+    def files(self) -> list[str]:
+        """The files that were named."""
+        return [path for path in (self.source, self.target, self.pairs) if path is not None]
+
+    def open(
+        self, columns: str | None = None, on_error: Callable[[DataError], None] | None = None
+    ) -> Iterator[SentencePair]:
+        """Yield the sentence pairs; `columns` chooses the sides in one file.
+
+        Raises
+        ------
+        UsageError
+            If neither two files nor one with both sides were named.
+        """
+        from nmtalign.text.bitext import read_bitext
+
+        if (self.pairs is None) != (self.source is not None and self.target is not None) or (
+            self.pairs is not None and self.source is not None
+        ):
+            raise UsageError("expected SOURCE and TARGET, or --pairs FILE")
+        if columns is not None and self.pairs is None:
+            raise UsageError("--columns choose the sides in one file (--pairs), but two were given")
+        first = self.pairs or str(self.source)
+        select = None if columns is None else two_names(columns, "--columns", "two names like 1,2 or en,fr")
+        return read_bitext(first, self.target, format=self.format, select=select, on_error=on_error)
+
+
+bitext_options = option_group(
+    "bitext",
+    BitextOptions,
+    click.argument("source", type=INPUT, required=False),
+    click.argument("target", type=INPUT, required=False),
+    pairs_option,
+    format_option,
+)
+
+
+class Tokenizer(click.Choice[str]):
+    """The name of a tokeniser, with the files of its models where it has any."""
+
+    def __init__(self) -> None:
+        super().__init__(TOKENIZERS)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        kind, colon, files = value.partition(":")
+        if kind != "sentencepiece" or not colon:
+            return super().convert(value, param, ctx)
+        check_places(files.split(","), param, ctx)
+        return value
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How lines become words."""
+
+    tokenizer: str
+    lowercase: bool
+    unicode: str
+
+    def settings(self) -> TextSettings:
+        """Return the settings of the library."""
+        from nmtalign.text.tokenization import TextSettings
+
+        return TextSettings(self.tokenizer, self.lowercase, self.unicode)
+
+
+text_options = option_group(
+    "tokenization",
+    TextOptions,
+    click.option("--tokenizer", type=Tokenizer(), default="space", help="How lines become words.  [space]"),
+    click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case.  [yes]"),
+    click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form.  [nfc]"),
+)
+
+
+def two_names(text: str, option: str, wanted: str, *, distinct: bool = False) -> tuple[str, str]:
+    """Parse ``en,fr``."""
+    names = tuple(name.strip(" ") for name in text.split(","))
+    if len(names) != 2 or not all(names) or (distinct and names[0] == names[1]):
+        raise UsageError(f"{option} wants {wanted}; found {text!r}")
+    return names[0], names[1]
+
+
+def two_languages(text: str) -> tuple[str, str]:
+    """Parse the value of ``--langs``."""
+    return two_names(text, "--langs", "two different languages like en,fr", distinct=True)
+
+
+def languages_of_files(source: str | None, target: str | None) -> tuple[str, str]:
+    """Return ``en, fr`` for files like train.en.gz and train.fr.gz, else ``source, target``."""
+    endings = [re.search(r"\.([a-z]{2,3})(\.(gz|bz2|xz|zst))?$", path or "") for path in (source, target)]
+    names = [match.group(1) for match in endings if match]
+    return (names[0], names[1]) if len(set(names)) == 2 else ("source", "target")

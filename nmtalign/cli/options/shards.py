@@ -1,0 +1,130 @@
+"""The options of a run in shards, and the run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from nmtalign import __version__
+from nmtalign.cli.options.groups import option_group
+from nmtalign.cli.options.types import OUTPUT, Whole
+from nmtalign.cli.outputs import text_of
+from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.batch.shards import ShardRun
+    from nmtalign.cli.options.model import ModelOptions
+
+_ALWAYS = ("links", "scores", "pair_scores")  # outputs that every run keeps; those with words when asked for
+
+
+@dataclass(frozen=True)
+class ShardOptions:
+    """The values of the options."""
+
+    out_shards: str | None
+    resume: bool
+    shard: str | None
+    shard_pairs: int
+
+    @property
+    def may_exist(self) -> bool:
+        """Whether the folder may hold a run; one of several jobs may find it begun by another."""
+        return self.resume or self.shard is not None
+
+    def part(self) -> tuple[int, int]:
+        """Parse ``2/8``."""
+        parts = (self.shard or "1/1").split("/")
+        if len(parts) == 2 and all(part.isdecimal() for part in parts) and 0 < int(parts[0]) <= int(parts[1]):
+            return int(parts[0]), int(parts[1])
+        raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
+
+    def open(self, files: Sequence[str], outputs: Mapping[str, str], matrices: str | None) -> ShardRun | None:
+        """Return the run of these options, None without them; `outputs` are the files to write."""
+        from nmtalign.batch.shards import ShardRun
+
+        if self.out_shards is None:
+            if self.may_exist:
+                raise UsageError("--resume and --shard go with --out-shards DIR; give it too")
+            return None
+        self._check(files, outputs, matrices)
+        paths = {**dict.fromkeys(_ALWAYS, ""), **outputs}
+        texts = {_kind(output, path): text_of(output, path) for output, path in paths.items()}
+        inputs = [Path(path) for path in files]
+        return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=self.part())
+
+    def _check(self, files: Sequence[str], outputs: Mapping[str, str], matrices: str | None) -> None:
+        """Refuse inputs that cannot be read twice, and outputs that shards cannot be put together to."""
+        if matrices is not None or "-" in files:
+            raise UsageError(
+                "--out-shards: not with --matrices or standard input, which cannot be read again"
+            )
+        for path in files:
+            _check_plain(Path(path))
+        if self.shard is not None and any(path != "-" for path in outputs.values()):
+            found = "--shard fills --out-shards only"
+            raise UsageError(f"{found}; put them together with --resume -o LINKS at the end")
+        if "table" in outputs and _kind("table", outputs["table"]) == "parquet":
+            raise UsageError("--out-shards: tables as .csv, .tsv or .jsonl, whose shards can be put together")
+
+
+shard_options = option_group(
+    "sharding",
+    ShardOptions,
+    click.option(
+        "--out-shards", type=OUTPUT, metavar="DIR", help="Write finished shards here, to resume after a stop."
+    ),
+    click.option("--resume", is_flag=True, help="Resume the run in --out-shards."),
+    click.option("--shard", metavar="I/N", help="Only each N-th shard from the I-th on; N jobs do all."),
+    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Of a shard.  [100000]"),
+)
+
+
+def _check_plain(path: Path) -> None:
+    """Refuse pipes: what is read once for its hash leaves nothing to align."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UsageError(
+            f"--out-shards reads {path} twice, once for its hash, and a pipe can be read only once; write it"
+            " to a file first"
+        )
+
+
+def _kind(output: str, path: str) -> str:
+    """Return the ending of the shards of an output."""
+    from nmtalign.report.tables import table_format
+
+    return table_format(path)[1:] if output == "table" else output.replace("_", "-")
+
+
+def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
+    """Write the shards of an output into an open file, in order."""
+    from nmtalign.report.tables import TABLE_HEADS
+
+    kind = _kind(output, path)
+    file.write(TABLE_HEADS.get(f".{kind}", ""))
+    run.assemble(kind, file)
+
+
+def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
+    """Return all that the links depend on: text, model, settings, version."""
+    from nmtalign.aligner.opening import MODEL
+    from nmtalign.files import fingerprint
+    from nmtalign.shipped import place_of, shipped
+
+    places = [place_of(place) for place in options.places.values()] or [shipped(MODEL)]
+    places += [Path(options.bahdanau)] if options.bahdanau else []
+    for place in places:
+        _check_plain(place)
+    parts = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
+    model = [fingerprint(file)["sha256"] for file in parts if file.is_file()]
+    return {
+        "version": __version__,
+        "text": [fingerprint(Path(path)) for path in files],
+        "model": hashlib.sha256("".join(model).encode()).hexdigest(),
+        **settings,
+    }

@@ -1,0 +1,38 @@
+"""Options of the commands that read or write word vectors."""
+
+from __future__ import annotations
+
+import click
+
+from nmtalign.cli.options.groups import with_options
+from nmtalign.cli.options.types import OUTPUT, Whole
+
+READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
+WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
+SCORES = ("csls", "cosine")
+BYTES = ("strict", "ignore", "replace", "backslashreplace")
+
+limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
+score_option = click.option("--score", type=click.Choice(SCORES), default="csls", show_default=True)
+
+reading_options = with_options(
+    click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format.  [auto]"),
+    limit_option,
+    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the words."),
+    click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
+    click.option("--unsafe-pickle", is_flag=True, help="Let pickles run code. Only for files you made."),
+)
+
+pair_output_options = with_options(
+    click.option(
+        "-o",
+        "--output",
+        type=OUTPUT,
+        metavar="DIR",
+        required=True,
+        help="Folder for the vectors of both languages.",
+    ),
+    click.option(
+        "--to", type=click.Choice(WRITABLE), default="folder", show_default=True, help="Format to write."
+    ),
+)

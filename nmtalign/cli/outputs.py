@@ -1,0 +1,71 @@
+"""What the outputs of `align` and `train` hold, and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.links.alignments import AlignedBatch
+    from nmtalign.report.tables import LinkRow
+
+    Sink = Callable[[AlignedChunk], object]
+
+
+def batch_texts() -> dict[str, Callable[[AlignedBatch], str]]:
+    """Return what makes the text of each output that needs the links alone."""
+    from nmtalign.links.formats import format_pair_scores_batch, format_pharaoh_batch, format_scores_batch
+
+    return {
+        "links": format_pharaoh_batch,
+        "scores": format_scores_batch,
+        "pair_scores": format_pair_scores_batch,
+    }
+
+
+def text_of(output: str, path: str) -> Callable[[AlignedChunk], str]:
+    """Return what makes the text of an output; `path` gives the format of a table."""
+    from nmtalign.links.formats import format_guided_batch
+    from nmtalign.report.tables import table_format, table_text
+
+    if output == "table":
+        kind = table_format(path)
+        return lambda chunk: table_text(kind, _rows(chunk))
+    if output == "guided":
+        return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
+    text = batch_texts()[output]
+    return lambda chunk: text(chunk.batch)
+
+
+def _rows(chunk: AlignedChunk) -> Iterator[LinkRow]:
+    from nmtalign.report.tables import batch_rows
+
+    return batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first)
+
+
+def open_sink(output: str, path: str, stack: ExitStack) -> Sink:
+    """Return what writes an output chunk by chunk, into a file as of :func:`open_whole`."""
+    from nmtalign.batch.output import whole_file
+    from nmtalign.report.tables import TableWriter
+
+    if output == "table":
+        table = stack.enter_context(TableWriter(stack.enter_context(whole_file(path))))
+        return lambda chunk: table.write(_rows(chunk))
+    file, text = open_whole(path, stack), text_of(output, path)
+    return lambda chunk: file.write(text(chunk))
+
+
+def open_whole(path: str, stack: ExitStack) -> TextIO:
+    """Open a file that gets its name when the stack ends without error."""
+    from nmtalign.batch.output import whole_file
+    from nmtalign.files import open_text
+
+    return stack.enter_context(open_text(stack.enter_context(whole_file(path)), "w"))
+
+
+def write_whole(path: str, lines: Iterable[str]) -> None:
+    """Write lines into a file that gets its name when all are written."""
+    with ExitStack() as stack:
+        open_whole(path, stack).writelines(lines)

@@ -1,0 +1,1 @@
+"""A rescorer of alignment posteriors: one network, its features, its training."""

@@ -1,0 +1,230 @@
+"""What the rescorer sees of a cell: features of the cell and its neighbourhood, and vectors of both words.
+
+All numbers lie on a grid of 1/65536, so that their products with weights on a grid are exact in double
+precision, in whatever order they are summed: a pair has the same bits in any company.
+
+Axes: B pairs of a bucket, T target words, S source words, F features, D dimension, V words of a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.sides import EncodedSide
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.integer]
+Counts = tuple[Ints, Ints]
+Vectors = tuple[Floats, Floats]
+
+LEXICAL = 14  # features from the emissions
+POSTERIOR = 13  # further features from posteriors
+LOGIT = LEXICAL + POSTERIOR - 1  # the feature that is the log odds of the joint probability
+FREQUENT = 60  # words of a side that have a weight of their own
+GRID, LARGEST = np.float32(65536), np.float32(32)
+SCALE = np.float32(0.4)  # of log ratios: brings them to the size of the other features
+OUTSIDE = np.float32(-20)  # scaled log ratio of cells that are not there, where a maximum is taken
+LOWEST = np.float32(-2)  # feature of neighbours
+LEAST = np.float32(1e-6)  # ratio under a logarithm
+FLOOR = np.float32(1e-4)  # probability under a logarithm
+EXTREME = np.float32(12)  # log odds
+
+
+class Inputs(NamedTuple):
+    """Inputs of the network for some sentence pairs.
+
+    Attributes
+    ----------
+    queries, keys : float32 arrays of shapes (B, T, D) and (B, S, D)
+        Vectors of target and of source words; D may be 0.
+    features : float32 array of shape (B, T, S, F)
+        F may be 0.
+    target_words, source_words : int arrays of shapes (B, T, 1) and (B, 1, S)
+        Place of each word among the frequent ones from 1; 0 for all others.
+    inside : bool array of shape (B, T, S)
+        False in the padding.
+    """
+
+    queries: Floats
+    keys: Floats
+    features: Floats
+    target_words: Ints
+    source_words: Ints
+    inside: NDArray[np.bool_]
+
+    def cells(self, chosen: NDArray[np.bool_]) -> Inputs:
+        """Return chosen cells as N pairs of one word each; for words without vectors."""
+        places = (
+            np.broadcast_to(own, chosen.shape)[chosen] for own in (self.target_words, self.source_words)
+        )
+        target, source = (own[:, None, None] for own in places)
+        features = self.features[chosen][:, None, None]  # (N, 1, 1, F)
+        empty = np.zeros((len(features), 1, 0), np.float32)
+        return Inputs(empty, empty, features, target, source, np.ones((len(features), 1, 1), bool))
+
+    def pairs(self, chosen: slice) -> Inputs:
+        """Return the inputs of some of the pairs."""
+        parts: list[NDArray[Any]] = [np.ascontiguousarray(own[chosen]) for own in self]
+        return Inputs(*parts)
+
+
+def on_grid(values: NDArray[np.floating]) -> Floats:
+    """Return `values` rounded to multiples of 1/65536, none beyond 32 in size."""
+    return np.asarray(np.rint(np.clip(values, -LARGEST, LARGEST) * GRID) / GRID, np.float32)
+
+
+class Words(NamedTuple):
+    """What is known of the words of a text, by word number.
+
+    Attributes
+    ----------
+    counts : pair of float32 arrays (V,)
+        log(count + 1) / 5 of source and target words in the bitext that was learned from.
+    same : int array (V,)
+        Number of the target word that is spelled like a source word, or -1.
+    frequent : pair of int arrays (V,)
+        Place of source and target words among the frequent ones, from 1.
+    vectors : pair of float32 arrays (V, D)
+        Of source and target words.
+    """
+
+    counts: Vectors
+    same: Ints
+    frequent: Counts
+    vectors: Vectors
+
+
+def known_words(
+    source: EncodedSide,
+    target: EncodedSide,
+    counts: Counts,
+    frequent: tuple[Sequence[str], Sequence[str]],
+    vectors: Vectors | None,
+) -> Words:
+    """Look the words of a text up."""
+    logs = [(np.log(np.asarray(own) + 1) / 5).astype(np.float32) for own in counts]
+    place = {word: k for k, word in enumerate(target.words)}
+    places = [_places(few, side.words) for few, side in zip(frequent, (source, target), strict=True)]
+    if vectors is None:
+        vectors = np.zeros((len(source.words), 0), np.float32), np.zeros((len(target.words), 0), np.float32)
+    return Words(
+        (logs[0], logs[1]),
+        np.array([place.get(word, -1) for word in source.words], dtype=np.int32),
+        (places[0], places[1]),
+        (on_grid(vectors[0]), on_grid(vectors[1])),
+    )
+
+
+def _places(few: Sequence[str], words: Sequence[str]) -> Ints:
+    place = {word: k for k, word in enumerate(few, 1)}
+    return np.array([place.get(word, 0) for word in words], dtype=np.int32)
+
+
+def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Words) -> list[Floats]:
+    """Return features from likelihood ratios (T, S, B) and of null: arrays that broadcast to (T, S, B)."""
+    inside = bucket.inside
+    ratio = np.where(inside, np.log(np.maximum(ratios, LEAST)) * SCALE, OUTSIDE)
+    distance = _distance(bucket)
+    framed = _framed(ratio / 2, OUTSIDE / 2)
+    beside = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
+    over = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
+    framed[framed == OUTSIDE / 2] = 0
+    logs = (
+        np.log(np.maximum(of_null, LEAST)) * SCALE
+        for of_null in (nulls[1][bucket.target], nulls[0][bucket.source])
+    )
+    return [
+        distance,
+        np.abs(distance),
+        ratio,
+        ratio - ratio.max(axis=1, keepdims=True),
+        ratio - ratio.max(axis=0, keepdims=True),
+        np.maximum(beside, LOWEST),
+        np.maximum(over, LOWEST),
+        framed[:-2, :-2],
+        framed[2:, 2:],
+        known.counts[0][bucket.source],
+        known.counts[1][bucket.target][:, None],
+        (known.same[bucket.source] == bucket.target[:, None]).astype(np.float32),
+        next(logs)[:, None],
+        next(logs),
+    ]
+
+
+def _distance(bucket: Bucket) -> Floats:
+    """Return four times the signed distance of cells to the diagonal, (T, S, B)."""
+    T, S, _ = bucket.shape
+    across = (np.arange(S)[:, None] + 0.5) / np.maximum(bucket.source_lengths, 1)  # (S, B)
+    down = (np.arange(T)[:, None] + 0.5) / np.maximum(bucket.target_lengths, 1)  # (T, B)
+    return (4 * (across - down[:, None])).astype(np.float32)
+
+
+def _framed(cells: NDArray[np.floating], value: np.floating) -> Floats:
+    """Return cells (T, S, B) with a frame of one cell of `value` around them."""
+    return np.pad(cells.astype(np.float32), ((1, 1), (1, 1), (0, 0)), constant_values=value)
+
+
+def posterior_features(forward: Floats, reverse: Floats, joint: Floats) -> list[Floats]:
+    """Return features from p(s|t), p(t|s) and the joint probability, each (T, S, B)."""
+    both = np.sqrt(forward * reverse)
+    framed = _framed(both, np.float32(0))
+    beside = np.maximum(framed[1:-1, :-2], framed[1:-1, 2:])
+    over = np.maximum(framed[:-2, 1:-1], framed[2:, 1:-1])
+    by_target, by_source = forward.sum(axis=1, keepdims=True), reverse.sum(axis=0, keepdims=True)
+    return [
+        np.log(np.maximum(forward, FLOOR)) / 4 + 1,
+        np.log(np.maximum(reverse, FLOOR)) / 4 + 1,
+        forward,
+        reverse,
+        framed[:-2, :-2] + framed[2:, 2:],
+        np.maximum(beside, over),
+        both.max(axis=1, keepdims=True) - both,
+        both.max(axis=0, keepdims=True) - both,
+        1 - by_target,
+        1 - by_source,
+        forward.sum(axis=0, keepdims=True),
+        reverse.sum(axis=1, keepdims=True),
+        np.clip(log_odds(joint), -EXTREME, EXTREME),
+    ]
+
+
+def log_odds(probability: Floats) -> Floats:
+    """Return log(p / (1 - p)), finite for all p from 0 to 1."""
+    least = np.float32(1e-9)
+    return np.log(np.maximum(probability, least)) - np.log(np.maximum(1 - probability, least))
+
+
+def inputs_of(bucket: Bucket, known: Words, features: Sequence[Floats]) -> Inputs:
+    """Return the inputs of a bucket, from features that broadcast to (T, S, B)."""
+    T, S, B = bucket.shape
+    inside = np.ascontiguousarray(bucket.inside.transpose(2, 0, 1))
+    cells = np.empty((B, T, S, len(features)), np.float32)
+    for k, feature in enumerate(features):
+        cells[..., k] = np.broadcast_to(feature, (T, S, B)).transpose(2, 0, 1)
+    cells = on_grid(cells) * inside[..., None]
+    return Inputs(
+        known.vectors[1][bucket.target.T],
+        known.vectors[0][bucket.source.T],
+        cells,
+        known.frequent[1][bucket.target.T][:, :, None],
+        known.frequent[0][bucket.source.T][:, None],
+        inside,
+    )
+
+
+def part_of(bucket: Bucket, columns: slice) -> Bucket:
+    """Return a bucket of some of the pairs."""
+    return replace(
+        bucket,
+        pairs=bucket.pairs[columns],
+        source=np.ascontiguousarray(bucket.source[:, columns]),
+        target=np.ascontiguousarray(bucket.target[:, columns]),
+        source_lengths=bucket.source_lengths[columns],
+        target_lengths=bucket.target_lengths[columns],
+    )

@@ -1,0 +1,213 @@
+"""The rescorer: a network that looks at the posteriors of a whole matrix once more.
+
+Its scores e are log odds of links. They are mixed log-linearly with the posteriors,
+
+    p'(s|t) = softmax over s and null of (1 - w) log p(s|t) + w e(t, s)        the score of null being 0
+
+and likewise p'(t|s); with the weight w = 1 it aligns alone. What was taught by gold links corrects single
+links, so that a word may get as many as people give it: the log odds of the joint probability become
+(1 - w) logit p + w e.
+
+Axes: T target words, S source words, B pairs of a bucket (last).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.attention.weights import softmax
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.errors import DataError
+from nmtalign.rescoring.features import (
+    Counts,
+    Floats,
+    Inputs,
+    Vectors,
+    Words,
+    inputs_of,
+    known_words,
+    lexical_features,
+    log_odds,
+    part_of,
+    posterior_features,
+)
+from nmtalign.rescoring.network import NAMES, Network, Weights, sigmoid
+
+INPUTS = ("features", "words")
+TEACHERS = ("posteriors", "gold")
+LANES, CELLS = 16, 1 << 15  # pairs, and about as many cells, that are scored at a time
+DOUBTFUL = np.float32(0.003)  # links that one direction at least holds for as likely are judged
+SMALLEST = np.float32(1e-30)  # probability under a logarithm
+LEAST_NULL = np.float32(1e-6)  # the same of the null word
+
+Posteriors = tuple[Floats, Floats, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Rescorer:
+    """A rescorer of alignment posteriors.
+
+    Attributes
+    ----------
+    network : Network
+    inputs : {"features", "words"}
+        Features of cells (for scaled-dot with word vectors), or word vectors alone.
+    taught_by : {"posteriors", "gold"}
+    weight : float
+        w, from 0 (changes nothing) to 1 (aligns alone).
+    frequent : (sequence of str, sequence of str)
+        Source and target words that have a weight of their own.
+
+    References
+    ----------
+    Hinton, Vinyals and Dean (2015), "Distilling the Knowledge in a Neural Network".
+    """
+
+    network: Network
+    inputs: str
+    taught_by: str
+    weight: float
+    frequent: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+    def __post_init__(self) -> None:
+        known = (self.name, NAMES), (self.inputs, INPUTS), (self.taught_by, TEACHERS)
+        for found, expected in known:
+            if found not in expected:
+                raise DataError(f"expected a rescorer of {' or '.join(expected)}, found {found!r}")
+        if not 0 <= self.weight <= 1:
+            raise DataError(f"expected a weight of the rescorer from 0 to 1, found {self.weight}")
+
+    @property
+    def name(self) -> str:
+        """``additive`` or ``scaled-dot``."""
+        return self.network.name
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether it looks at vectors of words."""
+        return len(self.network.weights.W) > 0
+
+    def alone(self) -> Rescorer:
+        """Return the rescorer that aligns alone."""
+        return replace(self, weight=1.0)
+
+    def reader(
+        self, source: EncodedSide, target: EncodedSide, counts: Counts, vectors: Vectors | None = None
+    ) -> Reader:
+        """Return what reads and rescores the buckets of a text.
+
+        Parameters
+        ----------
+        source, target : EncodedSide
+        counts : pair of int arrays (V,)
+            How often each word occurs in the bitext that was learned from.
+        vectors : pair of arrays (V, D), optional
+            Of source and target words; what `needs_vectors` asks for.
+        """
+        given = vectors if self.needs_vectors else None
+        return Reader(self, known_words(source, target, counts, self.frequent, given))
+
+    def as_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the weights by name."""
+        return {f"rescorer_{name}": w for name, w in self.network.weights._asdict().items()}
+
+    def as_meta(self) -> dict[str, Any]:
+        """Return all else, for JSON."""
+        plain = {"name": self.name, "inputs": self.inputs, "taught_by": self.taught_by}
+        return plain | {"weight": self.weight, "frequent": [list(words) for words in self.frequent]}
+
+    def bahdanau(self) -> dict[str, NDArray[Any]] | None:
+        """Return W, U, v and b as ``--bahdanau FILE`` reads them; None if there is more to the score."""
+        if self.name != "additive" or self.inputs != "words":
+            return None
+        w = self.network.weights
+        return {"W": w.W, "U": w.U, "v": w.v, "b": w.b}
+
+
+def rescorer_from(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Rescorer:
+    """Return the rescorer of :meth:`Rescorer.as_meta` and :meth:`Rescorer.as_arrays`."""
+    weights = Weights(*(arrays[f"rescorer_{name}"] for name in Weights._fields))
+    frequent = tuple(meta["frequent"][0]), tuple(meta["frequent"][1])
+    network = Network(meta["name"], weights)
+    return Rescorer(network, meta["inputs"], meta["taught_by"], float(meta["weight"]), frequent)
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Rescores the buckets of one text."""
+
+    rescorer: Rescorer
+    known: Words
+
+    def read(self, bucket: Bucket, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Inputs:
+        """Return what the network sees of a bucket, from arrays (T, S, B)."""
+        features: list[Floats] = []
+        if self.rescorer.inputs == "features":
+            features += lexical_features(bucket, ratios, nulls, self.known)
+        if self.rescorer.taught_by == "gold":
+            features += posterior_features(*posteriors)
+        return inputs_of(bucket, self.known, features)
+
+    def scores(self, bucket: Bucket, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Floats:
+        """Return the log odds of links, (T, S, B); the same bits for a pair in any company."""
+        e = np.empty(bucket.shape, np.float32)
+        T, S, B = bucket.shape
+        width = max(LANES, CELLS // (T * S) // LANES * LANES)
+        for start in range(0, B, width):
+            some = slice(start, start + width)
+            own = (np.ascontiguousarray(p[..., some]) for p in (ratios, *posteriors))
+            inputs = self.read(part_of(bucket, some), next(own), nulls, *own)
+            e[..., some] = self.rescorer.network.scores(inputs).transpose(1, 2, 0)
+        return e
+
+    def rescore(
+        self,
+        bucket: Bucket,
+        ratios: Floats,
+        nulls: Vectors,
+        forward: Floats,
+        reverse: Floats,
+        joint: Floats,
+    ) -> Posteriors:
+        """Return p(s|t), p(t|s) and the joint probability after the rescorer.
+
+        Parameters
+        ----------
+        bucket : Bucket
+        ratios : float32 array (T, S, B)
+            Likelihood ratio of each cell.
+        nulls : (float32 array, float32 array)
+            Likelihood ratios of source and of target words under null, by word number.
+        forward, reverse, joint : float32 arrays (T, S, B)
+            Posteriors before.
+
+        Returns
+        -------
+        forward, reverse, joint : float32 arrays (T, S, B)
+            Rows of `forward` and columns of `reverse` sum to 1 minus the probability of null.
+        """
+        if self.rescorer.weight == 0:
+            return forward, reverse, joint
+        e = self.scores(bucket, ratios, nulls, forward, reverse, joint)
+        inside = bucket.inside
+        w = np.float32(self.rescorer.weight)
+        mixed = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
+        if self.rescorer.taught_by == "posteriors":
+            odds = (log_odds(mixed[0]) + log_odds(mixed[1])) / 4  # as of joint_probability
+            return *mixed, sigmoid(odds) * inside
+        doubtful = (np.maximum(forward, reverse) > DOUBTFUL) & inside
+        return *mixed, np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
+
+
+def mix(p: Floats, e: Floats, weight: np.floating, inside: NDArray[np.bool_], axis: int) -> Floats:
+    """Return ``softmax((1 - weight) log p + weight e)`` over an axis and the null word, whose score is 0."""
+    null = np.log(np.maximum(1 - p.sum(axis=axis, keepdims=True), LEAST_NULL)) * (1 - weight)
+    words = np.log(np.maximum(p, SMALLEST)) * (1 - weight) + weight * e
+    scores = np.concatenate([null, np.where(inside, words, np.float32(-np.inf))], axis=axis)
+    return np.asarray(np.delete(softmax(scores, axis=axis), 0, axis=axis))

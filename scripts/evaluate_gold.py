@@ -1,0 +1,102 @@
+"""What gold links teach a rescorer, on gold links that it has not seen, as a table of errors.
+
+    python scripts/benchmark_aligners.py corpora WORK --data DATA
+    python scripts/evaluate_gold.py WORK [--sets a10k ...] [--folds 5] [--taught 50 1000]
+    python scripts/evaluate_gold.py WORK --sets h10k --distil additive,features scaled-dot,features
+
+WORK is the folder of ``benchmark_aligners.py corpora``. A model is learned from the text of each corpus,
+without its gold. Each fold of gold lines is then aligned by it, and by the model with a rescorer that learned
+from some gold lines of the other folds. With `--distil` rescorers are distilled instead, and the gold lines
+are aligned by the model without it, with it, and by the rescorer alone. The figures are alignment error rates
+in percent (Och and Ney, 2003), and CPU seconds of one thread to train a rescorer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from benchmark_aligners import lines_of, markdown, score
+from nmtalign.aligner.learned import LearnedAligner, Model, _distilled, _taught
+from nmtalign.training.train import train
+
+from nmtalign.corpus.buckets import encode_pairs
+from nmtalign.links.formats import format_pharaoh, parse_gold
+from nmtalign.training.settings import PRESETS
+
+SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10k")
+Words = list[tuple[list[str], list[str]]]
+
+
+def learn(folder: Path, preset: str) -> tuple[Model, Words]:
+    """Learn a model from a corpus; return it and the words of the corpus."""
+    text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
+    model = train(text, settings=PRESETS[preset], workers=1).model
+    return model, [(s.split(), t.split()) for s, t in text]
+
+
+def links(model: Model, pairs: Words) -> list[str]:
+    """Return a line of links for each pair."""
+    batch = LearnedAligner(model, workers=1).align_batch(pairs)
+    return [format_pharaoh(batch.links(k)) for k in range(len(pairs))]
+
+
+def by_folds(folder: Path, options: argparse.Namespace) -> list[list[str]]:
+    """Return a row of errors on gold lines not seen for each number of gold lines that teach."""
+    model, pairs = learn(folder, options.preset)
+    lines = lines_of(folder / "gold")
+    gold, pairs = [parse_gold(line) for line in lines], pairs[-len(lines) :]
+    folds = np.array_split(np.random.default_rng(options.seed).permutation(len(gold)), options.folds)
+    plain, rows = score(links(model, pairs), lines), []
+    for most in options.taught:
+        found, start = [""] * len(gold), time.process_time()
+        for k, fold in enumerate(folds):
+            others = np.concatenate([own for j, own in enumerate(folds) if j != k])[:most].tolist()
+            sides = encode_pairs([pairs[n] for n in others])
+            taught = _taught(model, sides, {k: gold[n] for k, n in enumerate(others)}, None)
+            for n, line in zip(fold.tolist(), links(taught, [pairs[n] for n in fold]), strict=True):
+                found[n] = line
+        seconds = (time.process_time() - start) / options.folds
+        rows.append([folder.name, str(len(others)), f"{plain.aer:.2f}", f"{score(found, lines).aer:.2f}"])
+        rows[-1].append(f"{seconds:.1f}")
+    return rows
+
+
+def distilled(folder: Path, options: argparse.Namespace) -> list[list[str]]:
+    """Return a row of errors for each rescorer that is distilled."""
+    model, pairs = learn(folder, options.preset)
+    gold, rows = lines_of(folder / "gold"), []
+    for name, inputs in (kind.split(",") for kind in options.distil):
+        start = time.process_time()
+        rescored = _distilled(model, encode_pairs(pairs), (name, inputs), None, None)
+        seconds = time.process_time() - start
+        aligners = model, rescored, rescored.with_heads([name])
+        errors = [f"{score(links(own, pairs[-len(gold) :]), gold).aer:.2f}" for own in aligners]
+        rows.append([folder.name, f"{name} over {inputs}", *errors, f"{seconds:.1f}"])
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--preset", choices=list(PRESETS), default="default")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--taught", nargs="+", type=int, default=[50, 1000], help="gold lines that teach")
+    parser.add_argument("--seed", type=int, default=0, help="of the folds")
+    parser.add_argument("--distil", nargs="+", metavar="NAME,INPUTS", help="distil these instead")
+    options = parser.parse_args()
+    table = [["text", "gold lines", "none", "taught", "CPU seconds"]]
+    if options.distil:
+        table = [["text", "rescorer", "without", "with", "alone", "CPU seconds"]]
+    for name in options.sets:
+        table += (distilled if options.distil else by_folds)(options.work / name, options)
+    print(markdown(table))
+
+
+if __name__ == "__main__":
+    main()
