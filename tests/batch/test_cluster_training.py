@@ -12,13 +12,8 @@ import pytest
 from nmtalign.aligner.learned import Training
 
 from nmtalign.aligner.extraction import Extraction
-<<<<<<< HEAD
 from nmtalign.aligner.model_folder import load_aligner
 from nmtalign.aligner.train import Training, learn
-=======
-from nmtalign.aligner.model_folder import load_model
-from nmtalign.aligner.train import learn
->>>>>>> core
 from nmtalign.batch.cluster import ClusterProcesses, connected
 from nmtalign.cli import main
 from nmtalign.text.bitext import read_bitext

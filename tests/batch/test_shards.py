@@ -22,10 +22,7 @@ from nmtalign.batch.shards import ShardRun
 from nmtalign.batch.workers import WorkerError
 from nmtalign.cli import main
 from nmtalign.errors import StoppedError
-<<<<<<< HEAD
 from nmtalign.aligner.aligner import Aligner
-=======
->>>>>>> core
 from nmtalign.shipped import shipped
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))

@@ -138,14 +138,9 @@ def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
 
 
 def test_every_choice_of_the_command_line_exists():
-<<<<<<< HEAD
-    from nmtalign.cli import _model_options as options
-    from nmtalign.heads.scoring import SCORES
-=======
     from nmtalign.cli.options import bitext as text_options
     from nmtalign.cli.options import model as options
     from nmtalign.heads import scoring
->>>>>>> core
     from nmtalign.links.extraction import EXTRACTORS
     from nmtalign.links.symmetrization import METHODS
     from nmtalign.positions.softmax import SOFTMAX_POSITIONS
@@ -154,11 +149,7 @@ def test_every_choice_of_the_command_line_exists():
 
     assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior"}
     assert options.SYMMETRIZATIONS == METHODS
-<<<<<<< HEAD
-    assert options.SCORES == SCORES
-=======
     assert options.SCORES == scoring.SCORES
->>>>>>> core
     assert set(options.POSITIONS) == {*SOFTMAX_POSITIONS, "hmm"}
     assert options.UNKNOWN_POLICIES == embeddings.UNKNOWN_POLICIES
     assert set(text_options.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
