@@ -1,9 +1,9 @@
 """Long sentence pairs as overlapping pieces, so that memory and time grow with the length, not its square.
 
 A pair with up to 500 words a side is one piece and is aligned exactly. A longer one is cut along the
-diagonal: each piece holds at most 256 words of either side with a margin of 64 target words at both ends, and
-the source words that stand at the same share of the sentence, with wider margins. Links are taken from the
-middle of each piece.
+diagonal: each piece holds at most 256 words of either side with a margin of 192 words of the longer side at
+both ends, and the words of the other side that stand at the same share of the sentence. So the diagonal of a
+piece is that of its pair. Links are taken from the middle of each piece.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ Longs = NDArray[np.int64]
 
 LONGEST = 500  # words of a sentence that is aligned in one piece
 CORE = 256  # target words of a piece whose links are kept
-MARGIN = 64  # target words on both sides of the core
-SLACK = 192  # source words on both sides of the source words that stand beside the core
+MARGIN = 192  # words of the longer side at both ends of the core
 
 
 @dataclass(frozen=True)
@@ -85,12 +84,12 @@ def _pieces(S: int, T: int) -> list[tuple[int, int, int, int, int, int]]:
         return [(0, S, 0, T, 0, T)]
     count = max(-(-T // CORE), -(-S // CORE))
     edges = [T * k // count for k in range(count + 1)]
-    result = []
-    for start, stop in pairwise(edges):
-        first, last = max(0, start - MARGIN), min(T, stop + MARGIN)
-        left, right = max(0, S * start // T - SLACK), min(S, -(-S * stop // T) + SLACK)
-        result.append((left, right, first, last, start, stop))
-    return result
+    margin = -(-MARGIN * T // max(S, T))
+    spans = [(max(0, start - margin), min(T, stop + margin)) for start, stop in pairwise(edges)]
+    return [
+        (S * first // T, -(-S * last // T), first, last, start, stop)
+        for (first, last), (start, stop) in zip(spans, pairwise(edges), strict=True)
+    ]
 
 
 def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:

@@ -12,8 +12,8 @@ import pytest
 from nmtalign.aligner.learned import Training
 
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.model_folder import load_model
-from nmtalign.aligner.train import learn
+from nmtalign.aligner.model_folder import load_aligner
+from nmtalign.aligner.train import Training, learn
 from nmtalign.batch.cluster import ClusterProcesses, connected
 from nmtalign.cli import main
 from nmtalign.text.bitext import read_bitext
@@ -46,7 +46,7 @@ def assert_same_model(one, other) -> None:
         assert len(shared) > 0.9999 * max(len(a.keys), len(b.keys))  # the smallest counts are dropped
         counts = (view.counts[np.searchsorted(view.keys, shared)] for view in (a, b))
         np.testing.assert_allclose(*counts, rtol=1e-5, atol=1e-6)
-    for a, b in zip(one.jumps, other.jumps, strict=True):
+    for a, b in zip(one.positions.transitions, other.positions.transitions, strict=True):
         np.testing.assert_allclose(a.tables, b.tables, rtol=1e-5, atol=1e-8)
 
 
@@ -62,8 +62,8 @@ def alone() -> Training:
 
 def test_the_model_is_that_of_one_machine(client, alone):
     found = by_cluster(client, TOY.pairs, settings=PRESETS["fast"])
-    assert_same_model(alone.model, found.model)
-    assert found.model.corpus == alone.model.corpus
+    assert_same_model(alone.aligner, found.aligner)
+    assert found.aligner.training == alone.aligner.training
     for a, b in zip(links(alone), links(found), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -73,14 +73,14 @@ def test_a_killed_worker_costs_nothing_but_time(client, alone):
     killed: list[int] = []
 
     def killing(line: str) -> None:
-        if line.startswith("jump pass 1"):
+        if line.startswith("hidden Markov model, iteration 1"):
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
 
     undisturbed = by_cluster(client, TOY.pairs, settings=PRESETS["fast"])
     found = by_cluster(client, TOY.pairs, settings=PRESETS["fast"], report=killing)
     assert killed
-    for a, b in zip(undisturbed.model.lexicon.views, found.model.lexicon.views, strict=True):
+    for a, b in zip(undisturbed.aligner.lexicon.views, found.aligner.lexicon.views, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
         np.testing.assert_array_equal(a.counts, b.counts)
 
@@ -93,7 +93,7 @@ def test_the_command_writes_the_same_links(client, tmp_path, capsys):
     for engine, options in engines.items():
         outputs = ["-o", str(tmp_path / f"{engine}.model"), "--links", str(tmp_path / f"{engine}.links")]
         assert run("train", *sides, *outputs, "--preset", "fast", *options) == 0
-    assert_same_model(*(load_model(tmp_path / f"{engine}.model") for engine in engines))
+    assert_same_model(*(load_aligner(tmp_path / f"{engine}.model") for engine in engines))
     found = [(tmp_path / f"{engine}.links").read_bytes() for engine in engines]
     assert found[0] == found[1]
     assert found[0].count(b"\n") == len(TOY.source)
@@ -113,6 +113,6 @@ def test_a_real_bitext(client, shared_data: Path):
     pairs = [pair for _, pair in zip(range(600), read_bitext(*sides), strict=False)]
     one = learn(pairs, settings=PRESETS["fast"], workers=2)
     other = by_cluster(client, pairs, cells=1 << 16, settings=PRESETS["fast"])
-    assert_same_model(one.model, other.model)
+    assert_same_model(one.aligner, other.aligner)
     for a, b in zip(links(one), links(other), strict=True):
         np.testing.assert_array_equal(a, b)

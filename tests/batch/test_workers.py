@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -33,16 +34,18 @@ def killed_on_opening() -> Aligner:
     os._exit(9)
 
 
-class Warner:
-    """An aligner of this module that warns: it can be opened by name in another process."""
+class Warner(Aligner):
+    """An aligner of this module that warns."""
 
-    def __init__(self) -> None:
-        self._aligner = load()
-        self.text, self.languages = self._aligner.text, self._aligner.languages
-
-    def align_batch(self, pairs):
+    def align_words(self, pairs):
         warnings.warn("a pair of note", stacklevel=1)
-        return self._aligner.align_batch(pairs)
+        return super().align_words(pairs)
+
+
+def open_warner() -> Warner:
+    """Open it: by this name also in another process."""
+    plain = load()
+    return Warner(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
 
 @pytest.mark.parametrize("settings", [{}, {"path": "en_fr_vectors"}])
@@ -74,7 +77,7 @@ def test_a_dead_worker_is_an_error():
 
 def test_warnings_of_workers_are_heard():
     with pytest.warns(UserWarning, match="a pair of note"):
-        list(align_chunks(Warner(), Warner, cut(sample(), chunk=30), workers=2))
+        list(align_chunks(open_warner(), open_warner, cut(sample(), chunk=30), workers=2))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
