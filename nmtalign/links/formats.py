@@ -1,4 +1,4 @@
-"""Files of links: what each format looks like, in and out.
+"""Formats of link files, read and written.
 
 ========  ======================================================================================
 pharaoh   a line for each pair, ``0-0 1-2``: source-target, from 0; gold may hold ``3p4``, possible

@@ -1,6 +1,6 @@
-"""A report as one self-contained HTML file that loads nothing and trusts nothing.
+"""A report as one self-contained HTML file that loads nothing from elsewhere.
 
-The words of the corpus travel as JSON and reach the page as text nodes. The page's security policy allows the
+The words of the corpus are JSON in the file and text nodes in the page. The page's security policy allows the
 one script and the one style sheet inside the file, by their hashes, and nothing else.
 """
 

@@ -1,4 +1,4 @@
-"""``nmtalign report``: a sample of a corpus as one HTML file to look at."""
+"""``nmtalign report``: a sample of an aligned corpus as one HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``nmtalign vectors``: look at, convert, learn, map and evaluate word vectors."""
+"""``nmtalign vectors``: show, convert, learn, map and evaluate word vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def vectors() -> None:
-    """Look at, convert, learn and map word vectors.
+    """Show, convert, learn, map and evaluate word vectors.
 
     Example: nmtalign vectors info en_fr_vectors
     """

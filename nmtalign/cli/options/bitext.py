@@ -24,9 +24,7 @@ pairs_option = click.option("--pairs", type=INPUT, help="One file with both side
 format_option = click.option(
     "--format", metavar="NAME", default="auto", help="Format of the bitext.  [by its ending]"
 )
-langs_option = click.option(
-    "--langs", metavar="XX,YY", help="Source and target language.  [from the files, where they tell]"
-)
+langs_option = click.option("--langs", metavar="XX,YY", help="Source and target language.  [where known]")
 
 
 @dataclass(frozen=True)
