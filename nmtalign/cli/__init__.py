@@ -78,7 +78,11 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     params=[config_option()],
-    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "NMTALIGN"},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "NMTALIGN",
+        "show_default": True,
+    },
 )
 @click.version_option(__version__, prog_name="nmtalign")
 def group() -> None:

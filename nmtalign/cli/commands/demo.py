@@ -21,15 +21,7 @@ PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
 
 
 @click.command()
-@click.option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    metavar="DIR",
-    default="out",
-    show_default=True,
-    help="Folder for the results.",
-)
+@click.option("-o", "--output", type=OUTPUT, metavar="DIR", default="out", help="Folder for the results.")
 @click.pass_context
 def demo(context: click.Context, output: str) -> None:
     """Align the shipped English-French sample, evaluate and draw the links.

@@ -32,10 +32,10 @@ SAMPLE = 200  # pairs shown when nothing else is asked for
     help="Links of another system; may be repeated.",
 )
 @click.option("--sample", metavar="N", type=Whole(min=1), help=f"Show N random pairs.  [{SAMPLE}]")
-@click.option("--sample-seed", type=Whole(), default=1, show_default=True, help="Seed of --sample.")
+@click.option("--sample-seed", type=Whole(), default=1, help="Seed of --sample.")
 @click.option("--worst", metavar="N", type=Whole(min=1), help="Show the N worst pairs of the corpus.")
 @click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]")
-@click.option("--title", default="Word alignment", show_default=True)
+@click.option("--title", default="Word alignment")
 @record_options
 def report(
     bitext: BitextOptions,

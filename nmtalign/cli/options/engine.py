@@ -53,7 +53,7 @@ engine_options = option_group(
         "--engine",
         type=click.Choice(["local", "dask"]),
         default="local",
-        help="dask: on a cluster, or as one on this machine.  [local]",
+        help="dask: on a cluster, or as one on this machine.",
     ),
     click.option("--scheduler", metavar="ADDR", help="Of the dask cluster, like tcp://node1:8786."),
 )

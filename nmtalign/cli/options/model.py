@@ -93,9 +93,7 @@ model_options = option_group(
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     click.option(
-        "--extract",
-        type=click.Choice(EXTRACTORS),
-        help="How links are chosen.  [posterior; vectors: mutual]",
+        "--extract", type=click.Choice(EXTRACTORS), help="How links are chosen.  [posterior; vectors: mutual]"
     ),
     click.option("--threshold", type=Number(0, 1), help="Least posterior probability of a link."),
     click.option(
