@@ -20,9 +20,7 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
 
 @click.command()
 @click.argument("texts", type=INPUT, nargs=-1, metavar="[SOURCE TARGET LINKS]")
-@click.option(
-    "--model", type=INPUT, metavar="DIR", help="A learned model, instead of two texts and their links."
-)
+@click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
 @click.option("--word", metavar="WORD", help="Show the translations of one word, of either language.")
 @click.option(
     "-o",

@@ -25,11 +25,7 @@ SAMPLE = 200  # pairs shown when nothing else is asked for
 @bitext_options
 @click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
 @click.option(
-    "--compare",
-    type=COMPARED,
-    metavar="NAME=LINKS",
-    multiple=True,
-    help="Links of another system; may be repeated.",
+    "--compare", type=COMPARED, metavar="NAME=LINKS", multiple=True, help="Links of another system."
 )
 @click.option("--sample", metavar="N", type=Whole(min=1), help=f"Show N random pairs.  [{SAMPLE}]")
 @click.option("--sample-seed", type=Whole(), default=1, help="Seed of --sample.")

@@ -37,9 +37,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 
 @click.command()
 @bitext_options
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder of the model, made if need be."
-)
+@click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Time for error.")
 @click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
@@ -47,9 +45,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @langs_option
 @text_options
 @click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
-@click.option(
-    "--init", type=OLDER, metavar="DIR", help="Warm start from this model, or from aligned word vectors."
-)
+@click.option("--init", type=OLDER, metavar="DIR", help="Warm start: a model or aligned word vectors.")
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @log_option

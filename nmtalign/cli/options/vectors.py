@@ -20,17 +20,12 @@ reading_options = with_options(
     limit_option,
     click.option("--encoding", default="utf-8", help="Encoding of the words."),
     click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
-    click.option("--unsafe-pickle", is_flag=True, help="Let pickles run code. Only for files you made."),
+    click.option("--unsafe-pickle", is_flag=True, help="Let pickles run code: for own files only."),
 )
 
 pair_output_options = with_options(
     click.option(
-        "-o",
-        "--output",
-        type=OUTPUT,
-        metavar="DIR",
-        required=True,
-        help="Folder for the vectors of both languages.",
+        "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for both languages."
     ),
     click.option("--to", type=click.Choice(WRITABLE), default="folder", help="Format to write."),
 )
