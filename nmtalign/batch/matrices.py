@@ -1,4 +1,4 @@
-"""A bitext and the attention that another program paid to it, streamed into links."""
+"""Links from attention of other programs, streamed beside the bitext."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def align_matrices(
 def inspect_matrices(
     pairs: Iterable[SentencePair], path: str | Path, reading: Reading, extraction: Extraction
 ) -> Iterator[AlignedPair]:
-    """Yield each pair with its weights to look at; parameters and errors as of :func:`align_matrices`."""
+    """Yield each pair with its weights; parameters and errors as of :func:`align_matrices`."""
     given = _Weights(path, reading)
     settings = f"matrices={path} {reading} {extraction}"
     for pair in pairs:
@@ -97,7 +97,7 @@ class _Weights:
             raise DataError(f"pair {self._number}: {error}").at(self._path) from None
 
     def check_end(self) -> None:
-        """Refuse matrices that no pair is left for."""
+        """Refuse more matrices than pairs."""
         if next(self._matrices, None) is not None:
             found = f"expected attention for {self._number} pairs, as the text has, found more"
             raise DataError(found).at(self._path)
