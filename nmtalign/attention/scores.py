@@ -154,9 +154,19 @@ def bilinear(queries: Array, keys: Array, W: Array) -> Array:
 
 
 def additive(
-    queries: Array, keys: Array, W: Array, U: Array, v: Array, *, bias: Array | None = None
+    queries: Array,
+    keys: Array,
+    W: Array,
+    U: Array,
+    v: Array,
+    *,
+    bias: Array | None = None,
+    features: Array | None = None,
+    L: Array | None = None,
 ) -> Array:
     r"""Additive score :math:`e_{ts} = v^\top \tanh(W^\top q_t + U^\top k_s + b)`, Bahdanau's alignment model.
+
+    With features :math:`f_{ts}` of cells, :math:`L^\top f_{ts}` is added inside of the tanh (Chorowski 2015).
 
     Parameters
     ----------
@@ -168,6 +178,8 @@ def additive(
     U : array (D_k, A)
     v : array (A,)
     bias : array (A,), optional
+    features : array (..., T, S, F), optional
+    L : array (F, A), with `features`
 
     Returns
     -------
@@ -200,11 +212,12 @@ def additive(
     projected = xp.matmul(queries, W)  # (..., T, A)
     if bias is not None:
         projected = projected + bias
-    return additive_projected(projected, xp.matmul(keys, U), v)
+    cells = None if features is None else xp.matmul(features, L)
+    return additive_projected(projected, xp.matmul(keys, U), v, cells=cells)
 
 
-def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
-    r"""Additive score :math:`v^\top \tanh(q_t + k_s)` of queries and keys that are already projected.
+def additive_projected(queries: Array, keys: Array, v: Array, *, cells: Array | None = None) -> Array:
+    r"""Additive score :math:`v^\top \tanh(q_t + k_s + c_{ts})` of what is already projected.
 
     The projections of the keys do not change while a sentence is decoded, so they are computed once
     (Bahdanau 2014, A.1.2). Works through a few query rows at a time; the (T, S, A) tensor is never whole.
@@ -214,6 +227,8 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     queries : array (..., T, A) or (A,)
     keys : array (..., S, A)
     v : array (A,)
+    cells : array (..., T, S, A), optional
+        Projected features of cells.
 
     Returns
     -------
@@ -228,20 +243,28 @@ def additive_projected(queries: Array, keys: Array, v: Array) -> Array:
     expect_axis("projected keys", keys, -1, v.shape[0], "v", v)
     expect_axis("projected queries", queries, -1, v.shape[0], "v", v)
     if queries.ndim == 1:
-        return additive_projected(queries[None, :], keys, v)[..., 0, :]
+        cells = None if cells is None else cells[..., None, :, :]
+        return additive_projected(queries[None, :], keys, v, cells=cells)[..., 0, :]
     T, rows = queries.shape[-2], max(1, _BLOCK // max(1, math.prod(keys.shape)))
     blocks = []
     for start in range(0, max(1, T), rows):
-        part = queries[..., start : min(start + rows, T), None, :]
-        hidden = _tanh_of_sum(xp, part, keys[..., None, :, :])
-        blocks.append(xp.sum(hidden * v, axis=-1))  # cell by cell: no rounding by the company of a cell
+        block = slice(start, min(start + rows, T))
+        own = None if cells is None else cells[..., block, :, :]
+        blocks.append(_weighted(xp, _activations(xp, queries[..., block, :], keys, own), v))
     return joined(blocks, axis=-2)  # (..., T, S)
 
 
-def _tanh_of_sum(xp: Any, left: Array, right: Array) -> Array:
-    """Return tanh(left + right); NumPy reuses the memory of the sum."""
-    total = left + right
+def _activations(xp: Any, queries: Array, keys: Array, cells: Array | None) -> Array:
+    """Return tanh(q + k + c), (..., T, S, A); NumPy reuses the memory of the sum."""
+    total = queries[..., :, None, :] + keys[..., None, :, :]
+    if cells is not None:
+        total = total + cells
     return np.tanh(total, out=total) if xp is np else xp.tanh(total)
+
+
+def _weighted(xp: Any, activations: Array, v: Array) -> Array:
+    """Return ``activations @ v``; NumPy sums each cell by itself, so that its bits depend on no other."""
+    return np.einsum("...a,a->...", activations, v) if xp is np else activations @ v
 
 
 def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: Array) -> Array:
@@ -329,10 +352,8 @@ def location_additive(
     xp, queries, keys, previous, W, U, v, kernels, L = as_floats(queries, keys, previous, W, U, v, kernels, L)
     expect_axis("previous", previous, -1, keys.shape[-2], "keys", keys)
     expect_axis("previous", previous, -2, queries.shape[-2], "queries", queries)
-    projected = xp.matmul(queries, W) if bias is None else xp.matmul(queries, W) + bias
-    located = xp.matmul(_windows(xp, previous, kernels), L)  # (..., T, S, A)
-    inner = projected[..., :, None, :] + xp.matmul(keys, U)[..., None, :, :] + located
-    return xp.matmul(xp.tanh(inner), v)
+    features = _windows(xp, previous, kernels)  # (..., T, S, C)
+    return additive(queries, keys, W, U, v, bias=bias, features=features, L=L)
 
 
 def _windows(xp: Any, previous: Array, kernels: Array) -> Array:
@@ -384,19 +405,29 @@ class AdditiveGradient(NamedTuple):
     U: Array
     v: Array
     bias: Array
+    L: Array | None = None
 
 
 def additive_gradient(
-    queries: Array, keys: Array, W: Array, U: Array, v: Array, upstream: Array, *, bias: Array | None = None
+    queries: Array,
+    keys: Array,
+    W: Array,
+    U: Array,
+    v: Array,
+    upstream: Array,
+    *,
+    bias: Array | None = None,
+    features: Array | None = None,
+    L: Array | None = None,
 ) -> AdditiveGradient:
     r"""Gradient of :func:`additive`.
 
-    With :math:`a_{ts} = \tanh(W^\top q_t + U^\top k_s + b)`, the derivative by what stands inside the tanh is
+    With :math:`a_{ts} = \tanh(W^\top q_t + U^\top k_s + L^\top f_{ts} + b)`, the derivative inside is
     :math:`G_{ts}\, v\, (1 - a_{ts}^2)`; everything else follows by the chain rule.
 
     Parameters
     ----------
-    queries, keys, W, U, v, bias :
+    queries, keys, W, U, v, bias, features, L :
         As in :func:`additive`; queries and keys have the same leading axes.
     upstream : array (..., T, S)
         Derivative of the loss by each score.
@@ -404,7 +435,7 @@ def additive_gradient(
     Returns
     -------
     AdditiveGradient
-        W, U, v and bias are summed over all leading axes.
+        W, U, v, bias and L are summed over all leading axes; L is None without features.
 
     Examples
     --------
@@ -413,7 +444,8 @@ def additive_gradient(
     """
     xp, queries, keys, W, U, v, upstream = as_floats(queries, keys, W, U, v, upstream)
     projected = xp.matmul(queries, W) if bias is None else xp.matmul(queries, W) + bias
-    activations = xp.tanh(projected[..., :, None, :] + xp.matmul(keys, U)[..., None, :, :])  # (..., T, S, A)
+    cells = None if features is None else xp.matmul(features, L)
+    activations = _activations(xp, projected, xp.matmul(keys, U), cells)  # (..., T, S, A)
     inner = upstream[..., None] * v * (1 - activations * activations)
     by_query, by_key = xp.sum(inner, axis=-2), xp.sum(inner, axis=-3)  # (..., T, A), (..., S, A)
     return AdditiveGradient(
@@ -423,10 +455,11 @@ def additive_gradient(
         U=_summed_outer(xp, keys, by_key),
         v=xp.matmul(xp.reshape(upstream, (-1,)), xp.reshape(activations, (-1, v.shape[0]))),
         bias=xp.sum(xp.reshape(by_query, (-1, v.shape[0])), axis=0),
+        L=None if features is None else _summed_outer(xp, features, inner),
     )
 
 
 def _summed_outer(xp: Any, rows: Array, columns: Array) -> Array:
     """Return the sum over all leading axes of the outer products of the last axes."""
-    left = xp.reshape(rows, (-1, rows.shape[-1]))
-    return xp.matmul(transposed(left), xp.reshape(columns, (-1, columns.shape[-1])))
+    left, right = (xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) for x in (rows, columns))
+    return xp.matmul(transposed(left), right)

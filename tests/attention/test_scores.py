@@ -168,18 +168,22 @@ def test_gradient_of_scaled_dot(library, draw):
 def test_gradient_of_additive(library, draw):
     arguments = dict(
         zip(
-            ["queries", "keys", "W", "U", "v", "bias"],
-            [draw(2, T, D), draw(2, S, K), *parameters_of_additive(draw)],
+            ["queries", "keys", "W", "U", "v", "bias", "L"],
+            [draw(2, T, D), draw(2, S, K), *parameters_of_additive(draw), draw(3, A)],
             strict=True,
         )
     )
-    upstream = draw(2, T, S)
+    features, upstream = draw(2, T, S, 3), draw(2, T, S)
     mine = scores.additive_gradient(
-        **{name: library(value) for name, value in arguments.items()}, upstream=library(upstream)
+        **{name: library(value) for name, value in arguments.items()},
+        features=library(features),
+        upstream=library(upstream),
     )
     for name, value in arguments.items():
         numerical = numerical_gradient(
-            lambda x, name=name: scores.additive(**(arguments | {name: x})), value, upstream
+            lambda x, name=name: scores.additive(**(arguments | {name: x}), features=features),
+            value,
+            upstream,
         )
         library.equal(getattr(mine, name), numerical, rtol=1e-5, atol=2e-5)
 
