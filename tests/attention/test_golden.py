@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.attention.mechanism import attend, self_attention
-from nmtalign.attention.scores import additive, additive_concatenated, cosine, dot, scaled_dot, unit
-from nmtalign.attention.weights import causal_mask, masked_softmax, softmax
+from nmtalign.attention import (
+    additive,
+    additive_concatenated,
+    attend,
+    causal_mask,
+    cosine,
+    dot,
+    masked_softmax,
+    scaled_dot,
+    self_attention,
+    softmax,
+    unit,
+)
 
 # --- Four words with queries, keys and values (texts 000 and 001) ---
 

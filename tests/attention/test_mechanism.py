@@ -10,20 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.attention.mechanism import (
+from nmtalign.attention import (
     MultiHead,
     attend,
     attend_blockwise,
+    causal_mask,
     cross_attention,
+    dot,
+    entmax15,
     linear,
+    linear_bias,
     merge_heads,
     multi_head,
+    padding_mask,
     self_attention,
+    sinusoidal,
+    softmax,
+    sparsemax,
     split_heads,
 )
-from nmtalign.attention.positions import linear_bias, sinusoidal
-from nmtalign.attention.scores import dot
-from nmtalign.attention.weights import causal_mask, entmax15, padding_mask, softmax, sparsemax
 from nmtalign.errors import UsageError
 
 from . import naive

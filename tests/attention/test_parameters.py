@@ -9,11 +9,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from nmtalign.attention.mechanism import MultiHead
-from nmtalign.attention.parameters import glorot, load_parameters, map_arrays, named_arrays, save_parameters
-from nmtalign.attention.recurrent import Bahdanau, RecurrentEncoder
-from nmtalign.attention.scores import dot
-from nmtalign.attention.transformer import LayerNorm, Transformer
+from nmtalign.attention import (
+    Bahdanau,
+    LayerNorm,
+    MultiHead,
+    RecurrentEncoder,
+    Transformer,
+    dot,
+    glorot,
+    load_parameters,
+    map_arrays,
+    named_arrays,
+    save_parameters,
+)
 from nmtalign.errors import DataError, UsageError
 
 MODELS = [
@@ -43,7 +51,7 @@ def test_saved_and_loaded_parameters_are_the_same(model, tmp_path):
 
 def test_names_say_where_an_array_stands():
     names = named_arrays(Transformer.start(4, 2, 6, layers=2, seed=0))
-    assert names["encoder.1.attention.W_Q"].shape == (4, 4)
+    assert names["encoder.1.self_attention.W_Q"].shape == (4, 4)
     assert names["decoder.0.pre_norm"] is False
 
 
@@ -75,7 +83,7 @@ def test_the_same_seed_starts_the_same_model():
     first, second = (named_arrays(Transformer.start(4, 2, 6, layers=1, seed=3)) for _ in range(2))
     for name in first:
         assert_array_equal(first[name], second[name])
-    assert np.any(first["encoder.0.attention.W_Q"] != first["encoder.0.attention.W_K"])
+    assert np.any(first["encoder.0.self_attention.W_Q"] != first["encoder.0.self_attention.W_K"])
 
 
 def test_glorot_has_the_variance_of_the_paper():
@@ -87,16 +95,18 @@ def test_glorot_has_the_variance_of_the_paper():
 
 def test_map_arrays_leaves_settings_alone():
     model = map_arrays(lambda array: array.astype(np.float32), Transformer.start(4, 2, 6, layers=1, seed=0))
-    assert model.encoder[0].attention.W_Q.dtype == np.float32
-    assert model.encoder[0].attention.heads == 2
+    assert model.encoder[0].self_attention.W_Q.dtype == np.float32
+    assert model.encoder[0].self_attention.heads == 2
 
 
 CODE = """
 import sys
 import numpy as np
-from nmtalign.attention import mechanism, positions, recurrent, scores, transformer, weights
-model = transformer.Transformer.start(4, 2, 6, layers=1, seed=0)
-transformer.transformer(model, np.ones((3, 4), dtype=np.float32), [[1, 2, 3, 4]])
+import nmtalign as na
+for name in na.attention.__all__:
+    getattr(na.attention, name)
+model = na.attention.Transformer.start(4, 2, 6, layers=1, seed=0)
+na.attention.transformer(model, np.ones((3, 4), dtype=np.float32), [[1, 2, 3, 4]])
 heavy = {"array_api_compat", "torch", "scipy", "pandas", "matplotlib", "gensim"} & set(sys.modules)
 assert not heavy, heavy
 """

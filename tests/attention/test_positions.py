@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.attention.positions import (
+from nmtalign.attention import (
     add_positions,
     concatenate_positions,
     diagonal_prior,
@@ -16,8 +16,8 @@ from nmtalign.attention.positions import (
     position_table,
     relative_bias,
     sinusoidal,
+    softmax,
 )
-from nmtalign.attention.weights import softmax
 from nmtalign.errors import UsageError
 
 from . import naive

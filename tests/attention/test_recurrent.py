@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.attention.recurrent import (
+from nmtalign.attention import (
     GRU,
     Bahdanau,
     RecurrentEncoder,
-    RecurrentLayer,
     align_sentence,
     annotate,
     decode_step,
     gru,
-    gru_step,
     recurrent_encoder,
-    recurrent_layer,
 )
 from nmtalign.errors import UsageError
 
@@ -27,29 +24,26 @@ D, A, N = 4, 3, 5
 
 
 @pytest.mark.parametrize("reset_after", [True, False])
-def test_gru_step_against_slow_loops(library, draw, reset_after):
+def test_gru_against_slow_loops(library, draw, reset_after):
     arrays = draw(D, 3 * A), draw(A, 3 * A), draw(3 * A), draw(3 * A)
-    word, state = draw(D), draw(A)
-    expected = naive.gru_step(word, state, *arrays, reset_after=reset_after)
-    library.equal(gru_step(library(GRU(*arrays, reset_after)), library(word), library(state)), expected)
+    words, state = draw(2, D), draw(A)
+    first = naive.gru_step(words[0], state, *arrays, reset_after=reset_after)
+    expected = [first, naive.gru_step(words[1], first, *arrays, reset_after=reset_after)]
+    library.equal(gru(library(GRU(*arrays, reset_after)), library(words), library(state)), expected)
 
 
 @pytest.mark.parametrize("reset_after", [True, False])
 def test_a_gru_without_biases(draw, reset_after):
-    W, U, word, state = draw(D, 3 * A), draw(A, 3 * A), draw(D), draw(A)
+    W, U, words = draw(D, 3 * A), draw(A, 3 * A), draw(N, D)
     zero = np.zeros(3 * A)
-    assert_allclose(
-        gru_step(GRU(W, U, reset_after=reset_after), word, state),
-        gru_step(GRU(W, U, zero, zero, reset_after), word, state),
-    )
+    with_zeros = gru(GRU(W, U, zero, zero, reset_after), words)
+    assert_allclose(gru(GRU(W, U, reset_after=reset_after), words), with_zeros)
 
 
-def test_a_gru_is_its_steps(draw):
+def test_a_gru_goes_on_from_a_state(draw):
     parameters, words = GRU.start(D, A, seed=0), draw(N, D)
-    state = np.zeros(A)
-    for word, after in zip(words, gru(parameters, words), strict=True):
-        state = gru_step(parameters, word, state)
-        assert_allclose(after, state, rtol=1e-12)
+    states = gru(parameters, words)
+    assert_allclose(gru(parameters, words[2:], states[1]), states[2:], rtol=1e-12)
 
 
 def test_large_scores_do_not_overflow():
@@ -63,11 +57,11 @@ def test_backward_is_forward_over_the_reversed_sentence(draw):
 
 
 def test_padding_passes_the_state_on(draw):
-    layer, words = RecurrentLayer.start(D, A, seed=0), draw(2, N, D)
+    encoder, words = RecurrentEncoder.start(D, A, layers=1, seed=0), draw(2, N, D)
     mask = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], dtype=bool)
-    padded = recurrent_layer(layer, words, mask=mask)
-    assert_allclose(padded[1, :2], recurrent_layer(layer, words[1, :2]), rtol=1e-12)
-    assert_allclose(padded[0], recurrent_layer(layer, words[0]), rtol=1e-12)
+    padded = recurrent_encoder(encoder, words, mask=mask)
+    assert_allclose(padded[1, :2], recurrent_encoder(encoder, words[1, :2]), rtol=1e-12)
+    assert_allclose(padded[0], recurrent_encoder(encoder, words[0]), rtol=1e-12)
 
 
 def test_no_words():
@@ -76,11 +70,11 @@ def test_no_words():
 
 def test_stacked_layers_read_each_other(draw):
     encoder, words = RecurrentEncoder.start(D, A, layers=2, seed=0), draw(N, D)
-    below = recurrent_layer(encoder.layers[0], words)
-    assert_array_equal(recurrent_encoder(encoder, words), recurrent_layer(encoder.layers[1], below))
-    assert recurrent_encoder(
-        RecurrentEncoder.start(D, A, layers=2, seed=0, bidirectional=False), words
-    ).shape == (N, A)
+    first, second = (RecurrentEncoder((layer,)) for layer in encoder.layers)
+    below = recurrent_encoder(first, words)
+    assert_array_equal(recurrent_encoder(encoder, words), recurrent_encoder(second, below))
+    one_way = RecurrentEncoder.start(D, A, layers=2, seed=0, bidirectional=False)
+    assert recurrent_encoder(one_way, words).shape == (N, A)
 
 
 def test_bahdanau_against_slow_loops(library, draw):

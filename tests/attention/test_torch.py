@@ -6,20 +6,29 @@ import numpy as np
 import pytest
 import torch
 
-from nmtalign.attention.mechanism import MultiHead, attend, attend_blockwise, multi_head
-from nmtalign.attention.recurrent import GRU, RecurrentEncoder, gru, recurrent_encoder
-from nmtalign.attention.scores import additive, additive_gradient
-from nmtalign.attention.transformer import (
-    DecoderBlock,
-    EncoderBlock,
+from nmtalign.attention import (
+    GRU,
     LayerNorm,
+    MultiHead,
+    RecurrentEncoder,
     Transformer,
+    TransformerBlock,
+    additive,
+    additive_gradient,
+    attend,
+    attend_blockwise,
+    causal_mask,
     decoder_block,
     encoder_block,
+    gru,
     layer_norm,
+    multi_head,
+    padding_mask,
+    recurrent_encoder,
+    softmax,
+    softmax_gradient,
     transformer,
 )
-from nmtalign.attention.weights import causal_mask, padding_mask, softmax, softmax_gradient
 from nmtalign.errors import DataError
 
 B, T, S, D, H, F = 3, 5, 7, 12, 4, 20
@@ -143,7 +152,7 @@ def test_encoder_block(library, draw, pre_norm, bias):
     layer, x = scrambled(layer), draw(B, S, D)
     mask = padding_mask([7, 3, 1], S)
     expected = reference(layer, x, src_key_padding_mask=~mask[:, 0])
-    own = library(EncoderBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
+    own = library(TransformerBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
     real = np.broadcast_to(mask[:, 0, :, None], x.shape)  # PyTorch's fast path leaves padding undefined
     words = np.asarray(encoder_block(own, library(x), mask=library(mask)).context)
     library.equal(library(np.where(real, words, 0)), np.where(real, expected, 0))
@@ -156,7 +165,7 @@ def test_decoder_block(library, draw, pre_norm, bias):
     layer, x, memory = scrambled(layer), draw(B, T, D), draw(B, S, D)
     mask = padding_mask([7, 3, 1], S)
     expected = reference(layer, x, memory, tgt_mask=~causal_mask(T), memory_key_padding_mask=~mask[:, 0])
-    own = library(DecoderBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
+    own = library(TransformerBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
     library.equal(decoder_block(own, library(x), library(memory), memory_mask=library(mask)).words, expected)
 
 

@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.attention.transformer import (
-    DecoderBlock,
-    EncoderBlock,
+from nmtalign.attention import (
     FeedForward,
     LayerNorm,
     Transformer,
+    TransformerBlock,
     decoder_block,
     encoder_block,
     feed_forward,
     layer_norm,
+    padding_mask,
     transformer,
 )
-from nmtalign.attention.weights import padding_mask
+from nmtalign.errors import UsageError
 
 from . import naive
 
@@ -55,7 +55,7 @@ def test_feed_forward_works_on_each_word_by_itself(draw):
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_where_the_norms_stand(draw, pre_norm):
-    block, x = EncoderBlock.start(D, H, F, seed=0, pre_norm=pre_norm), draw(S, D)
+    block, x = TransformerBlock.start(D, H, F, seed=0, pre_norm=pre_norm), draw(S, D)
     variance = encoder_block(block, x).context.var(axis=-1)
     assert np.all(np.abs(variance - 1) < 1e-3) != pre_norm
 
@@ -100,7 +100,7 @@ def test_padding_of_either_side_changes_nothing(draw):
 
 
 def test_a_mask_of_the_target_joins_the_causal_mask(draw):
-    block, x, memory = DecoderBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D)
+    block, x, memory = TransformerBlock.start(D, H, F, seed=0, decoder=True), draw(T, D), draw(S, D)
     hidden = np.ones((T, T), dtype=bool)
     hidden[2, 0] = False
     weights = decoder_block(block, x, memory, mask=hidden).self_weights
@@ -109,7 +109,6 @@ def test_a_mask_of_the_target_joins_the_causal_mask(draw):
     assert weights[:, 2, 1].min() > 0
 
 
-def test_a_decoder_block_need_not_be_causal(draw):
-    block, x, memory = DecoderBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D)
-    assert decoder_block(block, x, memory, causal=False).self_weights[:, 0, 1:].min() > 0
-    assert decoder_block(block, x, memory).self_weights[:, 0, 1:].max() == 0
+def test_the_block_of_an_encoder_does_not_decode(draw):
+    with pytest.raises(UsageError, match="expected a block with cross-attention"):
+        decoder_block(TransformerBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D))

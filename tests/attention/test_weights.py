@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.attention.weights import (
+from nmtalign.attention import (
     causal_mask,
     entmax15,
     mask_scores,
