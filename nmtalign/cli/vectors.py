@@ -374,7 +374,7 @@ def _trained(
 ) -> Embeddings:
     """Train the vectors of one text."""
     from nmtalign.files import read_lines
-    from nmtalign.vectors.monolingual import train_monolingual
+    from nmtalign.vectors.gensim_models import train_monolingual
     from nmtalign.vectors.storage import with_text_settings
 
     def sentences() -> Iterator[list[str]]:
