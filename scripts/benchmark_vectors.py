@@ -31,9 +31,9 @@ from nmtalign.files import read_lines
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.count_vectors import learn_counted
+from nmtalign.vectors.correspondence import learn_cooccurrence
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.gensim_models import train_monolingual
-from nmtalign.vectors.induction import learn_cooccurrence
 from nmtalign.vectors.mapping import MappedSpaces, identical_strings, map_spaces, read_dictionary
 from nmtalign.vectors.retrieval import evaluate_dictionary
 from nmtalign.vectors.storage import load_embeddings, save_embeddings

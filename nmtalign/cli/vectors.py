@@ -265,7 +265,7 @@ def _learner(method: str, subwords: bool) -> Callable[..., tuple[Embeddings, Emb
         from nmtalign.training.count_vectors import learn_counted
 
         return partial(learn_counted, subwords=subwords)
-    from nmtalign.vectors.induction import learn_cooccurrence
+    from nmtalign.vectors.correspondence import learn_cooccurrence
 
     return learn_cooccurrence
 
