@@ -1,11 +1,10 @@
-"""Reading old pickles as data.
+"""Reading old pickles and NumPy's files as data, so that no code in them runs.
 
-A pickle is a small program. The standard library's unpickler runs it here with its hands bound: names are
-looked up in a list of exact (module, name) pairs and never imported, and what they stand for are inert
-records, NumPy arrays of plain numbers and a few functions of this module. Nothing else can be called.
+A pickle is a small program. Its names are looked up here in a list of exact (module, name) pairs and never
+imported. They stand for inert records, arrays of plain numbers and a few functions of this module.
 
-It is the unpickler written in Python. The one in C offers no place to look at a dictionary's keys, and to
-hash tuples of tuples can take for ever; it also makes room for as many values as a pickle claims.
+The unpickler is the one written in Python. The one in C offers no place to look at a dictionary's keys, and
+to hash tuples of tuples can take for ever; it also makes room for as many values as a pickle claims.
 """
 
 from __future__ import annotations
@@ -14,7 +13,10 @@ import io
 import math
 import pickle
 import struct
+import zipfile
 from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +26,7 @@ from nmtalign.errors import DataError
 
 _NUMERIC_KINDS = "biuf"
 _MOST_DIMENSIONS = 32
+_HIGHEST_DEFLATE_RATIO = 1100  # no honest member of a zip file grows more than 1032 times
 # What the unpickler raises when a pickle ends too early or makes no sense.
 _BROKEN = (
     *(AttributeError, EOFError, LookupError, OverflowError, TypeError, ValueError),
@@ -37,23 +40,11 @@ _REFUSED = (
 
 
 class Record:
-    """What an object of a pickle becomes: its class name and its state.
+    """What an object of a pickle becomes: module and name of its class, and its attributes as `state`."""
 
-    Attributes
-    ----------
-    name : str
-        Module and name of the class, for example ``gensim.models.keyedvectors.KeyedVectors``.
-    state : dict
-        The attributes of the object.
-    """
-
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *_: Any) -> None:
         self.name = name
         self.state: dict[str, Any] = {}
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return one attribute."""
-        return self.state.get(key, default)
 
     def build(self, state: Any) -> None:
         """Take the state; a reference, not a copy, so that no short pickle can multiply a long one."""
@@ -83,13 +74,7 @@ class _DataType(Record):
 
 
 class ArrayRecord(Record):
-    """A NumPy array on its way: the shell comes first, shape and bytes with the state.
-
-    Attributes
-    ----------
-    value : array or None
-        The array, read-only; None where it holds anything but plain numbers.
-    """
+    """A NumPy array: the shell comes first, the read-only `value` with the state; None for other objects."""
 
     def __init__(self, value: NDArray[Any] | None = None) -> None:
         super().__init__("numpy.ndarray")
@@ -182,22 +167,15 @@ _INERT = {(module, name) for module, names in _CLASSES.items() for name in names
 ALLOWED: frozenset[tuple[str, str]] = frozenset(_FUNCTIONS) | frozenset(_INERT)
 
 
-class _Name:
-    """A name of the list, the only kind of value that a pickle can call."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self.key = module, name
-
-    def make(self, unpickler: _Unpickler, arguments: Iterable[Any]) -> Any:
-        function = _FUNCTIONS.get(self.key)
-        return function(unpickler, *arguments) if function else Record(".".join(self.key))
-
-
 def _check_keys(keys: Iterable[Any]) -> None:
     """Refuse keys of a dictionary or set other than plain values: to hash nested tuples can take for ever."""
     for key in keys:
         if not (key is None or isinstance(key, str | bytes | int | float)):
             raise DataError(f"expected text or numbers as dictionary keys, found {type(key).__name__}")
+
+
+_Step = Callable[[Any], None]
+_STANDARD: dict[int, _Step] = dict(pickle._Unpickler.dispatch)
 
 
 def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
@@ -234,10 +212,6 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
         raise DataError(f"not a readable pickle ({type(error).__name__}: {error})") from error
 
 
-_Step = Callable[[Any], None]
-_STANDARD: dict[int, _Step] = dict(pickle._Unpickler.dispatch)
-
-
 def _looking_at(keys: slice, code: bytes) -> _Step:
     """Return an instruction that looks at the keys among the last values before it takes them."""
     step = _STANDARD[ord(code)]
@@ -265,14 +239,15 @@ class _Unpickler(pickle._Unpickler):
         if self.budget < 0:
             raise DataError("the pickle copies its content over and over; refused")
 
-    def find_class(self, module: str, name: str) -> _Name:
+    def find_class(self, module: str, name: str) -> partial[Any]:
         if (module, name) not in ALLOWED:
             raise DataError(
                 f"the pickle asks for {module}.{name}, which is not on the list of allowed names and could"
                 " run any code; if you trust the file completely, read it with unsafe_pickle"
                 " (--unsafe-pickle)"
             )
-        return _Name(module, name)
+        function = _FUNCTIONS.get((module, name))
+        return partial(function, self) if function else partial(Record, f"{module}.{name}")
 
     def _frame(self) -> None:
         """Read a frame's length, only to compare it; its content is read as if there were no frame."""
@@ -283,10 +258,10 @@ class _Unpickler(pickle._Unpickler):
 
     def _instantiate(self, found: Any, arguments: Any) -> None:
         """Make what a name stands for; the objects of protocol 0 and 1 come here by themselves."""
-        if not (isinstance(found, _Name) and isinstance(arguments, tuple | list)):
+        if not (isinstance(found, partial) and isinstance(arguments, tuple | list)):
             raise TypeError("a call of something that is not a function")
         self.spend(len(arguments))
-        self.stack.append(found.make(self, arguments))
+        self.stack.append(found(*arguments))
 
     def _call(self) -> None:
         arguments = self.stack.pop()
@@ -316,3 +291,46 @@ class _Unpickler(pickle._Unpickler):
         ord(pickle.ADDITEMS): _looking_at(slice(None), pickle.ADDITEMS),
         ord(pickle.FROZENSET): _looking_at(slice(None), pickle.FROZENSET),
     }
+
+
+# ---------------------------------------------------------------- NumPy's files
+
+
+def load_array(path: Path, *, mapped: bool = False, unsafe_pickle: bool = False) -> NDArray[Any]:
+    """Read an .npy file, or ``embeddings`` (or the only array) of an .npz file; no pickled objects."""
+    try:
+        if zipfile.is_zipfile(path):
+            return _load_member(path, unsafe_pickle)
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=unsafe_pickle)
+        return array
+    except DataError as error:
+        raise error.at(path) from error
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"not a readable array of numbers ({error})").at(path) from error
+
+
+def _load_member(path: Path, unsafe_pickle: bool) -> NDArray[Any]:
+    with zipfile.ZipFile(path) as archive:
+        names = [info.filename.removesuffix(".npy") for info in archive.infolist()]
+        name = "embeddings" if "embeddings" in names or len(names) != 1 else names[0]
+        if name not in names:
+            raise DataError(f"expected an array named 'embeddings', found {names}")
+        info = archive.infolist()[names.index(name)]
+        if info.file_size > _HIGHEST_DEFLATE_RATIO * max(info.compress_size, 1):
+            found = f"{info.file_size} bytes from {info.compress_size}"
+            raise DataError(f"the array {name!r} claims to unpack to {found}; refused")
+        with archive.open(info) as file:
+            _check_header(file, info.file_size)
+    with np.load(path, allow_pickle=unsafe_pickle) as arrays:
+        array: NDArray[Any] = arrays[name]
+        return array
+
+
+def _check_header(file: Any, size: int) -> None:
+    """Refuse a shape that needs more bytes than the member has, before memory is asked for."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    needed = dtype.itemsize * math.prod(shape)
+    if not dtype.hasobject and needed > size:
+        raise DataError(f"the array claims shape {shape}, {needed} bytes, in a member of {size}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +21,18 @@ _CELLS = 1 << 26  # of one block of similarities: 256 MB in float32
 _NEIGHBOURS = 10  # k of CSLS, as in the paper
 
 
-def blocks(rows: int, columns: int) -> Iterator[slice]:
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
     """Cut `rows` into blocks of at most 2^26 cells."""
     step = max(1, _CELLS // max(columns, 1))
     for start in range(0, rows, step):
         yield slice(start, start + step)
 
 
-def mean_of_nearest(queries: Floats, keys: Floats, *, neighbours: int = _NEIGHBOURS) -> Floats:
+def mean_of_nearest(queries: Floats, keys: Floats) -> Floats:
     """Return the mean cosine of each query to its nearest keys, shape (N,): r(x) of CSLS."""
-    count = min(neighbours, len(keys))
+    count = min(_NEIGHBOURS, len(keys))
     result = np.zeros(len(queries), np.float32)
-    for block in blocks(len(queries), len(keys)):
+    for block in _blocks(len(queries), len(keys)):
         cosines = queries[block] @ keys.T  # (n, V)
         cosines.partition(len(keys) - count, axis=1)
         result[block] = cosines[:, len(keys) - count :].mean(axis=1)
@@ -62,7 +63,7 @@ def nearest(
     """
     count = min(count, len(keys))
     rows, scores = np.zeros((len(queries), count), np.int64), np.zeros((len(queries), count), np.float32)
-    for block in blocks(len(queries), len(keys)):
+    for block in _blocks(len(queries), len(keys)):
         found = queries[block] @ keys.T  # (n, V)
         if hubness is not None:
             found = 2 * found - hubness
@@ -81,12 +82,12 @@ def mutual_neighbours(source: Floats, target: Floats) -> tuple[NDArray[np.int64]
     -------
     (pairs, quality)
         Rows of source and target, shape (M, 2), by source row; and the mean CSLS of every source word to its
-        nearest target word, which tells without any dictionary how well the spaces lie on each other.
+        nearest target word, a measure of the map that needs no dictionary.
     """
     source_hubness, target_hubness = mean_of_nearest(source, target), mean_of_nearest(target, source)
     forward, own = np.zeros(len(source), np.int64), np.zeros(len(source), np.float32)
     best = np.full(len(target), -np.inf, np.float32)
-    for block in blocks(len(source), len(target)):
+    for block in _blocks(len(source), len(target)):
         score = (2 * source[block]) @ target.T  # (n, V)
         score -= target_hubness
         score -= source_hubness[block, None]
@@ -99,8 +100,7 @@ def mutual_neighbours(source: Floats, target: Floats) -> tuple[NDArray[np.int64]
     return np.stack([mutual, forward[mutual]], axis=1), float(own.mean()) if len(own) else 0.0
 
 
-@dataclass(frozen=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """One neighbour of a word in the other language."""
 
     word: str

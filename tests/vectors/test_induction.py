@@ -10,7 +10,7 @@ import pytest
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.bitext import read_bitext
-from nmtalign.vectors.induction import learn_cooccurrence
+from nmtalign.vectors.correspondence import learn_cooccurrence
 
 LEXICON = {f"s{n}": f"t{n}" for n in range(40)}
 

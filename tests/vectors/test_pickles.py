@@ -80,7 +80,7 @@ def test_a_set_and_a_long_line_of_items() -> None:
 def test_objects_become_inert_records() -> None:
     found = read_pickle(b"cgensim.models.keyedvectors\nKeyedVectors\n)\x81}X\x01\x00\x00\x00aK\x01sb.")
     assert isinstance(found, Record)
-    assert (found.name, found.get("a")) == ("gensim.models.keyedvectors.KeyedVectors", 1)
+    assert (found.name, found.state["a"]) == ("gensim.models.keyedvectors.KeyedVectors", 1)
 
 
 # ---------------------------------------------------------------- hostile ones
