@@ -15,14 +15,13 @@ import time
 from pathlib import Path
 
 import pytest
-from nmtalign.aligner.learned import LearnedAligner
 
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch import locks, shards
 from nmtalign.batch.shards import ShardRun
 from nmtalign.batch.workers import WorkerError
 from nmtalign.cli import main
 from nmtalign.errors import StoppedError
-from nmtalign.aligner.aligner import Aligner
 from nmtalign.shipped import shipped
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
