@@ -85,7 +85,9 @@ class Aligner(Listed):
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
         rescored = "" if self.rescorer is None else f" rescore={self.rescorer.name}"
-        parts = f"{self.heads.settings}{learned}{rescored} {self.positions.settings} {self.resolved_extraction}"
+        parts = (
+            f"{self.heads.settings}{learned}{rescored} {self.positions.settings} {self.resolved_extraction}"
+        )
         return f"{parts} text={self.text}"
 
     @property

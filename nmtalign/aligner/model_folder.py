@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.checks import (
+from nmtalign.checks import (
     Shape,
     expect_array,
     expect_files,

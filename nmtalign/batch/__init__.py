@@ -1,1 +1,1 @@
-"""Floor 4: whole corpora. Streams, shards, resume, workers."""
+"""Floor 4: whole corpora. Streams, shards, checkpoints of a run, workers."""

@@ -1,8 +1,8 @@
-"""Work on a cluster of processes that dask.distributed runs: an existing one, or one on this machine.
+"""Alignment and training on a dask.distributed cluster: an existing one, or one on this machine.
 
-Calls go out in order, a few more than the cluster has threads, and their answers come back in order. A worker
-that dies takes nothing along: what it was doing is done again by another. What every call needs is sent to
-each worker once, also to those that come later, so workers need no files: not the model's, not the text's.
+Calls are submitted in order, a few more than the cluster has threads, and results are yielded in order. The
+call of a worker that dies is repeated by another. What every call needs is sent to each worker once, also to
+later ones: workers need neither the files of the model nor those of the text.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster, WorkerPlugin
 
-MAX_JUMP = 10  # seconds in which a scheduler has to answer
+CONNECT = 10  # seconds in which a scheduler has to answer
 START = 60  # seconds in which it has to have a worker
-PATIENCE = 20  # seconds after which a late answer makes us look whether there are workers
-LOOKS = 3  # times that there may be none
-TRIES = 3  # of calls to all workers, which fail if one dies
+CHECK = 20  # seconds without a result, after which the number of workers is checked
+CHECKS = 3  # in a row that may find none
+ATTEMPTS = 3  # of calls to all workers, which fail if one dies
 
 Item = TypeVar("Item")
 
@@ -71,7 +71,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
         else:
             where = scheduler
         try:
-            client = stack.enter_context(Client(where, timeout=MAX_JUMP, set_as_default=False))
+            client = stack.enter_context(Client(where, timeout=CONNECT, set_as_default=False))
         except (OSError, ValueError) as error:
             why = str(error).partition("\n")[0]
             raise UsageError(
@@ -105,7 +105,7 @@ def _processes(workers: int) -> LocalCluster:
 
 
 def _check_version(client: Client) -> None:
-    """Refuse workers that have another nmtalign, or none; those that die under the question are no matter."""
+    """Refuse workers that have another nmtalign, or none; those that die meanwhile are ignored."""
     answers = client.run(_version, on_error="return").values()
     for error in answers:
         if isinstance(error, Exception) and not isinstance(error, OSError):
@@ -123,14 +123,14 @@ def _version() -> str:
 
 
 def dask_setup(worker: Any) -> None:
-    """Prepare a worker of this machine: Ctrl-C goes to all, and the first process ends the others."""
+    """Prepare a worker of this machine (called by dask): Ctrl-C reaches all, the first process ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def in_order(
     client: Client, submit: Callable[[Item], Future[Any]], items: Iterable[Item]
 ) -> Generator[tuple[Item, Any]]:
-    """Submit a call for each item and yield the items with their answers, in order.
+    """Submit a call for each item and yield the items with their results, in order.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def in_order(
     submit : callable
         Submits the call for an item and returns its future.
     items : iterable
-        Read as they are needed: half as many calls as the cluster has threads wait for their turn.
+        Read as they are needed: half as many calls as the cluster has threads are queued.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def in_order(
     """
     waiting: deque[tuple[Item, Future[Any]]] = deque()
     try:
-        with _losses_told(client):
+        with _lost_cluster_as_error(client):
             for item in items:
                 waiting.append((item, submit(item)))
                 threads = sum(client.nthreads().values())
@@ -156,7 +156,7 @@ def in_order(
             while waiting:
                 yield _finished(client, *waiting.popleft())
     finally:
-        if waiting:  # it did not end well
+        if waiting:  # an error ended it
             with contextlib.suppress(Exception):
                 client.cancel([future for _, future in waiting])
 
@@ -166,22 +166,22 @@ def _finished(client: Client, item: Item, future: Future[Any]) -> tuple[Item, An
 
 
 def _answer(client: Client, future: Future[Any]) -> Any:
-    """Wait for the answer of a call, as long as there are workers."""
-    looks = 0
+    """Wait for the result of a call, as long as there are workers."""
+    without = 0  # checks in a row that found no workers
     while True:
         try:
-            return future.result(timeout=PATIENCE)
+            return future.result(timeout=CHECK)
         except TimeoutError:
             if future.done():
                 raise  # of the call itself
-            looks = 0 if client.nthreads() else looks + 1
-            if looks == LOOKS:
+            without = 0 if client.nthreads() else without + 1
+            if without == CHECKS:
                 raise WorkerError("the cluster has no workers left") from None
 
 
 @contextmanager
-def _losses_told(client: Client) -> Iterator[None]:
-    """Turn what a lost cluster raises into one kind of error."""
+def _lost_cluster_as_error(client: Client) -> Iterator[None]:
+    """Raise WorkerError for every error of a lost cluster."""
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
@@ -204,8 +204,8 @@ def align_on_cluster(
 ) -> Generator[AlignedChunk]:
     """Align chunks on a cluster; arguments and chunks as of :func:`nmtalign.batch.workers.align_chunks`.
 
-    The aligner travels to each worker once, through the scheduler; with each chunk its text goes there and
-    its links come back. The bytes do not depend on the workers, as long as they have one kind of processor.
+    The aligner is sent to each worker once, through the scheduler; each chunk sends its text and returns its
+    links. The bytes do not depend on the workers, as long as they have one kind of processor.
 
     Raises
     ------
@@ -223,21 +223,21 @@ def align_on_cluster(
 
 @contextmanager
 def _sent(client: Client, aligner: Aligner) -> Iterator[str]:
-    """Give every worker the aligner under a name, for as long as the block lasts."""
+    """Send every worker the aligner under a name, for the duration of the block."""
     name = f"nmtalign-{uuid.uuid4().hex}"
     holder = _holder(pickle.dumps(aligner, pickle.HIGHEST_PROTOCOL))
-    with _losses_told(client):
-        _persistently(partial(client.register_plugin, holder, name=name))
+    with _lost_cluster_as_error(client):
+        _repeated(partial(client.register_plugin, holder, name=name))
     try:
         yield name
     finally:
-        with contextlib.suppress(Exception):  # a lost cluster has nothing to forget
+        with contextlib.suppress(Exception):  # the cluster may be lost
             client.unregister_worker_plugin(name)
 
 
-def _persistently(call: Callable[[], object]) -> None:
-    """Make a call to all workers, again if one of them dies under it."""
-    for _ in range(TRIES - 1):
+def _repeated(call: Callable[[], object]) -> None:
+    """Make a call to all workers, again if one of them dies meanwhile."""
+    for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(OSError):
             call()
             return
@@ -265,20 +265,20 @@ def _align(name: str, packed: Packed, remap_to: str | None) -> Answer:
     return align_packed(get_worker().plugins[name].aligner, packed, remap_to)
 
 
-# --- learning ------------------------------------------------------------------------------------
+# --- training ------------------------------------------------------------------------------------
 
 
 class ClusterProcesses:
     """The workers of a cluster, for :class:`nmtalign.training.distributed.DistributedBitext`.
 
-    What they keep is lost with a worker and made again by another: the scheduler knows how.
+    The scheduler computes again on another worker what is lost with a worker.
     """
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Future[Any]:
-        """Call a function on a worker and leave there what it returns."""
+        """Call a function on a worker and keep its result there."""
         return self._client.submit(function, *given, pure=False)
 
     def in_order(

@@ -1,4 +1,4 @@
-"""Locks between processes, held as long as a file is open: whatever ends a process lets go of its locks."""
+"""Locks between processes, held as long as a file is open: the end of a process releases its locks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ except ImportError:  # Windows
 
 @contextmanager
 def locked(path: Path, *, shared: bool = False) -> Iterator[bool]:
-    """Lock a file in the folder of a run; it is made if need be and stays, for others may hold it open.
+    """Lock a file in the folder of a run; it is made if need be and stays, as others may hold it open.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def _lock(path: Path, shared: bool, stack: ExitStack) -> bool:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UsageError(
-            f"another run is writing into {path.parent}; wait for its end and go on with --resume, or give"
+            f"another run is writing into {path.parent}; wait for its end and resume with --resume, or give"
             " another folder"
         ) from None
     except OSError:

@@ -1,4 +1,4 @@
-"""Records that do not parse: an empty pair takes their place, and a report says which and why."""
+"""Records that do not parse: an empty pair replaces each, and a report lists them with the error."""
 
 from __future__ import annotations
 

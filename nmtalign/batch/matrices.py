@@ -1,23 +1,29 @@
-"""A bitext and the attention that another program paid to it, streamed into links."""
+"""Links from attention of other programs, streamed beside the bitext."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.attention_files import read_matrices
-from nmtalign.aligner.external import Reading, external_decoder
+from nmtalign.aligner.external import external_decoder
 from nmtalign.aligner.extraction import Extraction
+from nmtalign.batch.attention_files import read_matrices
 from nmtalign.batch.remapping import SPACES
 from nmtalign.batch.stream import AlignedChunk, Chunk, cut
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.subwords import join_pieces, word_numbers
 
 PAIRS = 1_000  # of one chunk, whose matrices are held in memory
+ROUNDED = 1e-3  # rows may differ so much from a sum of 1: programs write few decimals
+
+Floats = NDArray[np.floating]
 
 
 def align_matrices(
@@ -35,7 +41,7 @@ def align_matrices(
     pairs : iterable of SentencePair
         The pieces that the matrices are of, between spaces.
     path : str or Path
-        Of the matrices, as of :func:`nmtalign.aligner.attention_files.read_matrices`, one a pair.
+        Of the matrices, as of :func:`nmtalign.batch.attention_files.read_matrices`, one a pair.
     reading : Reading
     extraction : Extraction
     chunk : int
@@ -60,7 +66,7 @@ def align_matrices(
 def inspect_matrices(
     pairs: Iterable[SentencePair], path: str | Path, reading: Reading, extraction: Extraction
 ) -> Iterator[AlignedPair]:
-    """Yield each pair with its weights to look at; parameters and errors as of :func:`align_matrices`."""
+    """Yield each pair with its weights; parameters and errors as of :func:`align_matrices`."""
     given = _Weights(path, reading)
     settings = f"matrices={path} {reading} {extraction}"
     for pair in pairs:
@@ -91,7 +97,7 @@ class _Weights:
             raise DataError(f"pair {self._number}: {error}").at(self._path) from None
 
     def check_end(self) -> None:
-        """Refuse matrices that no pair is left for."""
+        """Refuse more matrices than pairs."""
         if next(self._matrices, None) is not None:
             found = f"expected attention for {self._number} pairs, as the text has, found more"
             raise DataError(found).at(self._path)
@@ -107,3 +113,140 @@ def _aligned(part: Chunk, given: _Weights, extraction: Extraction) -> AlignedChu
     batch = external_decoder(words, weights, extraction).align(1)
     sizes = [(len(source), len(target)) for source, target in words]
     return AlignedChunk(part.first, lines, batch, sizes, None, SPACES, (None, None))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How attention becomes one weight for each pair of words.
+
+    Parameters
+    ----------
+    layers, heads : tuple of int, optional
+        Those that are averaged, from 0; all if left out.
+    shift : int
+        The weights of target piece t stand in row ``t + shift``: -1 where the rows are the pieces that the
+        model has read and it attends while predicting the next one, 1 where the first row is that of the
+        begin of the sentence.
+    pieces : {"bpe", "sentencepiece"}, optional
+        Sub-words to be joined: a word gets the sum over its source pieces and the mean over its target
+        pieces, so that rows which sum to 1 still do (Clark et al. 2019).
+    normalize : bool
+        Divide each row by its sum. Otherwise rows have to sum to 1, the end of the sentence included, or to
+        be zero: a word without attention.
+    """
+
+    layers: tuple[int, ...] | None = None
+    heads: tuple[int, ...] | None = None
+    shift: int = 0
+    pieces: str | None = None
+    normalize: bool = False
+
+    def __str__(self) -> str:
+        layers, heads = (
+            "all" if numbers is None else ",".join(map(str, numbers)) for numbers in (self.layers, self.heads)
+        )
+        normalized = " normalized" if self.normalize else ""
+        return f"layers={layers} heads={heads} shift={self.shift} pieces={self.pieces}{normalized}"
+
+    def words(self, pieces: Sequence[str]) -> list[str]:
+        """Return the words that the pieces of a line make; a word of nothing but a mark is kept as ``▁``."""
+        if self.pieces is None:
+            return list(pieces)
+        return [word or "▁" for word in join_pieces(pieces, self.pieces)]
+
+    def weights(self, attention: NDArray[Any], source: Sequence[str], target: Sequence[str]) -> Floats:
+        """Return the weights of the words of one pair, target words by source words; rows sum to 1 at most.
+
+        Parameters
+        ----------
+        attention : array of shape (T, S) or (layers, heads, T, S)
+            With a row or a column more, or both, it is the end of the sentence (with shift 1, for rows: the
+            begin), which is left out.
+        source, target : sequences of str
+            The S and T pieces.
+
+        Raises
+        ------
+        DataError
+            If the shape does not fit the pieces, a layer or head is not there, weights are negative or not
+            finite, or rows do not sum to 1 and are not to be normalised.
+
+        Examples
+        --------
+        >>> Reading(pieces="bpe").weights(np.array([[0.5, 0.25, 0.25]]), ["a@@", "b", "c"], ["d"])
+        array([[0.75, 0.25]])
+        """
+        S, T = len(source), len(target)
+        weights = self._shifted(self._averaged(attention, S, T), S, T)
+        if self.pieces is None:
+            return weights
+        rows, columns = (_membership(word_numbers(side, str(self.pieces))) for side in (target, source))
+        sums = rows @ weights @ columns.T
+        return np.asarray(np.minimum(sums / rows.sum(axis=1, keepdims=True), 1))  # sums round
+
+    def _averaged(self, attention: NDArray[Any], S: int, T: int) -> Floats:
+        """Return the mean over the chosen layers and heads, as many rows and columns as there are."""
+        weights = _numbers(attention)
+        weights = _chosen(_chosen(weights, 0, self.layers, "layer"), 1, self.heads, "head")
+        rows, columns = weights.shape[2:]
+        if not (S and T):  # an empty line; some programs write a weight for its end
+            return np.zeros((T, S))
+        if rows - T not in (0, 1) or columns - S not in (0, 1):
+            raise DataError(
+                f"expected attention of {T} target and {S} source pieces, or one more for the end of the"
+                f" sentence, found {rows} and {columns}"
+            )
+        sums = weights.sum(axis=3, keepdims=True)  # (layers, heads, T, 1)
+        if not self.normalize:
+            self._check_sums(sums[..., 0])
+            sums = np.maximum(sums, 1)
+        return np.asarray((weights / np.where(sums > 0, sums, 1)).mean(axis=(0, 1)))
+
+    def _check_sums(self, sums: Floats) -> None:
+        """Refuse rows that sum neither to 1 nor to 0, from sums of shape (layers, heads, T)."""
+        wrong = np.argwhere((np.abs(sums - 1) > ROUNDED) & (sums != 0))
+        if not len(wrong):
+            return
+        layer, head, row = wrong[0].tolist()
+        found = f"{sums[layer, head, row]:.6g} in row {row + 1}"
+        if sums[..., 0].size > 1:
+            layer, head = (self.layers or range(layer + 1))[layer], (self.heads or range(head + 1))[head]
+            found += f" of layer {layer}, head {head}"
+        raise DataError(
+            f"expected rows that sum to 1, found {found}; give attention after its softmax, or --normalize to"
+            " divide each row by its sum"
+        )
+
+    def _shifted(self, weights: Floats, S: int, T: int) -> Floats:
+        """Return the rows of the target pieces; a piece without a row gets zeros."""
+        rows = np.arange(T) + self.shift
+        there = (rows >= 0) & (rows < len(weights))
+        shifted = np.zeros((T, S))
+        shifted[there] = weights[rows[there], :S]
+        return shifted
+
+
+def _numbers(attention: NDArray[Any]) -> Floats:
+    """Return weights of shape (layers, heads, T, S)."""
+    if attention.dtype.kind not in "fiub" or attention.ndim not in (2, 4):
+        found = f"{attention.dtype} of shape {attention.shape}"
+        raise DataError(f"expected numbers of shape (T, S) or (layers, heads, T, S), found {found}")
+    weights: Floats = attention.astype(np.float64)
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError("expected attention weights, found a negative one, NaN or infinity")
+    return weights[None, None] if weights.ndim == 2 else weights
+
+
+def _chosen(weights: Floats, axis: int, numbers: tuple[int, ...] | None, name: str) -> Floats:
+    if numbers is None:
+        return weights
+    if max(numbers) >= weights.shape[axis]:
+        raise DataError(f"there is no {name} {max(numbers)}: found {weights.shape[axis]}, counted from 0")
+    return np.asarray(np.take(weights, numbers, axis=axis))
+
+
+def _membership(numbers: Sequence[int]) -> Floats:
+    """Return which pieces are part of which word, shape (words, pieces)."""
+    words = numbers[-1] + 1 if numbers else 0
+    of_word: Floats = np.equal.outer(np.arange(words), np.asarray(numbers, dtype=np.int64)).astype(np.float64)
+    return of_word

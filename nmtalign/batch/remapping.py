@@ -1,4 +1,4 @@
-"""Links moved from the tokens of a tokeniser to whitespace tokens of the lines, or to words of sub-words."""
+"""Links of tokens mapped to whitespace tokens of the lines, or to the words that sub-words make."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def places_of(
 def remap_batch(
     batch: AlignedBatch, source_places: Sequence[Sequence[int]], target_places: Sequence[Sequence[int]]
 ) -> AlignedBatch:
-    """Move each link from token positions to other positions; links that fall together become one.
+    """Move each link from token positions to other positions; links that coincide become one.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def remap_batch(
     Returns
     -------
     AlignedBatch
-        At most as many links; the probability of a link is the greatest of those that fell together, the
+        At most as many links; the probability of a link is the greatest of those that coincide, the
         scores of the pairs stay as they were.
 
     Examples

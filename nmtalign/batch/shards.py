@@ -1,9 +1,9 @@
-"""A long run in shards of a fixed number of pairs: what is done survives whatever stops the run.
+"""A long run in shards of a fixed number of pairs: finished shards survive an interruption.
 
 The folder of a run holds ``manifest.json`` (what the links depend on), and for shard n the files
 ``00000n.links`` and so on, with their sizes and hashes in ``00000n.json``. Each file is written under a name
-that no other process has, brought to the disk, and then renamed; the record comes last. A shard whose files
-are not as its record says is made again. Several jobs may fill one folder, each with its own shards: they
+of its own, flushed to the disk, and then renamed; the record is written last. A shard whose files differ from
+its record is made again. Several jobs may fill one folder, each with its own shards: they
 share the lock of the folder, ``.lock``, and each holds that of its part. A run of all shards holds the folder
 alone.
 """
@@ -72,17 +72,14 @@ class ShardRun:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._shard is not None:
             self._shard.discard()
         self._locks.close()
 
     def start(self, description: Mapping[str, Any], *, resume: bool) -> None:
-        """Begin a run, or go on with the one in the folder if it is the same.
+        """Begin a run, or resume the one in the folder if it is the same.
 
         Parameters
         ----------
@@ -148,7 +145,7 @@ class ShardRun:
         return not done
 
     def write(self, chunk: AlignedChunk) -> None:
-        """Take the next aligned chunk; a shard gets its name with its last one."""
+        """Write the next aligned chunk; the last one of a shard finishes it."""
         if self._shard is None:
             self._shard = _Shard(self.folder, (chunk.first - 1) // self.pairs, self._texts)
         self._shard.write(chunk)
@@ -156,7 +153,7 @@ class ShardRun:
             self.finish()
 
     def finish(self) -> None:
-        """Give the shard that is being written its name; call it when there are no more chunks."""
+        """Finish the shard that is being written; call it after the last chunk."""
         if self._shard is not None:
             if self._stamp() != self._stamps:
                 raise DataError("the bitext changed while it was being read; start again in another folder")
@@ -169,7 +166,7 @@ class ShardRun:
         Raises
         ------
         DataError
-            If the bytes of a shard are not those that its record tells.
+            If the bytes of a shard are not those of its record.
         """
         for number in range(self.shards):
             path = self.folder / _name(number, kind)
@@ -205,7 +202,7 @@ class _Shard:
         self._links += len(chunk.batch.source)
 
     def close(self) -> None:
-        """Give the files their names, then write what they are."""
+        """Rename the files, then write the record with their hashes."""
         record: dict[str, Any] = {"pairs": self.pairs, "links": self._links, "files": {}}
         for kind, file in self._files.items():
             record["files"][kind] = {"bytes": file.tell(), "sha256": self._hashes[kind].hexdigest()}
@@ -216,7 +213,7 @@ class _Shard:
         _write_json(self._folder / _name(self._number, "json"), record)
 
     def discard(self) -> None:
-        """Remove what is not whole."""
+        """Remove the files of an unfinished shard."""
         for kind, file in self._files.items():
             with suppress(OSError):  # of a full disk, or a folder that is gone
                 file.close()
@@ -225,7 +222,7 @@ class _Shard:
 
 
 def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
-    """Say whether the files of a shard are there and as its record says."""
+    """Return whether the files of a shard are those of its record."""
     try:
         record = json.loads((folder / _name(number, "json")).read_text(encoding="utf-8"))
         return all(fingerprint(folder / _name(number, kind)) == record["files"][kind] for kind in kinds)
@@ -237,13 +234,13 @@ def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
 def resumable(
     folder: Path, *, by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError)
 ) -> Iterator[None]:
-    """Turn what stops a run from outside into one error that says how to go on.
+    """Raise one error, which names the way to resume, for whatever stops a run from outside.
 
     Parameters
     ----------
     folder : Path
     by : tuple of exception classes
-        What is taken for such a stop.
+        Errors that count as such a stop.
 
     Raises
     ------
@@ -260,7 +257,7 @@ def resumable(
 
 
 def _check_same(folder: Path, there: Any, here: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run of another text, model or setting."""
+    """Refuse to resume a run of another text, model or setting."""
     there = there if isinstance(there, dict) else {}
     for name in sorted({*there, *here}):
         if there.get(name) != here.get(name):
@@ -280,7 +277,7 @@ def _partial(path: Path) -> Path:
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a small file under its name when it is on the disk as a whole."""
+    """Write a small file that gets its name when it is on the disk."""
     partial = _partial(path)
     with open(partial, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)

@@ -13,7 +13,7 @@ from nmtalign.text.subwords import join_pieces
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Coverage
 
-PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to stack
+PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
 
 

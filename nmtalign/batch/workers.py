@@ -1,8 +1,7 @@
 """Chunks aligned by several processes, in order: the same bytes for any number of them.
 
-The processes start afresh (spawn), open the model themselves, once, and use one thread each; BLAS does as
-``OPENBLAS_NUM_THREADS`` says. Sentences go to them and flat arrays of links come back. Until the first answer
-comes, the process that gives the work out does some of it, too.
+The processes are spawned, open the model once and use one thread each; BLAS follows ``OPENBLAS_NUM_THREADS``.
+They receive lines and return flat arrays of links. While they start, the first process aligns chunks as well.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ def _by_processes(
             yield _finished(*waiting.popleft())
     except BrokenProcessPool:
         raise WorkerError(
-            "a worker process died; was memory short? Each has the model of its own, so try fewer --workers"
+            "a worker process died; was memory short? Each holds the model, so try fewer --workers"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
@@ -125,7 +124,7 @@ def _finished(chunk: Chunk, future: Future[Answer]) -> AlignedChunk:
 
 
 def pack(chunk: Chunk) -> Packed:
-    """Return a chunk as plain lists of lines: they travel faster than pairs.
+    """Return a chunk as plain lists of lines: they are sent faster than pairs.
 
     Examples
     --------
@@ -136,7 +135,7 @@ def pack(chunk: Chunk) -> Packed:
 
 
 def unpacked(answer: Answer, chunk: Chunk) -> AlignedChunk:
-    """Return what a worker found in a chunk, and pass its warnings on."""
+    """Return the links that a worker found in a chunk, and warn of what it warned of."""
     found, messages = answer
     for message in messages:
         warnings.warn(message, stacklevel=2)
@@ -147,15 +146,15 @@ def unpacked(answer: Answer, chunk: Chunk) -> AlignedChunk:
 
 
 def _start(open_aligner: OpenAligner) -> None:
-    """Open the aligner; what there is to warn of, the first process has said."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the first process ends the others
+    """Open the aligner; its warnings are those that the first process has printed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the first process ends the others
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.redirect_stderr(io.StringIO()):
         _of_this_process.append(replace(open_aligner(), workers=1))
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it was killed: it would wait for work for ever."""
+    """End this process when the one that started it was killed; it would wait for work for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -167,7 +166,7 @@ def _align(packed: Packed, remap_to: str | None) -> Answer:
 
 
 def align_packed(aligner: Aligner, packed: Packed, remap_to: str | None) -> Answer:
-    """Align a chunk that has travelled; the answer leaves the lines behind."""
+    """Align a chunk in a worker; the answer is without the lines."""
     first, *sides = packed
     chunk = Chunk(first, list(map(SentencePair, *sides)))
     with warnings.catch_warnings(record=True) as caught:

@@ -16,7 +16,7 @@ from nmtalign.cli.messages import log, log_json
 from nmtalign.cli.options.types import has_outputs
 
 _HELP = {
-    "demo": "Align the shipped sample and look at the result.",
+    "demo": "Align, evaluate and draw the shipped sample.",
     "align": "Align a bitext: links, probabilities, table.",
     "train": "Learn an alignment model from a bitext.",
     "evaluate": "Precision, recall, F1 and AER against gold links.",
@@ -24,8 +24,8 @@ _HELP = {
     "convert": "Convert link files: Pharaoh, NAACL, GIZA A3, ...",
     "project": "Project tags, labels or spans over links to the target.",
     "heatmap": "Draw attention weights and links as a picture.",
-    "report": "Write an HTML page to look at a corpus with.",
-    "vectors": "Look at, convert and learn word vectors.",
+    "report": "Write an HTML report of an aligned corpus.",
+    "vectors": "Show, convert, learn and map word vectors.",
     "lexicon": "List translations with probabilities.",
 }
 _MODULES = dict.fromkeys(("symmetrize", "convert", "project"), "links")  # the rest is called as its command
@@ -78,7 +78,11 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     params=[config_option()],
-    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "NMTALIGN"},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "NMTALIGN",
+        "show_default": True,
+    },
 )
 @click.version_option(__version__, prog_name="nmtalign")
 def group() -> None:

@@ -1,7 +1,7 @@
-"""What an alignment is: links, gold links, attention matrices, and batches of them as arrays.
+"""Links, gold links, attention matrices, and batches of alignments as arrays.
 
 Axes: T target words, S source words. Matrices are ``weights[t, s]`` (a row is a query = one target word);
-links are ``(source, target)``, 0-based. Only this module goes from one to the other.
+links are ``(source, target)``, 0-based. Only this folder converts between them.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class AlignmentMatrix(Viewable):
 
 @dataclass(frozen=True)
 class AlignedPair(Viewable):
-    """Everything there is to see about one aligned sentence pair.
+    """One aligned sentence pair: links, posteriors of both directions, pair score.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class AlignedPair(Viewable):
     probabilities : dict of Link to float
         Probability of every chosen link.
     score : float, optional
-        One number for the pair: how parallel it looks.
+        Pair score: the probability that the two sides are translations, where a null word is known.
     settings : str
         Signature of the settings that made it.
     extraction : str
@@ -225,7 +225,7 @@ class AlignedBatch:
     source, target : int32 arrays of shape (L,)
     probability : float32 array of shape (L,)
     scores : float64 array of shape (N,)
-        One number for each pair.
+        Pair scores.
     """
 
     offsets: NDArray[np.int64]
@@ -244,7 +244,7 @@ class AlignedBatch:
 
 
 def joined_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
-    """Put batches one after the other."""
+    """Concatenate batches."""
     starts = np.cumsum([0, *(len(batch.source) for batch in batches)])
     offsets = [batch.offsets[1:] + start for batch, start in zip(batches, starts, strict=False)]
     return AlignedBatch(

@@ -1,4 +1,4 @@
-"""How good links are against hand-made ones: counts per sentence first, scores from their sums.
+"""Evaluation of links against gold links: counts per sentence, scores from their sums.
 
 With links A, sure gold links S and possible ones P ⊇ S (Och and Ney 2003):
 
@@ -10,6 +10,7 @@ A score whose denominator is 0 is not known and is NaN. One sentence is a corpus
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -25,9 +26,37 @@ METRICS = ("precision", "recall", "f1", "aer")
 Links = Iterable[tuple[int, int]] | Alignment
 
 
+class Scored(ABC):
+    """A result with the four scores."""
+
+    @abstractmethod
+    def score(self, metric: str) -> float:
+        """Return one of `METRICS`."""
+
+    @property
+    def precision(self) -> float:
+        """Share of the links that are possible."""
+        return self.score("precision")
+
+    @property
+    def recall(self) -> float:
+        """Share of the sure links that were found."""
+        return self.score("recall")
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        return self.score("f1")
+
+    @property
+    def aer(self) -> float:
+        """Alignment error rate."""
+        return self.score("aer")
+
+
 @dataclass(frozen=True)
-class Counts:
-    """What the scores of any number of sentences are made of; counts add up.
+class Counts(Scored):
+    """Sufficient counts of the scores, of any number of sentences; counts add up.
 
     Attributes
     ----------
@@ -70,27 +99,8 @@ class Counts:
             self.in_possible + other.in_possible,
         )
 
-    @property
-    def precision(self) -> float:
-        """Share of the links that are possible."""
-        return self._score("precision")
-
-    @property
-    def recall(self) -> float:
-        """Share of the sure links that were found."""
-        return self._score("recall")
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        return self._score("f1")
-
-    @property
-    def aer(self) -> float:
-        """Alignment error rate."""
-        return self._score("aer")
-
-    def _score(self, metric: str) -> float:
+    def score(self, metric: str) -> float:
+        """Return one of `METRICS`."""
         return float(_SCORES[metric](self._row()))
 
     def _row(self) -> NDArray[np.float64]:
@@ -130,7 +140,7 @@ _SCORES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How intervals are found: `samples` corpora of the same size, drawn from the sentences with replacement.
+    """Bootstrap over sentences: `samples` corpora of the same size, drawn with replacement.
 
     Attributes
     ----------
@@ -153,7 +163,7 @@ class Bootstrap:
         return np.array([times @ table for times in draws]).reshape(-1, 4)
 
     def interval(self, scores: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the middle `confidence` of the known scores."""
+        """Return the percentile interval of the known scores."""
         known = scores[~np.isnan(scores)]
         if not len(known):
             return float("nan"), float("nan")
@@ -162,7 +172,7 @@ class Bootstrap:
 
 
 @dataclass(frozen=True)
-class Evaluation(Listed):
+class Evaluation(Scored, Listed):
     """Scores of a corpus, with the counts of each sentence.
 
     Attributes
@@ -183,25 +193,9 @@ class Evaluation(Listed):
         """The sums over all sentences."""
         return sum(self.sentences, Counts())
 
-    @property
-    def precision(self) -> float:
-        """Share of the links that are possible."""
-        return self.counts.precision
-
-    @property
-    def recall(self) -> float:
-        """Share of the sure links that were found."""
-        return self.counts.recall
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        return self.counts.f1
-
-    @property
-    def aer(self) -> float:
-        """Alignment error rate."""
-        return self.counts.aer
+    def score(self, metric: str) -> float:
+        """Return one of `METRICS`."""
+        return self.counts.score(metric)
 
 
 def count(alignments: Iterable[Links], golds: Iterable[GoldAlignment]) -> tuple[Counts, ...]:

@@ -1,4 +1,4 @@
-"""Which cells of a matrix of attention weights become links.
+"""Extraction: which cells of a matrix of posteriors or attention weights become links.
 
 Every function takes weights of shape (T, S), or (B, T, S) for B pairs of the same lengths, and returns a
 boolean array of the same shape. Nothing else is needed, so the weights can come from anywhere.

@@ -1,4 +1,4 @@
-"""Files of links: what each format looks like, in and out.
+"""Formats of link files, read and written.
 
 ========  ======================================================================================
 pharaoh   a line for each pair, ``0-0 1-2``: source-target, from 0; gold may hold ``3p4``, possible
@@ -20,8 +20,10 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,17 +37,19 @@ _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _LINK = re.compile(r"(\d{1,9})([-p?])(\d{1,9})", re.ASCII)
 _NAACL = re.compile(r"(\d{1,9}) +(\d{1,9}) +(\d{1,9})(?: +([SP]))?(?: +[\d.eE+-]+)? *", re.ASCII)
 _GIZA = re.compile(r"([^ ]+) \(\{ ((?:\d{1,9} )*)\}\) ?", re.ASCII)
+Parsed = TypeVar("Parsed")
+
 _SCALE = 10_000  # probabilities have four digits after the point
 
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """What a link file says about one sentence pair.
+    """The links of one sentence pair in a file, with its words where the file has them.
 
     Attributes
     ----------
     gold : GoldAlignment
-        The links; `sure` and `possible` are equal where the file does not tell them apart.
+        The links; `sure` and `possible` are equal in formats without possible links.
     source, target : tuple of str, optional
         The words, where the file has them.
     """
@@ -157,20 +161,12 @@ def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def _read_by_line(path: str | Path, parse: Callable[[str], LinkRecord]) -> Iterator[LinkRecord]:
+def _read_by_line(path: str | Path, parse: Callable[[str], Parsed]) -> Iterator[Parsed]:
     for number, line in enumerate(read_lines(path), 1):
         try:
             yield parse(line)
         except DataError as error:
             raise error.at(path, line=number) from None
-
-
-def _read_pharaoh(path: str | Path, first: int = 0) -> Iterator[LinkRecord]:
-    return _read_by_line(path, lambda line: LinkRecord(parse_gold(line, first=first)))
-
-
-def _read_talp(path: str | Path) -> Iterator[LinkRecord]:
-    return _read_pharaoh(path, first=1)
 
 
 def _read_naacl(path: str | Path) -> Iterator[LinkRecord]:
@@ -238,10 +234,6 @@ def _parse_json(line: str) -> LinkRecord:
     return LinkRecord(GoldAlignment(sure, sure | possible), *words)
 
 
-def _read_jsonl(path: str | Path) -> Iterator[LinkRecord]:
-    return _read_by_line(path, _parse_json)
-
-
 def _parse_tsv(line: str) -> LinkRecord:
     fields = line.split("\t")
     if len(fields) != 3:
@@ -249,10 +241,6 @@ def _parse_tsv(line: str) -> LinkRecord:
     source, target = (tuple(filter(None, text.split(" "))) for text in fields[:2])
     checked = Alignment(parse_pharaoh(fields[2]), len(source), len(target))
     return LinkRecord(GoldAlignment(checked.links, checked.links), source, target)
-
-
-def _read_tsv(path: str | Path) -> Iterator[LinkRecord]:
-    return _read_by_line(path, _parse_tsv)
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -265,7 +253,7 @@ def _write_naacl(record: LinkRecord, number: int) -> str:
 
 def _words(record: LinkRecord, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if record.source is None or record.target is None:
-        raise UsageError("this format holds words, and the links come without; give the two texts as well")
+        raise UsageError("this format holds words, and the link file has none; give the two texts as well")
     try:
         Alignment(record.gold.possible, len(record.source), len(record.target))
     except DataError as error:
@@ -320,12 +308,12 @@ def _write_jsonl(record: LinkRecord, number: int) -> str:
 
 
 _READERS: dict[str, Callable[[str | Path], Iterator[LinkRecord]]] = {
-    "pharaoh": _read_pharaoh,
-    "talp": _read_talp,
+    "pharaoh": partial(_read_by_line, parse=lambda line: LinkRecord(parse_gold(line))),
+    "talp": partial(_read_by_line, parse=lambda line: LinkRecord(parse_gold(line, first=1))),
     "naacl": _read_naacl,
     "giza": _read_giza,
-    "tsv": _read_tsv,
-    "jsonl": _read_jsonl,
+    "tsv": partial(_read_by_line, parse=_parse_tsv),
+    "jsonl": partial(_read_by_line, parse=_parse_json),
 }
 _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "pharaoh": lambda record, number: format_gold(record.gold) + "\n",
@@ -341,7 +329,7 @@ READABLE, WRITABLE = tuple(_READERS), tuple(_WRITERS)
 
 
 def read_records(path: str | Path, *, format: str = "pharaoh") -> Iterator[LinkRecord]:
-    """Yield what a link file says about each sentence pair, in order.
+    """Yield the links of each sentence pair of a file, in order.
 
     Parameters
     ----------
@@ -378,16 +366,8 @@ def read_links(path: str | Path, *, format: str = "pharaoh") -> Iterator[frozens
     [2, 0]
     """
     if format in ("pharaoh", "talp"):
-        return _read_plain(path, first=int(format == "talp"))
+        return _read_by_line(path, partial(parse_pharaoh, first=int(format == "talp")))
     return (record.links for record in read_records(path, format=format))
-
-
-def _read_plain(path: str | Path, first: int) -> Iterator[frozenset[Link]]:
-    for number, line in enumerate(read_lines(path), 1):
-        try:
-            yield parse_pharaoh(line, first=first)
-        except DataError as error:
-            raise error.at(path, line=number) from None
 
 
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:

@@ -1,4 +1,4 @@
-"""Phrase pairs that agree with the links, as a phrase-based translation system extracts them."""
+"""Phrase extraction: phrase pairs consistent with the links, as of phrase-based translation."""
 
 from __future__ import annotations
 

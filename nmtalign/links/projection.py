@@ -1,7 +1,7 @@
-"""Carrying annotations of source words over links to target words: spans, BIO labels, and XML tags.
+"""Annotation projection from source to target words over links: spans, BIO labels, and XML tags.
 
-Words without a link inside what is carried go with it; a word that two annotations claim goes to the one
-that begins first. Labels and tags that come out are well-formed, whatever the links are.
+Words without a link inside an annotation are part of it; a word that two annotations claim goes to the one
+that begins first. Projected labels and tags are well-formed, whatever the links are.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _runs(owner: Sequence[tuple[int, str] | None]) -> Iterator[Span]:
 
 
 def spans_of_labels(labels: Sequence[str]) -> list[Span]:
-    """Return the spans of BIO labels: ``B-X`` begins, ``I-X`` goes on, ``O`` is outside.
+    """Return the spans of BIO labels: ``B-X`` begins, ``I-X`` continues, ``O`` is outside.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Joining the links of two directions: intersection, union, and Koehn's growing between the two.
+"""Symmetrisation of the links of two directions: intersection, union, grow-diag and its final steps.
 
 GROW-DIAG(forward, reverse)                          (Koehn, Och and Marcu 2003; Koehn et al. 2005)
     alignment = forward ∩ reverse
@@ -23,7 +23,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from operator import and_, or_
 from typing import TypeVar
 
 import numpy as np
@@ -57,18 +59,13 @@ class _Grid:
         self.target_linked[target] |= pairs
 
 
-def _intersection(grid: _Grid) -> None:
+def _combine(grid: _Grid, operation: Callable[[int, int], int]) -> None:
     for cell, (forward, reverse) in enumerate(zip(grid.forward, grid.reverse, strict=True)):
-        grid.add(cell, forward & reverse)
-
-
-def _union(grid: _Grid) -> None:
-    for cell, (forward, reverse) in enumerate(zip(grid.forward, grid.reverse, strict=True)):
-        grid.add(cell, forward | reverse)
+        grid.add(cell, operation(forward, reverse))
 
 
 def _grow_diag(grid: _Grid) -> None:
-    _intersection(grid)
+    _combine(grid, and_)
     place = {cell: index for index, cell in enumerate(grid.cells)}
     around = [[place[s + a, t + b] for a, b in _AROUND if (s + a, t + b) in place] for s, t in grid.cells]
     waiting = [(f | r) & ~c for f, r, c in zip(grid.forward, grid.reverse, grid.chosen, strict=True)]
@@ -89,24 +86,19 @@ def _grow_diag(grid: _Grid) -> None:
                 grew = True
 
 
-def _final(grid: _Grid) -> None:
+def _final(grid: _Grid, linked: Callable[[int, int], int]) -> None:
+    """Add points whose words are not yet `linked`: both of them, or with ``or_`` either of them."""
     for direction in (grid.forward, grid.reverse):
         for cell, (source, target) in enumerate(grid.cells):
-            grid.add(cell, direction[cell] & ~(grid.source_linked[source] & grid.target_linked[target]))
-
-
-def _final_and(grid: _Grid) -> None:
-    for direction in (grid.forward, grid.reverse):
-        for cell, (source, target) in enumerate(grid.cells):
-            grid.add(cell, direction[cell] & ~(grid.source_linked[source] | grid.target_linked[target]))
+            grid.add(cell, direction[cell] & ~linked(grid.source_linked[source], grid.target_linked[target]))
 
 
 _STEPS: dict[str, tuple[Callable[[_Grid], None], ...]] = {
-    "intersection": (_intersection,),
-    "union": (_union,),
+    "intersection": (partial(_combine, operation=and_),),
+    "union": (partial(_combine, operation=or_),),
     "grow-diag": (_grow_diag,),
-    "grow-diag-final": (_grow_diag, _final),
-    "grow-diag-final-and": (_grow_diag, _final_and),
+    "grow-diag-final": (_grow_diag, partial(_final, linked=and_)),
+    "grow-diag-final-and": (_grow_diag, partial(_final, linked=or_)),
 }
 METHODS = tuple(_STEPS)
 

@@ -1,1 +1,1 @@
-"""Floor 4: what people look at. Heatmaps, tables, the HTML report."""
+"""Floor 4: heatmaps, tables, the HTML report, results in notebooks."""

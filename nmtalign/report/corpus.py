@@ -6,7 +6,7 @@ import heapq
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ class Record(NamedTuple):
     others : dict of str to frozenset of Link
         Links of other systems.
     aligned : AlignedPair, optional
-        Where the attention is known; else an aligner finds it.
+        Where the attention is given; else an aligner computes it.
     """
 
     number: int
@@ -50,7 +50,7 @@ def read_corpus(
     others: Mapping[str, str | Path] | None = None,
     aligned: Iterable[AlignedPair] | None = None,
 ) -> Iterator[Record]:
-    """Put gold links and the links of other systems beside the sentence pairs they belong to.
+    """Yield sentence pairs with their gold links and the links of other systems.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def read_corpus(
         known = None if aligned is None else next(attention)
         yield Record(number, pair, golden, dict(zip(others or {}, links, strict=True)), known)
     if aligned is not None:
-        next(attention, None)  # it may have something to say about its end
+        next(attention, None)  # raises an error if attention of further pairs follows
 
 
 def _check_lengths(row: tuple[object, ...], places: list[str], number: int) -> None:
@@ -106,7 +106,7 @@ def random_sample(records: Iterable[Record], size: int, *, seed: int = 1) -> lis
 
 
 class Worst(NamedTuple):
-    """The worst records, worst first, and what was found on the way.
+    """The worst records, worst first, and the evaluation of the whole corpus.
 
     Attributes
     ----------
@@ -166,22 +166,12 @@ def _aligned(
             found = attention_of(record, aligner)
             yield record, found.alignment.links, found.score or 0.0
         return
-    for chunk in _chunks(records):
+    records = iter(records)
+    while chunk := list(islice(records, CHUNK)):
         words = [aligner.text.words_of_pair(record.pair, aligner.languages) for record in chunk]
         batch = aligner.align_batch(words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
-
-
-def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
-    chunk: list[Record] = []
-    for record in records:
-        chunk.append(record)
-        if len(chunk) == CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def _badness(record: Record, links: frozenset[Link], score: float, by: str) -> float:
@@ -208,7 +198,7 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
-    """Align records for a report, with all weights to look at.
+    """Align records for a report, with all weights.
 
     Raises
     ------

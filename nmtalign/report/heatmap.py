@@ -277,11 +277,8 @@ def _draw_cells(
     edges = np.arange(S + 1) - 0.5, np.arange(T + 1) - 0.5
     flat: dict[str, Any] = {"rasterized": True, "antialiased": False, "linewidth": 0}
     image = axes.pcolormesh(*edges, weights, cmap=colours, vmin=lowest, vmax=highest, **flat)
-    faint: dict[str, Any] = {
-        "colors": "white",
-        "linewidths": 0.4,
-        "alpha": 0.13,
-    }  # leads the eye from a label to its cells
+    # faint lines guide the eye from a label to its cells
+    faint: dict[str, Any] = {"colors": "white", "linewidths": 0.4, "alpha": 0.13}
     axes.vlines(np.arange(1, S) - 0.5, -0.5, T - 0.5, **faint)
     axes.hlines(np.arange(1, T) - 0.5, -0.5, S - 0.5, **faint)
     axes.set(xlim=(-0.5, S - 0.5), ylim=(T - 0.5, -0.5))  # limits stay when marks are added
@@ -298,13 +295,8 @@ def _draw_boxes(axes: Axes, links: set[Link], cell: float, *, dashed: bool) -> N
     for width, colour in ((2.2 * thin, "black"), (thin, "white")):
         scale = thin / width  # matplotlib multiplies dashes by the width of the line
         dash = (0, (3 * scale, 2.2 * scale)) if dashed else "solid"
-        line: dict[str, Any] = {
-            "edgecolor": colour,
-            "linewidth": width,
-            "linestyle": [dash],
-            "capstyle": "butt",
-        }
-        outline = PatchCollection(boxes, facecolor="none", **line)
+        line: dict[str, Any] = {"edgecolor": colour, "linewidth": width, "linestyle": [dash]}
+        outline = PatchCollection(boxes, facecolor="none", capstyle="butt", **line)
         axes.add_collection(outline, autolim=False)
 
 

@@ -1,6 +1,6 @@
-"""A report as one self-contained HTML file that loads nothing and trusts nothing.
+"""A report as one self-contained HTML file that loads nothing from elsewhere.
 
-The words of the corpus travel as JSON and reach the page as text nodes. The page's security policy allows the
+The words of the corpus are JSON in the file and text nodes in the page. The page's security policy allows the
 one script and the one style sheet inside the file, by their hashes, and nothing else.
 """
 
@@ -26,21 +26,12 @@ from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts
 from nmtalign.report.colours import scale
 from nmtalign.report.labels import visible
-from nmtalign.report.sample import (
-    SamplePair,
-    best_sources,
-    best_targets,
-    distributions,
-    lexicon,
-)
+from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon
 from nmtalign.report.summary import Figure, summarize
 
 
 def html_report(
-    pairs: Sequence[SamplePair],
-    *,
-    title: str = "Word alignment",
-    corpus: Sequence[Figure] = (),
+    pairs: Sequence[SamplePair], *, title: str = "Word alignment", corpus: Sequence[Figure] = ()
 ) -> str:
     """Return a report of sentence pairs as one HTML file.
 
@@ -112,10 +103,7 @@ def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[
     ]
     return {
         "settings": made.settings if made else "",
-        "rule": {
-            "name": made.extraction if made else "",
-            "threshold": made.threshold if made else None,
-        },
+        "rule": {"name": made.extraction if made else "", "threshold": made.threshold if made else None},
         "gold": with_gold,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",

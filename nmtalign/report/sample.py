@@ -1,4 +1,4 @@
-"""What a report shows: the pairs of a sample, their figures, distributions and lexicon.
+"""The content of a report: pairs of a sample, distributions and lexicon.
 
 Axes: T target words, S source words.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment
-from nmtalign.links.extraction import argmax_forward, argmax_reverse
+from nmtalign.links.extraction import argmax_forward
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class SamplePair:
     others : dict of str to Alignment
         Links of other systems by their name.
     unknown : (frozenset of int, frozenset of int), optional
-        Positions of source and target words that the model does not know; None where it cannot tell.
+        Positions of source and target words without a vector; None for models without vectors.
 
     Raises
     ------
@@ -63,25 +63,22 @@ class SamplePair:
 
 
 def best_sources(pair: AlignedPair) -> list[int]:
-    """Return the best source position of each target word, -1 where having none is likelier; length T."""
-    weights = pair.matrix.weights if pair.forward is None else pair.forward
-    if 0 in weights.shape:
-        return [-1] * weights.shape[0]
-    best = argmax_forward(weights).argmax(axis=1)  # (T,)
-    null = pair.target_null
-    top = weights.max(axis=1)
-    return [-1 if null is not None and null[t] > top[t] else int(s) for t, s in enumerate(best)]
+    """Return the best source position of each target word, -1 where the null word is likelier; length T."""
+    return _best(pair.matrix.weights if pair.forward is None else pair.forward, pair.target_null)
 
 
 def best_targets(pair: AlignedPair) -> list[int]:
-    """Return the best target position of each source word, -1 where having none is likelier; length S."""
-    weights = pair.matrix.weights if pair.reverse is None else pair.reverse
+    """Return the best target position of each source word, -1 where the null word is likelier; length S."""
+    return _best((pair.matrix.weights if pair.reverse is None else pair.reverse).T, pair.source_null)
+
+
+def _best(weights: NDArray[np.floating], null: NDArray[np.floating] | None) -> list[int]:
+    """Return the best column of each row, -1 where null has more weight."""
     if 0 in weights.shape:
-        return [-1] * weights.shape[1]
-    best = argmax_reverse(weights).argmax(axis=0)  # (S,)
-    null = pair.source_null
-    top = weights.max(axis=0)
-    return [-1 if null is not None and null[s] > top[s] else int(t) for s, t in enumerate(best)]
+        return [-1] * len(weights)
+    best = argmax_forward(weights).argmax(axis=1)
+    null_weights = np.zeros(len(weights)) if null is None else null
+    return list(np.where(null_weights > weights.max(axis=1), -1, best).tolist())
 
 
 class Distribution(NamedTuple):
@@ -94,7 +91,7 @@ class Distribution(NamedTuple):
 
 
 def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
-    """Return the distributions worth looking at: scores, probabilities, jumps, fertility, unknown words."""
+    """Return distributions of pair scores, probabilities, jump widths, fertility and unknown words."""
     scores = np.array([p.aligned.score for p in pairs if p.aligned.score is not None], dtype=float)
     probabilities = np.array([x for p in pairs for x in p.aligned.probabilities.values()], dtype=float)
     source, target = _fertility(pairs)
@@ -102,16 +99,18 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
     found = [
         _scores("Pair scores", scores),
         _shares("Link probabilities", "of the chosen links", probabilities),
-        _whole("Jump widths", "source words from one linked target word to the next", jumps(pairs), -5, 5),
-        _whole("Links of a source word", _alone(source), source, 0, 5),
-        _whole("Links of a target word", _alone(target), target, 0, 5),
+        _whole(
+            "Jump widths", "source words from one linked target word to the next", jump_widths(pairs), -5, 5
+        ),
+        _whole("Links of a source word", _unlinked(source), source, 0, 5),
+        _whole("Links of a target word", _unlinked(target), target, 0, 5),
         _shares("Unknown words", "share of a pair's words without a vector of their own", np.array(unknown)),
     ]
     return [distribution for distribution in found if sum(distribution.counts)]
 
 
-def jumps(pairs: Iterable[SamplePair]) -> NDArray[np.int64]:
-    """Return the source steps between the first links of neighbouring linked target words.
+def jump_widths(pairs: Iterable[SamplePair]) -> NDArray[np.int64]:
+    """Return the jump widths between the first source words of neighbouring linked target words.
 
     A step of 1 is word by word; a step back is negative.
     """
@@ -138,7 +137,7 @@ def _unknown_share(pair: SamplePair) -> float:
     return sum(map(len, known)) / max(1, sum(pair.aligned.matrix.weights.shape))
 
 
-def _alone(fertility: NDArray[np.int64]) -> str:
+def _unlinked(fertility: NDArray[np.int64]) -> str:
     return f"{np.mean(fertility == 0):.1%} have none" if fertility.size else ""
 
 

@@ -1,4 +1,4 @@
-"""The figures at the head of a report, each with what it means."""
+"""The figures at the head of a report: sizes, scores against gold links, agreement with other systems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Figure(NamedTuple):
 
 
 def summarize(pairs: Sequence[SamplePair]) -> list[Figure]:
-    """Return what the pairs of a report amount to; with gold also precision, recall, F1 and AER."""
+    """Return sizes and mean scores of the pairs of a report; with gold also precision, recall, F1 and AER."""
     return [*_sizes(pairs), *_against_gold(pairs), *_against_others(pairs)]
 
 

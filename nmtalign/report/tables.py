@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -92,12 +93,6 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair, *, first: int = 1) ->
 
     listed = [pairs] if isinstance(pairs, AlignedPair) else pairs
     return pd.DataFrame(list(link_rows(listed, first=first)), columns=list(LinkRow._fields))
-
-
-def write_table(rows: Iterable[LinkRow], path: str | Path) -> None:
-    """Write rows to a table as they come; the ending of `path` names the format. See :class:`TableWriter`."""
-    with TableWriter(path) as table:
-        table.write(rows)
 
 
 class TableWriter:
@@ -220,8 +215,6 @@ class _ParquetTable:
         self._file: Any = pyarrow.parquet.ParquetWriter(path, self._schema)
 
     def write(self, rows: Iterable[LinkRow]) -> None:
-        from itertools import islice
-
         rows = iter(rows)
         while chunk := list(islice(rows, 100_000)):
             columns = [list(column) for column in zip(*chunk, strict=True)]

@@ -1,4 +1,4 @@
-"""Sentence pairs from every kind of file: streamed, and one pair out for each record in.
+"""Readers of bitexts: streamed, one sentence pair for each record.
 
 ===========  =========================================================================
 moses        two files: line n of one is the translation of line n of the other
@@ -12,8 +12,7 @@ parquet      two columns (extra ``[parquet]``)
 ===========  =========================================================================
 
 A file may be compressed (.gz .bz2 .xz .zst) or ``-``. Line ends inside a record become spaces. A record
-that does not parse is an error with its place; given `on_error` it becomes an empty pair and the run
-goes on, so that no pair ever moves.
+that does not parse is an error with its place, or with `on_error` an empty pair: no pair is ever shifted.
 """
 
 from __future__ import annotations
@@ -25,12 +24,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import open_text, read_lines, try_lines
+from nmtalign.files import try_lines
 from nmtalign.text.catalogs import read_po
 from nmtalign.text.columns import read_parquet
 from nmtalign.text.memories import read_tmx, read_xliff
-
-__all__ = ["FORMATS", "SentencePair", "open_text", "read_bitext", "read_lines"]
 
 OnError = Callable[[DataError], None]
 Select = tuple[str, str] | None
@@ -65,7 +62,7 @@ def read_bitext(
     format : str
         One of `FORMATS`, or ``auto``: two files, else by the file's ending, else by its first line.
     encoding : str
-        Of text files; XML says its own.
+        Of text files; XML declares its own.
     select : (str, str), optional
         Where the two sides are: columns of a TSV counted from 1, keys of JSON objects (``a.b`` for b
         inside a), languages of a TMX, columns of a Parquet file.
@@ -99,7 +96,7 @@ def read_bitext(
 
 
 def _settled(records: Iterator[Record], on_error: OnError | None) -> Iterator[SentencePair]:
-    """Raise the errors among the records, or hand them to `on_error` and put empty pairs in their places."""
+    """Raise the errors among the records, or replace them with empty pairs and call `on_error`."""
     for record in records:
         if not isinstance(record, DataError):
             yield SentencePair(*record)
@@ -111,7 +108,7 @@ def _settled(records: Iterator[Record], on_error: OnError | None) -> Iterator[Se
 
 
 def _ending(path: str | Path) -> str:
-    """Return the ending that tells the format: ``.tsv`` of ``pairs.tsv.gz``."""
+    """Return the ending that names the format: ``.tsv`` of ``pairs.tsv.gz``."""
     name = Path(path)
     return Path(name.stem).suffix.lower() if name.suffix.lower() in _PACKED else name.suffix.lower()
 
@@ -155,7 +152,7 @@ def _read_one(path: str | Path, format: str, encoding: str, select: Select) -> I
 
 
 def _guess(path: str | Path, lines: Iterator[str | DataError]) -> tuple[str, Iterator[str | DataError]]:
-    """Return the format that the first line shows, and all lines again."""
+    """Return the format of the first line, and all lines again."""
     first = next(lines, None)
     if isinstance(first, DataError):
         raise first

@@ -30,7 +30,7 @@ def read_po(path: str | Path, select: tuple[str, str] | None = None) -> Iterator
     Yields
     ------
     (str, str) or DataError
-        An error, with its line, for a line that does not belong in a catalogue.
+        An error, with its line, for a line that is not of a catalogue.
     """
     if select is not None:
         raise UsageError("a PO file has one source and one target; they cannot be chosen")

@@ -20,7 +20,7 @@ _BLOCK = 1 << 16
 
 
 class _Units:
-    """Builds the elements of some names out of an XML file, and forgets everything around them."""
+    """Builds the elements of some names out of an XML file, and drops everything around them."""
 
     def __init__(self, names: set[str]) -> None:
         self.names = names
@@ -142,7 +142,7 @@ def _first_languages(texts: dict[str, Element | None], header: dict[str, str]) -
 
 
 def _find_language(texts: dict[str, Element | None], language: str) -> str | None:
-    """Return the language of a unit that is `language`, or one of the two a regional kind of the other."""
+    """Return the language of a unit that is `language` or a regional variant, in either direction."""
     wanted = language.lower()
     kinds = (found for found in texts if found.startswith(f"{wanted}-") or wanted.startswith(f"{found}-"))
     return wanted if wanted in texts else next(kinds, None)

@@ -1,6 +1,6 @@
-"""Sub-words: which word each piece belongs to, and links between pieces as links between words.
+"""Sub-words: the word of each piece, and links between pieces as links between words.
 
-``bpe``            a piece that ends with ``@@`` goes on in the next one: ``un@@ happy``
+``bpe``            a piece that ends with ``@@`` continues in the next one: ``un@@ happy``
 ``sentencepiece``  a piece that begins with ``▁`` begins a word: ``▁un happy``
 """
 

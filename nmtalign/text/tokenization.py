@@ -1,4 +1,4 @@
-"""Tokenisers that know where in the line each token stood.
+"""Tokenisers with the positions of their tokens in the line.
 
 ``space``   words between ASCII spaces: text that is already tokenised.
 ``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
@@ -34,7 +34,7 @@ class Token(NamedTuple):
 
 
 class Tokenizer(Protocol):
-    """Cuts a line; both methods give the same tokens."""
+    """Splits a line; both methods find the same tokens."""
 
     def split(self, text: str) -> list[str]:
         """Return the tokens."""
@@ -161,7 +161,7 @@ class _Simple:
 
 
 class _Moses:
-    """sacremoses without escaping; the places are found again by reading along the line."""
+    """sacremoses without escaping; the positions are found again from left to right."""
 
     def __init__(self, language: str | None) -> None:
         try:
@@ -186,7 +186,7 @@ def locate(tokens: Iterable[str], text: str) -> list[Span]:
     Raises
     ------
     DataError
-        If a token does not come up in the rest of the text.
+        If a token is not found in the rest of the text.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def locate(tokens: Iterable[str], text: str) -> list[Span]:
 
 
 class _SentencePiece:
-    """Pieces of a sentencepiece model; a piece stands where its letters stand, without the space before."""
+    """Pieces of a sentencepiece model; spans leave out the space before the letters."""
 
     def __init__(self, file: str) -> None:
         try:
@@ -263,7 +263,7 @@ def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
     _check_tokenizer(name)
     kind, _, file = name.partition(":")
     if "," in file:
-        raise UsageError(f"{name!r} names a model for each of two sides; give the one of this text")
+        raise UsageError(f"{name!r} names a model for each side; name the one of this text")
     return _WITH_FILE[kind](file) if file else TOKENIZERS[name](language)
 
 

@@ -1,4 +1,4 @@
-"""Which row of a matrix belongs to which word."""
+"""Vocabulary: words and their rows in a matrix."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Vocabulary:
 
     @classmethod
     def from_words(cls, words: Iterable[str]) -> Vocabulary:
-        """Return the vocabulary that gives the n-th word row n; a word that comes twice is an error."""
+        """Return the vocabulary whose n-th word has row n; a repeated word is an error."""
         rows: dict[str, int] = {}
         for row, word in enumerate(words):
             if rows.setdefault(word, row) != row:

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.aligner.attention_files import read_matrices
-from nmtalign.aligner.external import GivenPosteriors, Reading, external_decoder
+from nmtalign.aligner.external import GivenPosteriors, external_decoder
 from nmtalign.aligner.extraction import Extraction
+from nmtalign.batch.attention_files import read_matrices
+from nmtalign.batch.matrices import Reading
 from nmtalign.errors import DataError
 
 FOUR = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 4))  # layers, heads, T, S

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.checks import fingerprints
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model, load_aligner
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import learn
+from nmtalign.checks import fingerprints
 from nmtalign.cli import main
 from nmtalign.errors import DataError
 from nmtalign.text.tokenization import TextSettings

@@ -23,7 +23,7 @@ from nmtalign.report.sample import (
     best_sources,
     best_targets,
     distributions,
-    jumps,
+    jump_widths,
     lexicon,
 )
 from nmtalign.report.summary import summarize
@@ -184,7 +184,7 @@ def test_figures_of_a_sample() -> None:
 
 
 def test_jumps_and_lexicon_of_a_sample() -> None:
-    assert jumps([CAT]).tolist() == [2, -1]  # le-the, chat-cat, noir-black
+    assert jump_widths([CAT]).tolist() == [2, -1]  # le-the, chat-cat, noir-black
     assert [(e.source, e.target, e.links) for e in lexicon([CAT])] == [
         ("the", "le", 1),
         ("cat", "chat", 1),

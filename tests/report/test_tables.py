@@ -16,9 +16,14 @@ from hypothesis import strategies as st
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link, UsageError
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.report.tables import LinkRow, TableWriter, batch_rows, link_rows, link_table, write_table
+from nmtalign.report.tables import LinkRow, TableWriter, batch_rows, link_rows, link_table
 
 AWKWARD = ['"', "a,b", "\\t", "tab\tin", "\u2028", "line\nend", "cr\r", "'", "=1+1", "中", "NA", "🙂"]
+
+
+def write_table(rows, path):
+    with TableWriter(path) as table:
+        table.write(rows)
 
 
 def pair(words: list[str], links: set[tuple[int, int]]) -> AlignedPair:

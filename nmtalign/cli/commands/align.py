@@ -42,26 +42,17 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.command()
 @bitext_options
 @click.option(
-    "--columns",
-    "--keys",
-    "columns",
-    metavar="A,B",
-    help="Sides in one file: TSV columns, JSON keys, languages.",
+    "--columns", "--keys", "columns", metavar="A,B", help="Sides in one file: columns, keys, languages."
 )
 @click.option(
     "--on-error",
     type=click.Choice(["stop", "skip-marked"]),
     default="stop",
-    help="A bad record: stop, or an empty line and a report.  [stop]",
+    help="A bad record: stop, or an empty line and a report.",
 )
 @click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced.")
 @click.option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    metavar="LINKS",
-    default="-",
-    help="Pharaoh links, one line a pair.  [stdout]",
+    "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
 )
 @click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to LINKS.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")

@@ -21,18 +21,10 @@ PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
 
 
 @click.command()
-@click.option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    metavar="DIR",
-    default="out",
-    show_default=True,
-    help="Folder for the results.",
-)
+@click.option("-o", "--output", type=OUTPUT, metavar="DIR", default="out", help="Folder for the results.")
 @click.pass_context
 def demo(context: click.Context, output: str) -> None:
-    """Align the shipped English-French sample and look at the result.
+    """Align the shipped English-French sample, evaluate and draw the links.
 
     Example: nmtalign demo -o out
     """
@@ -66,7 +58,7 @@ def demo(context: click.Context, output: str) -> None:
 
 
 _RESULTS = {
-    "report.html": f"{SAMPLE} pairs to look through: words, weights, gold links, figures",
+    "report.html": f"{SAMPLE} pairs: words, weights, gold links, figures",
     "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",
     "heatmap.svg": "the same, with text that can be searched",
     "heatmaps.pdf": f"{len(PAGES)} pairs, one a page",

@@ -20,36 +20,21 @@ METRICS = ("precision", "recall", "f1", "aer")
 @click.command()
 @click.argument("links", type=INPUT)
 @click.argument("gold", type=INPUT)
-@click.option(
-    "--format",
-    type=click.Choice(READABLE),
-    default="pharaoh",
-    show_default=True,
-    help="Format of LINKS, and of --compare.",
-)
+@click.option("--format", type=click.Choice(READABLE), default="pharaoh", help="Of LINKS and of --compare.")
 @click.option(
     "--gold-format",
     type=click.Choice(READABLE),
     default="pharaoh",
-    show_default=True,
     help="Format of GOLD: in pharaoh and talp, 3-4 is sure and 3p4 possible.",
 )
-@click.option(
-    "--one-based", is_flag=True, help="Positions in all files count from 1: pharaoh is read as talp."
-)
-@click.option(
-    "--compare", type=INPUT, metavar="LINKS2", help="Score these links too and test the difference."
-)
+@click.option("--one-based", is_flag=True, help="Positions count from 1: pharaoh is read as talp.")
+@click.option("--compare", type=INPUT, metavar="LINKS2", help="Test the difference to these links.")
 @click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
-@click.option("--samples", type=Whole(1), default=1000, show_default=True, help="Bootstrap samples.")
+@click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples.")
 @click.option(
-    "--confidence",
-    type=Number(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="Of the intervals.",
+    "--confidence", type=Number(0, 1, min_open=True, max_open=True), default=0.95, help="Of the intervals."
 )
-@click.option("--seed", type=Whole(), default=1, show_default=True, help="Of the bootstrap.")
+@click.option("--seed", type=Whole(), default=1, help="Of the bootstrap.")
 def evaluate(
     links: str,
     gold: str,

@@ -27,19 +27,11 @@ VIEWS = ("combined", "forward", "reverse", "all", "heads")
 @click.command()
 @click.argument("source_sentence", required=False)
 @click.argument("target_sentence", required=False)
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="FIG", required=True, help="Picture: .png, .svg or .pdf."
-)
-@click.option(
-    "--view",
-    type=click.Choice(VIEWS),
-    default="combined",
-    show_default=True,
-    help="Which weights, or by head.",
-)
-@click.option("--links/--no-links", default=True, help="Mark the chosen links.  [yes]")
+@click.option("-o", "--output", type=OUTPUT, metavar="FIG", required=True, help="A .png, .svg or .pdf.")
+@click.option("--view", type=click.Choice(VIEWS), default="combined", help="Which weights, or by head.")
+@click.option("--links/--no-links", default=True, help="Mark the chosen links.")
 @click.option("--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]")
-@click.option("--dpi", type=Whole(10, 1200), default=150, show_default=True, help="Dots an inch, .png.")
+@click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots an inch, .png.")
 @pairs_option
 @format_option
 @record_options

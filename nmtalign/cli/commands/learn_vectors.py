@@ -40,19 +40,13 @@ _TRAINING = ("dimension", "min_count", "epochs", "seed", "workers")
 @click.command()
 @bitext_options
 @pair_output_options
-@click.option("--method", type=click.Choice(list(METHODS)), default="counts", show_default=True)
+@click.option("--method", type=click.Choice(list(METHODS)), default="counts")
 @click.option("--dimension", type=Whole(min=1), help="Columns.  [128; cooccurrence: 300]")
-@click.option(
-    "--min-count",
-    type=Whole(min=1),
-    help="Least occurrences of a word with a vector.  [1; cooccurrence: 2]",
-)
-@click.option(
-    "--model", type=INPUT, metavar="DIR", help="counts: those of this model, instead of SOURCE and TARGET."
-)
+@click.option("--min-count", type=Whole(min=1), help="Least frequency of a word.  [1; cooccurrence: 2]")
+@click.option("--model", type=INPUT, metavar="DIR", help="counts: those of this model, without a text.")
 @click.option("--subwords", is_flag=True, help="counts: of words and of their first letters, side by side.")
 @langs_option
-@click.option("--seed", type=Whole(), default=1, show_default=True)
+@click.option("--seed", type=Whole(), default=1)
 @text_options
 def learn(
     bitext: BitextOptions,
@@ -142,17 +136,15 @@ def _tokenized(
 @click.argument("target", type=INPUT)
 @pair_output_options
 @click.option("--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]")
-@click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbours.  [yes]")
-@click.option("--words", type=Whole(min=1), default=5_000, show_default=True, help="Words that refine.")
+@click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbours.")
+@click.option("--words", type=Whole(min=1), default=5_000, help="Words that refine.")
 @click.option("--rcsls", is_flag=True, help="At the end improve the map by the relaxed CSLS loss.")
-@click.option(
-    "--train-monolingual", type=click.Choice(KINDS), help="SOURCE and TARGET are texts; train first."
-)
-@click.option("--dimension", type=Whole(min=1), default=300, show_default=True, help="Of the training.")
-@click.option("--min-count", type=Whole(min=1), default=5, show_default=True, help="Of the training.")
-@click.option("--epochs", type=Whole(min=1), default=5, show_default=True, help="Of the training.")
-@click.option("--seed", type=Whole(), default=1, show_default=True, help="Of the training.")
-@click.option("--workers", type=Whole(min=1), default=1, show_default=True, help="Of the training.")
+@click.option("--train-monolingual", type=click.Choice(KINDS), help="Train vectors of two texts first.")
+@click.option("--dimension", type=Whole(min=1), default=300, help="Of the training.")
+@click.option("--min-count", type=Whole(min=1), default=5, help="Of the training.")
+@click.option("--epochs", type=Whole(min=1), default=5, help="Of the training.")
+@click.option("--seed", type=Whole(), default=1, help="Of the training.")
+@click.option("--workers", type=Whole(min=1), default=1, help="Of the training.")
 @langs_option
 @reading_options
 @text_options

@@ -20,9 +20,7 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
 
 @click.command()
 @click.argument("texts", type=INPUT, nargs=-1, metavar="[SOURCE TARGET LINKS]")
-@click.option(
-    "--model", type=INPUT, metavar="DIR", help="A learned model, instead of two texts and their links."
-)
+@click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
 @click.option("--word", metavar="WORD", help="Show the translations of one word, of either language.")
 @click.option(
     "-o",
@@ -31,8 +29,8 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
     metavar="PREFIX",
     help="Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
 )
-@click.option("--limit", type=Whole(min=1), default=100, show_default=True, help="Most per word.")
-@click.option("--least", type=Number(0), default=0.01, show_default=True, help="Least probability.")
+@click.option("--limit", type=Whole(min=1), default=100, help="Most per word.")
+@click.option("--least", type=Number(0), default=0.01, help="Least probability.")
 def lexicon(
     texts: tuple[str, ...], model: str | None, word: str | None, output: str | None, limit: int, least: float
 ) -> None:

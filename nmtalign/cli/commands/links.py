@@ -23,17 +23,13 @@ WRITABLE = (*READABLE, "words", "phrases")
 ANNOTATIONS = ("xml", "bio", "spans")
 _TOGETHER = 16_384  # pairs read, joined and written at a time
 
-_output = click.option(
-    "-o", "--output", type=OUTPUT, metavar="FILE", default="-", help="File to write.  [standard output]"
-)
+_output = click.option("-o", "--output", type=OUTPUT, metavar="FILE", default="-", help="File to write.")
 
 
 @click.command()
 @click.argument("forward", type=INPUT)
 @click.argument("reverse", type=INPUT)
-@click.option(
-    "--method", type=click.Choice(SYMMETRIZATIONS), default="grow-diag-final-and", show_default=True
-)
+@click.option("--method", type=click.Choice(SYMMETRIZATIONS), default="grow-diag-final-and")
 @click.option("--reversed", is_flag=True, help="The links of REVERSE are target-source: swap them.")
 @_output
 def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: str) -> None:
@@ -125,7 +121,7 @@ def _words(line: str) -> list[str]:
 @click.argument("target", type=INPUT)
 @click.argument("links", type=INPUT)
 @click.option("--tags", type=INPUT, required=True, help="Annotations of SOURCE, a line for each pair.")
-@click.option("--format", type=click.Choice(ANNOTATIONS), default="xml", show_default=True, help="Of --tags.")
+@click.option("--format", type=click.Choice(ANNOTATIONS), default="xml", help="Of --tags.")
 @_output
 def project(source: str, target: str, links: str, tags: str, format: str, output: str) -> None:
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.

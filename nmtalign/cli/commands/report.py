@@ -1,4 +1,4 @@
-"""``nmtalign report``: a sample of a corpus as one HTML file to look at."""
+"""``nmtalign report``: a sample of an aligned corpus as one HTML file."""
 
 from __future__ import annotations
 
@@ -25,17 +25,13 @@ SAMPLE = 200  # pairs shown when nothing else is asked for
 @bitext_options
 @click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
 @click.option(
-    "--compare",
-    type=COMPARED,
-    metavar="NAME=LINKS",
-    multiple=True,
-    help="Links of another system; may be repeated.",
+    "--compare", type=COMPARED, metavar="NAME=LINKS", multiple=True, help="Links of another system."
 )
 @click.option("--sample", metavar="N", type=Whole(min=1), help=f"Show N random pairs.  [{SAMPLE}]")
-@click.option("--sample-seed", type=Whole(), default=1, show_default=True, help="Seed of --sample.")
+@click.option("--sample-seed", type=Whole(), default=1, help="Seed of --sample.")
 @click.option("--worst", metavar="N", type=Whole(min=1), help="Show the N worst pairs of the corpus.")
 @click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]")
-@click.option("--title", default="Word alignment", show_default=True)
+@click.option("--title", default="Word alignment")
 @record_options
 def report(
     bitext: BitextOptions,

@@ -38,9 +38,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 
 @click.command()
 @bitext_options
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder of the model, made if need be."
-)
+@click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Time for error.")
 @click.option(
     "--rescore", type=click.Choice(("additive", "scaled-dot")), help="Distil a rescorer of the posteriors."
@@ -61,9 +59,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @langs_option
 @text_options
 @click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
-@click.option(
-    "--init", type=OLDER, metavar="DIR", help="Warm start from this model, or from aligned word vectors."
-)
+@click.option("--init", type=OLDER, metavar="DIR", help="Warm start: a model or aligned word vectors.")
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @log_option

@@ -1,4 +1,4 @@
-"""``nmtalign vectors``: look at, convert, learn, map and evaluate word vectors."""
+"""``nmtalign vectors``: show, convert, learn, map and evaluate word vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def vectors() -> None:
-    """Look at, convert, learn and map word vectors.
+    """Show, convert, learn, map and evaluate word vectors.
 
     Example: nmtalign vectors info en_fr_vectors
     """
@@ -115,9 +115,7 @@ def convert(path: str, output: str, to: str, **reading: Any) -> None:
 @langs_option
 @score_option
 @limit_option
-@click.option(
-    "--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.  [none]"
-)
+@click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.")
 def evaluate(
     folder: str, dictionary: str, langs: str | None, score: str, limit: int | None, unicode: str
 ) -> None:
@@ -145,7 +143,7 @@ def evaluate(
 @click.argument("words", nargs=-1, required=True)
 @langs_option
 @score_option
-@click.option("--count", type=Whole(min=1), default=10, show_default=True, help="Neighbours of a word.")
+@click.option("--count", type=Whole(min=1), default=10, help="Neighbours of a word.")
 @limit_option
 def neighbours(
     folder: str, words: tuple[str, ...], langs: str | None, score: str, count: int, limit: int | None

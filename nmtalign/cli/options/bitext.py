@@ -21,12 +21,8 @@ TOKENIZERS = ("space", "simple", "moses", "sentencepiece:FILE[,FILE]")
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 
 pairs_option = click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts.")
-format_option = click.option(
-    "--format", metavar="NAME", default="auto", help="Format of the bitext.  [by its ending]"
-)
-langs_option = click.option(
-    "--langs", metavar="XX,YY", help="Source and target language.  [from the files, where they tell]"
-)
+format_option = click.option("--format", metavar="NAME", default="auto", help="Format of the bitext.")
+langs_option = click.option("--langs", metavar="XX,YY", help="Source and target language.  [where known]")
 
 
 @dataclass(frozen=True)
@@ -108,9 +104,9 @@ class TextOptions:
 text_options = option_group(
     "tokenization",
     TextOptions,
-    click.option("--tokenizer", type=Tokenizer(), default="space", help="How lines become words.  [space]"),
-    click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case.  [yes]"),
-    click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form.  [nfc]"),
+    click.option("--tokenizer", type=Tokenizer(), default="space", help="How lines become words."),
+    click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case."),
+    click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form."),
 )
 
 

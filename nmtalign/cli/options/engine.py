@@ -50,10 +50,7 @@ engine_options = option_group(
     EngineOptions,
     click.option("--workers", type=Whole(min=1), help="Processes; the result is the same.  [cores]"),
     click.option(
-        "--engine",
-        type=click.Choice(["local", "dask"]),
-        default="local",
-        help="dask: on a cluster, or as one on this machine.  [local]",
+        "--engine", type=click.Choice(["local", "dask"]), default="local", help="Processes or a cluster."
     ),
     click.option("--scheduler", metavar="ADDR", help="Of the dask cluster, like tcp://node1:8786."),
 )

@@ -15,8 +15,8 @@ from nmtalign.cli.options.types import INPUT, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.external import Reading
     from nmtalign.aligner.extraction import Extraction
+    from nmtalign.batch.matrices import Reading
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
@@ -61,8 +61,8 @@ class MatrixOptions:
         return inspect_matrices(bitext, str(self.matrices), *self._reading(options))
 
     def _reading(self, options: ModelOptions) -> tuple[Reading, Extraction]:
-        from nmtalign.aligner.external import Reading
         from nmtalign.aligner.extraction import Extraction
+        from nmtalign.batch.matrices import Reading
 
         others = [f"--{name.replace('_', '-')}" for name in options.given if name not in _SHARED]
         if others:
@@ -84,11 +84,7 @@ matrix_options = option_group(
     ),
     click.option("--layers", metavar="LIST", help="Layers of --matrices to average, like 0,2-3.  [all]"),
     click.option("--shift", type=Whole(-1, 1), help="Row of a target word, less its position.  [0]"),
-    click.option(
-        "--pieces",
-        type=click.Choice(["bpe", "sentencepiece"]),
-        help="Join the sub-words of --matrices to words.",
-    ),
+    click.option("--pieces", type=click.Choice(["bpe", "sentencepiece"]), help="Join sub-words to words."),
     click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),
 )
 

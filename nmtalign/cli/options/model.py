@@ -79,28 +79,20 @@ model_options = option_group(
     click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
     click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
     click.option(
-        "--unsafe-pickle", is_flag=True, default=None, help="Let pickles run code. Only for files you made."
+        "--unsafe-pickle", is_flag=True, default=None, help="Let pickles run code: for own files only."
     ),
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
     click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
-    click.option(
-        "--temperature", type=Number(), help="Scores are divided by it.  [cosine: 1/sqrt(D), others: 1]"
-    ),
+    click.option("--temperature", type=Number(), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"),
     click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
-    click.option(
-        "--seed", type=Whole(), help="Seed of untrained Bahdanau weights when no --bahdanau is given."
-    ),
+    click.option("--seed", type=Whole(), help="Seed of untrained Bahdanau weights."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     click.option(
-        "--extract",
-        type=click.Choice(EXTRACTORS),
-        help="How links are chosen.  [posterior; vectors: mutual]",
+        "--extract", type=click.Choice(EXTRACTORS), help="Choice of links.  [posterior; vectors: mutual]"
     ),
     click.option("--threshold", type=Number(0, 1), help="Least posterior probability of a link."),
-    click.option(
-        "--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join the argmax of both directions."
-    ),
+    click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
     click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [the model's, else space]"),
     click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),

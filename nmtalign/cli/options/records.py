@@ -33,11 +33,7 @@ class RecordOptions:
     options: ModelOptions
 
     def open(
-        self,
-        bitext: Iterator[SentencePair],
-        others: Mapping[str, str] | None = None,
-        *,
-        fit: bool = True,
+        self, bitext: Iterator[SentencePair], others: Mapping[str, str] | None = None, *, fit: bool = True
     ) -> tuple[Aligner | None, Iterator[Record]]:
         """Return the aligner, none for attention of other programs, and the records of a bitext.
 

@@ -76,12 +76,10 @@ class ShardOptions:
 shard_options = option_group(
     "sharding",
     ShardOptions,
-    click.option(
-        "--out-shards", type=OUTPUT, metavar="DIR", help="Write finished shards here, to resume after a stop."
-    ),
+    click.option("--out-shards", type=OUTPUT, metavar="DIR", help="Keep finished shards here, to resume."),
     click.option("--resume", is_flag=True, help="Resume the run in --out-shards."),
     click.option("--shard", metavar="I/N", help="Only each N-th shard from the I-th on; N jobs do all."),
-    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Of a shard.  [100000]"),
+    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Of a shard."),
 )
 
 

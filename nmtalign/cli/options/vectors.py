@@ -13,26 +13,19 @@ SCORES = ("csls", "cosine")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
-score_option = click.option("--score", type=click.Choice(SCORES), default="csls", show_default=True)
+score_option = click.option("--score", type=click.Choice(SCORES), default="csls")
 
 reading_options = with_options(
-    click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format.  [auto]"),
+    click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format."),
     limit_option,
-    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of the words."),
+    click.option("--encoding", default="utf-8", help="Encoding of the words."),
     click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
-    click.option("--unsafe-pickle", is_flag=True, help="Let pickles run code. Only for files you made."),
+    click.option("--unsafe-pickle", is_flag=True, help="Let pickles run code: for own files only."),
 )
 
 pair_output_options = with_options(
     click.option(
-        "-o",
-        "--output",
-        type=OUTPUT,
-        metavar="DIR",
-        required=True,
-        help="Folder for the vectors of both languages.",
+        "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for both languages."
     ),
-    click.option(
-        "--to", type=click.Choice(WRITABLE), default="folder", show_default=True, help="Format to write."
-    ),
+    click.option("--to", type=click.Choice(WRITABLE), default="folder", help="Format to write."),
 )
