@@ -15,6 +15,7 @@ from nmtalign.cli import COMMANDS
 PUBLIC_NAMES = {
     "__version__",
     "AlignedPair",
+    "Aligner",
     "Alignment",
     "AlignmentMatrix",
     "DataError",
@@ -28,9 +29,9 @@ PUBLIC_NAMES = {
     "link_table",
     "load",
     "load_embeddings",
+    "read_bitext",
     "save_embeddings",
     "save_heatmaps",
-    "save_model",
     "train",
 }
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.model_folder import read_model, save_aligner
 from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import EncodedText, encode_text
@@ -145,8 +146,6 @@ class Aligner(Listed):
 
     def save(self, folder: str | Path) -> None:
         """Write a learned aligner into a folder; an older one there is replaced when the new one is whole."""
-        from nmtalign.aligner.model_folder import save_aligner
-
         save_aligner(self, folder)
 
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
@@ -239,6 +238,11 @@ class Aligner(Listed):
             first, second = (tuple(token.text for token in side) for side in sides)
             return first, second
         return _both_words(source, target)
+
+
+def load_aligner(folder: str | Path) -> Aligner:
+    """Open the folder of a learned aligner; errors as of :func:`~nmtalign.aligner.model_folder.read_model`."""
+    return Aligner(**read_model(folder))
 
 
 def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:

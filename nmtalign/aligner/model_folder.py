@@ -16,12 +16,11 @@ import json
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.aligner import Aligner
 from nmtalign.checks import (
     Shape,
     expect_array,
@@ -42,6 +41,9 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair, with_text_settings
+
+if TYPE_CHECKING:
+    from nmtalign.aligner.aligner import Aligner
 
 FORMAT = "nmtalign model"
 VERSION = 3
@@ -163,8 +165,8 @@ def _write_meta(meta: dict[str, Any], folder: Path) -> None:
     (folder / "meta.json").write_text(text, encoding="utf-8", newline="\n")
 
 
-def load_aligner(folder: str | Path) -> Aligner:
-    """Open a model folder; the word pairs are memory-mapped.
+def read_model(folder: str | Path) -> dict[str, Any]:
+    """Return what a model folder holds, as arguments of an aligner; the word pairs are memory-mapped.
 
     Raises
     ------
@@ -229,7 +231,7 @@ class _Arrays:
         return expect_number(value, low, high, name=self.folder / "meta.json")
 
 
-def _open(folder: Path, meta: dict[str, Any]) -> Aligner:
+def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
     expect_files(folder, meta["files"])
     arrays = _Arrays(folder)
     source, target = (_read_words(folder / f"{side}.txt", meta[f"{side}_words"]) for side in _SIDES)
@@ -247,14 +249,14 @@ def _open(folder: Path, meta: dict[str, Any]) -> Aligner:
     transitions = _read_transitions("source", V[0], arrays), _read_transitions("target", V[1], arrays)
     null = arrays.number(meta["positions"]["null"], low=0, high=1)
     agreement = int(arrays.number(meta["positions"]["agreement"], low=0))
-    return Aligner(
-        Mixture(lexicon, tuple(heads)),
-        HiddenMarkov(transitions, lexicon.numbers, null, agreement),
-        text=TextSettings.from_dict(meta["text"]).opened_in(folder),
-        languages=(meta["languages"][0], meta["languages"][1]),
-        training={name: meta[name] for name in ("settings", "corpus")},
-        rescorer=_read_rescorer(meta["rescorer"], arrays),
-    )
+    return {
+        "heads": Mixture(lexicon, tuple(heads)),
+        "positions": HiddenMarkov(transitions, lexicon.numbers, null, agreement),
+        "text": TextSettings.from_dict(meta["text"]).opened_in(folder),
+        "languages": (meta["languages"][0], meta["languages"][1]),
+        "training": {name: meta[name] for name in ("settings", "corpus")},
+        "rescorer": _read_rescorer(meta["rescorer"], arrays),
+    }
 
 
 def _read_transitions(side: str, words: int, arrays: _Arrays) -> TransitionModel:

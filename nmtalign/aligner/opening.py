@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.fitting import unfitted_hmm
-from nmtalign.aligner.model_folder import is_model, load_aligner
+from nmtalign.aligner.model_folder import is_model
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.scoring import DotScorer, Scorer, cosine_scale, make_scorer

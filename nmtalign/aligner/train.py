@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.model_folder import is_model, load_aligner
+from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide

@@ -15,9 +15,9 @@ import pytest
 from numpy.typing import NDArray
 
 import nmtalign
-from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.model_folder import is_model, load_aligner
+from nmtalign.aligner.model_folder import is_model
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import learn
 from nmtalign.checks import fingerprints
@@ -232,7 +232,9 @@ def test_weights_that_make_no_sense_are_refused(spectral, tmp_path: Path, weight
 
 def test_a_newer_version_is_refused(folder: Path):
     change_meta(folder, version=99)
-    with pytest.raises(DataError, match=r"meta\.json: expected format version \d+, found 99; learn the model again"):
+    with pytest.raises(
+        DataError, match=r"meta\.json: expected format version \d+, found 99; learn the model again"
+    ):
         load_aligner(folder)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from nmtalign.aligner.learned import Training
 
+from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.model_folder import load_aligner
 from nmtalign.aligner.train import Training, learn
 from nmtalign.batch.cluster import ClusterProcesses, connected
 from nmtalign.cli import main

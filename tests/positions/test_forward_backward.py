@@ -318,7 +318,9 @@ def test_own_jumps_are_mixed_with_those_of_all():
     counts[1, MAX_JUMP + 1], counts[3, MAX_JUMP - 1] = 150, 50
     tables = estimate_transitions(counts, old).tables
     np.testing.assert_allclose(tables[4, [MAX_JUMP + 1, MAX_JUMP - 1]], [0.75, 0.25], rtol=1e-3)  # never seen
-    np.testing.assert_allclose(tables[3, [MAX_JUMP + 1, MAX_JUMP - 1]], [0.375, 0.625], rtol=1e-3)  # 50 / (50 + 50)
+    np.testing.assert_allclose(
+        tables[3, [MAX_JUMP + 1, MAX_JUMP - 1]], [0.375, 0.625], rtol=1e-3
+    )  # 50 / (50 + 50)
     np.testing.assert_allclose(tables.sum(axis=1), 1, atol=1e-4)
     assert tables.min() > 0
 
@@ -327,7 +329,9 @@ def test_one_table_for_all_words_is_a_table_for_each() -> None:
     random = np.random.default_rng(4)
     own = initial_transitions(9, 0)
     own = TransitionModel(random.random(own.tables.shape).astype(np.float32), own.classes)
-    more = TransitionModel(np.vstack([own.tables, own.tables[1:]]), np.where(np.arange(10) % 2, 2, own.classes))
+    more = TransitionModel(
+        np.vstack([own.tables, own.tables[1:]]), np.where(np.arange(10) % 2, 2, own.classes)
+    )
     source = random.integers(1, 10, (6, 5)).astype(np.int32)
     lengths = np.array([6, 1, 4, 5, 2])
     source[np.arange(6)[:, None] >= lengths] = 0

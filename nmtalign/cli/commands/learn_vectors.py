@@ -105,7 +105,7 @@ def _check_counts(method: str, model: str | None, subwords: bool, *, text_given:
 
 def _of_model(folder: str, **settings: Any) -> tuple[Sides, TextSettings, tuple[str, str]]:
     """Return the vectors of a learned model's counts, how its text became words, and its languages."""
-    from nmtalign.aligner.model_folder import load_aligner
+    from nmtalign.aligner.aligner import load_aligner
     from nmtalign.training.count_vectors import count_embeddings
 
     model = load_aligner(folder)

@@ -57,7 +57,7 @@ def lexicon(
 
 def _of_model(model: str) -> Iterator[Entry]:
     """Yield the word pairs that a learned lexicon has linked."""
-    from nmtalign.aligner.model_folder import load_aligner
+    from nmtalign.aligner.aligner import load_aligner
     from nmtalign.links.lexicon import Entry
 
     lexicon = load_aligner(model).lexicon
