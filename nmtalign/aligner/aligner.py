@@ -84,9 +84,15 @@ class Aligner(Listed):
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        rescored = "" if self.rescorer is None else f" rescore={self.rescorer.name}"
-        parts = f"{self.heads.settings}{learned}{rescored} {self.positions.settings} {self.resolved_extraction}"
+        parts = f"{self.head_settings}{learned} {self.positions.settings} {self.resolved_extraction}"
         return f"{parts} text={self.text}"
+
+    @property
+    def head_settings(self) -> str:
+        """The heads of a learned aligner, the rescorer among them, and what else makes the scores."""
+        if not isinstance(self.heads, Mixture):
+            return self.heads.settings
+        return f"heads={','.join(self.head_names)} {self.heads.settings}"
 
     @property
     def lexicon(self) -> Lexicon:

@@ -58,8 +58,8 @@ class Mixture:
 
     @property
     def settings(self) -> str:
-        """What it is, in a few words."""
-        return f"heads={','.join(self.names)} views={','.join(str(v.letters) for v in self.lexicon.views)}"
+        """What the lexicon looks at, in a few words."""
+        return f"views={','.join(str(v.letters) for v in self.lexicon.views)}"
 
     def chosen(self, names: Iterable[str]) -> Mixture:
         """Return some of the heads; without the lexicon the first of them replaces it.
