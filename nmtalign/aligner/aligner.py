@@ -131,6 +131,10 @@ class Aligner(Listed):
             If one of them is not there.
         """
         wanted = set(names)
+        missing = sorted(wanted - set(self.head_names))
+        if isinstance(self.heads, Mixture) and (missing or not wanted):
+            found = f"this model has the heads {','.join(self.head_names)}, not {','.join(missing) or 'none'}"
+            raise UsageError(found)
         if self.rescorer is None or self.rescorer.name not in wanted:
             return replace(self, heads=self.heads.chosen(wanted), rescorer=None)
         if wanted == {self.rescorer.name}:
