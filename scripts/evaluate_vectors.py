@@ -11,8 +11,8 @@ each the script runs, as a user would,
     nmtalign align (the gold lines) --vectors DIR [options of the row]
     nmtalign evaluate links gold
 
-(transitions are fitted on these lines, too, without their gold) and prints a markdown table of alignment error,
-precision and recall, and the CPU seconds of learning the vectors (with the model, where it needs one).
+(transitions are fitted on these lines, too, without their gold) and prints a markdown table of alignment
+error, precision and recall, and the CPU seconds of learning the vectors (with the model, where it needs one).
 """
 
 from __future__ import annotations
