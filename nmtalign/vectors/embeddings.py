@@ -27,16 +27,12 @@ _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of the words asked for have a vector of their own. Counts add up.
+    """How many of the `total` words asked for have a vector of their own. Counts add up.
 
     Attributes
     ----------
-    total : int
-        Words asked for.
-    known : int
-        Those with a row of their own.
-    composed : int
-        Unknown ones that the policy gave a vector other than zero.
+    total, known, composed : int
+        Words asked for; those with a row of their own; unknown ones that the policy gave a vector.
 
     Examples
     --------
@@ -252,7 +248,7 @@ class Embeddings:
         return Coverage(len(words), len(words) - len(missing), composed)
 
     def normalized(self) -> Embeddings:
-        """Return the vectors at unit length (zero rows stay zero), in float32 or wider, without sub-words."""
+        """Return the vectors as :func:`unit_rows`, without sub-words."""
         policy = "zero" if self.unknown == "subword" else self.unknown
         return Embeddings(self.vocabulary, unit_rows(self.matrix), unknown=policy, settings=self.settings)
 
@@ -262,7 +258,7 @@ class Embeddings:
         return np.stack([self._back_off(word) for word in words])
 
     def _back_off(self, word: str) -> NDArray[np.floating]:
-        """Mean vector of the word's spelling variants, else of its prefix family; else from its spelling."""
+        """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""
         rows = self._relatives(fold(word))
         if len(rows):
             mean: NDArray[np.floating] = np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0)

@@ -155,11 +155,6 @@ def train_monolingual(
     Embeddings
         float32, the most frequent words first.
 
-    Raises
-    ------
-    DataError
-        If no word is frequent enough.
-
     References
     ----------
     Mikolov et al. (2013), "Distributed representations of words and phrases and their compositionality".

@@ -80,7 +80,8 @@ def _data_type(record: Any) -> np.dtype[Any] | None:
     if isinstance(record, Record) and record.name == "numpy.dtype":
         match record.arguments, record.state:
             case (str(code), *_), (_, "<" | ">" | "=" | "|" as order, *_) if code in _NUMBERS:
-                return np.dtype(order + code)
+                found: np.dtype[Any] = np.dtype(order + code)
+                return found
     return None
 
 

@@ -86,23 +86,10 @@ def first_vectors(words: list[str], matrix: NDArray[Any], path: Path) -> Embeddi
 def read_text_vectors(
     path: Path, *, limit: int | None = None, encoding: str = "utf-8", errors: str = "strict"
 ) -> Embeddings:
-    """Read vectors as text, with or without a header line, in blocks of some 20 MB and float32.
+    """Read vectors as text, plain or gzip, with or without a header line.
 
-    pandas reads the numbers: 20,000 vectors of 300 dimensions take it 0.3 s, and gensim 3.5 s.
-
-    Parameters
-    ----------
-    path : path
-        Plain or gzip.
-    limit : int, optional
-        Read only the first lines.
-    encoding, errors : str
-        How to read the words, as for :meth:`bytes.decode`.
-
-    Returns
-    -------
-    Embeddings
-        The numbers equal ``float32(float(text))`` exactly, as gensim reads them.
+    The numbers equal ``float32(float(text))`` exactly, as gensim reads them. pandas reads 20,000 vectors of
+    300 dimensions in 0.3 s, gensim in 3.5 s.
 
     Raises
     ------
