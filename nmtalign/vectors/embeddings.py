@@ -92,7 +92,7 @@ class CharacterNgrams:
     def vectors(self, words: Sequence[str], own: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """Return the mean of each word's n-gram vectors and of its own vector, if given, shape (N, D).
 
-        The vector of a word without any is zero. They are added in fastText's order: the same bits.
+        A word without any gets zeros. They are added in fastText's order, so that the bits are the same.
         """
         shape = len(words), self.matrix.shape[1]
         result = np.zeros(shape, np.float32) if own is None else np.array(own, np.float32)
@@ -107,7 +107,7 @@ class CharacterNgrams:
         return result
 
     def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the buckets of all n-grams, by where they begin, then by length; and each word's number."""
+        """Return the buckets of all n-grams, by where they begin, then by length; and each word's count."""
         text = "".join(f"<{word}>" for word in words).encode("utf-8", "replace").decode()  # no surrogates
         letters, place = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
         utf8 = np.array([chr(letter).encode() for letter in letters], "S4").view(np.int8).reshape(-1, 4)
@@ -204,9 +204,8 @@ class Embeddings:
         """Return the first words only (usually the most frequent ones)."""
         if count >= len(self):
             return self
-        words = self.vocabulary.words[:count]
-        rows = self.vocabulary.rows(words)
-        return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
+        words = Vocabulary.from_words(self.vocabulary.words[:count])
+        return replace(self, vocabulary=words, matrix=self.matrix[self.vocabulary.rows(words)])
 
     def compact(self) -> Embeddings:
         """Return the same words with row n for the n-th word, without rows that no word has."""

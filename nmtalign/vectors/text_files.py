@@ -26,7 +26,6 @@ from nmtalign.vectors.embeddings import Embeddings
 
 BLOCK = 1 << 24  # bytes read at a time
 _LONGEST_ROW = 1 << 22  # bytes; no vector has a million numbers
-_ROWS_AT_ONCE = 10_000
 Parsed = tuple[list[str], NDArray[Any]]
 
 
@@ -68,11 +67,10 @@ def decoded(word: bytes, encoding: str, errors: str) -> str:
 
 def first_vectors(words: list[str], matrix: NDArray[Any], path: Path) -> Embeddings:
     """Return words and finite vectors; a repeated word keeps its first one, as in gensim, with a warning."""
-    for start in range(0, len(words), _ROWS_AT_ONCE):
-        bad = np.flatnonzero(~np.isfinite(matrix[start : start + _ROWS_AT_ONCE]).all(axis=1))
-        if len(bad):
-            row = start + int(bad[0])
-            raise DataError(f"the vector of {words[row]!r} (number {row + 1}) holds NaN or infinity")
+    finite = np.isfinite(matrix.min(axis=1)) & np.isfinite(matrix.max(axis=1))  # no copy of the matrix
+    if not finite.all():
+        row = int(finite.argmin())
+        raise DataError(f"the vector of {words[row]!r} (number {row + 1}) holds NaN or infinity")
     rows: dict[str, int] = {}
     for row, word in enumerate(words):
         rows.setdefault(word, row)
