@@ -77,21 +77,9 @@ def write_word2vec_binary(embeddings: Embeddings, path: Path) -> None:
 def read_fasttext_binary(
     path: Path, *, limit: int | None = None, encoding: str = "utf-8", errors: str = "backslashreplace"
 ) -> Embeddings:
-    """Read an unsupervised fastText model with its sub-words.
+    """Read an unsupervised fastText model (.bin, plain or gzip, of any version) with all its sub-words.
 
-    Parameters
-    ----------
-    path : path
-        A ``.bin`` file, plain or gzip, of any version of fastText.
-    limit : int, optional
-        Compose only the first words; sub-words are kept whole.
-    encoding, errors : str
-        How to read the words.
-
-    Returns
-    -------
-    Embeddings
-        Vectors equal to gensim's: the mean of the word's own row and its n-grams' rows.
+    The vectors equal gensim's: the mean of the word's own row and its n-grams' rows.
 
     Raises
     ------

@@ -27,16 +27,12 @@ _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of the words asked for have a vector of their own. Counts add up.
+    """How many of the `total` words asked for have a vector of their own. Counts add up.
 
     Attributes
     ----------
-    total : int
-        Words asked for.
-    known : int
-        Those with a row of their own.
-    composed : int
-        Unknown ones that the policy gave a vector other than zero.
+    total, known, composed : int
+        Words asked for; those with a row of their own; unknown ones that the policy gave a vector.
 
     Examples
     --------
@@ -96,7 +92,7 @@ class CharacterNgrams:
     def vectors(self, words: Sequence[str], own: NDArray[Any] | None = None) -> NDArray[np.float32]:
         """Return the mean of each word's n-gram vectors and of its own vector, if given, shape (N, D).
 
-        The vector of a word without any is zero. They are added in fastText's order: the same bits.
+        A word without any gets zeros. They are added in fastText's order, so that the bits are the same.
         """
         shape = len(words), self.matrix.shape[1]
         result = np.zeros(shape, np.float32) if own is None else np.array(own, np.float32)
@@ -111,7 +107,7 @@ class CharacterNgrams:
         return result
 
     def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the buckets of all n-grams, by where they begin, then by length; and each word's number."""
+        """Return the buckets of all n-grams, by where they begin, then by length; and each word's count."""
         text = "".join(f"<{word}>" for word in words).encode("utf-8", "replace").decode()  # no surrogates
         letters, place = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
         utf8 = np.array([chr(letter).encode() for letter in letters], "S4").view(np.int8).reshape(-1, 4)
@@ -208,9 +204,8 @@ class Embeddings:
         """Return the first words only (usually the most frequent ones)."""
         if count >= len(self):
             return self
-        words = self.vocabulary.words[:count]
-        rows = self.vocabulary.rows(words)
-        return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
+        words = Vocabulary.from_words(self.vocabulary.words[:count])
+        return replace(self, vocabulary=words, matrix=self.matrix[self.vocabulary.rows(words)])
 
     def compact(self) -> Embeddings:
         """Return the same words with row n for the n-th word, without rows that no word has."""
@@ -252,7 +247,7 @@ class Embeddings:
         return Coverage(len(words), len(words) - len(missing), composed)
 
     def normalized(self) -> Embeddings:
-        """Return the vectors at unit length (zero rows stay zero), in float32 or wider, without sub-words."""
+        """Return the vectors as :func:`unit_rows`, without sub-words."""
         policy = "zero" if self.unknown == "subword" else self.unknown
         return Embeddings(self.vocabulary, unit_rows(self.matrix), unknown=policy, settings=self.settings)
 
@@ -262,7 +257,7 @@ class Embeddings:
         return np.stack([self._back_off(word) for word in words])
 
     def _back_off(self, word: str) -> NDArray[np.floating]:
-        """Mean vector of the word's spelling variants, else of its prefix family; else from its spelling."""
+        """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""
         rows = self._relatives(fold(word))
         if len(rows):
             mean: NDArray[np.floating] = np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.pickles import ArrayRecord, Record, load_array, read_pickle
+from nmtalign.vectors.pickles import Record, load_array, read_pickle
 from nmtalign.vectors.text_files import BLOCK, reading
 
 KINDS = ("word2vec", "fasttext")
@@ -73,8 +73,8 @@ def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
     """Return the vectors inside a model, and the path that the names of its side files begin with."""
     if not isinstance(top, Record):
         raise DataError(f"expected a gensim object, found {type(top).__name__}")
-    if isinstance(top.state.get("wv"), Record):
-        return top.state["wv"], path.with_name(path.name + ".wv")
+    if isinstance(top.get("wv"), Record):
+        return top.get("wv"), path.with_name(path.name + ".wv")
     if "KeyedVectors" not in top.name:
         raise DataError(f"a {top.name} without word vectors (wv), as gensim before 1.0 wrote it")
     return top, path
@@ -83,7 +83,7 @@ def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
 def _words(vectors: Record) -> list[str]:
     """Return the words in the order of their rows; the list had other names in older versions."""
     for name in ("index_to_key", "index2word", "index2entity"):
-        words = vectors.state.get(name)
+        words = vectors.get(name)
         if isinstance(words, list) and all(isinstance(word, str) for word in words):
             return words
     raise DataError(f"the {vectors.name} has no list of words")
@@ -92,10 +92,10 @@ def _words(vectors: Record) -> list[str]:
 def _array(vectors: Record, place: Path, *names: str) -> NDArray[Any]:
     """Return the first of these attributes that is an array of numbers, maybe from a side file."""
     for name in names:
-        value = vectors.state.get(name)
-        if isinstance(value, ArrayRecord) and value.value is not None:
-            return value.value.astype(value.value.dtype.newbyteorder("="), copy=False)
-        if name in vectors.state.get("__numpys", []):
+        value = vectors.get(name)
+        if isinstance(value, Record) and (array := value.array()) is not None:
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
+        if name in vectors.get("__numpys", []):
             return _side_file(place, name)
     raise DataError(f"the {vectors.name} has no array {' or '.join(names)}")
 
@@ -111,19 +111,18 @@ def _side_file(place: Path, name: str) -> NDArray[Any]:
 
 def _with_subwords(vectors: Record, place: Path, words: list[str]) -> Embeddings:
     """Return a fastText model's words, composed of their own and their n-grams' vectors if not stored."""
-    state = vectors.state
-    if state.get("compatible_hash") is not True:
+    if vectors.get("compatible_hash") is not True:
         raise DataError(
             "a fastText model of before gensim 3.8, with other hashes;"
             " load it in gensim 3.8.3 and save it again"
         )
     own = _array(vectors, place, "vectors_vocab")[: len(words)]
     vocabulary = Vocabulary.from_words(words)
-    if not state.get("bucket"):
+    if not vectors.get("bucket"):
         return Embeddings(vocabulary, own)
-    sizes = state.get("min_n", -1), state.get("max_n", -1)
+    sizes = vectors.get("min_n", -1), vectors.get("max_n", -1)
     pieces = CharacterNgrams(_array(vectors, place, "vectors_ngrams"), *sizes)
-    if state.get("vectors") is None and "vectors" not in state.get("__numpys", []):
+    if vectors.get("vectors") is None and "vectors" not in vectors.get("__numpys", []):
         return Embeddings(vocabulary, pieces.vectors(words, own), pieces)
     return Embeddings(vocabulary, _array(vectors, place, "vectors")[: len(words)], pieces)
 
@@ -155,11 +154,6 @@ def train_monolingual(
     -------
     Embeddings
         float32, the most frequent words first.
-
-    Raises
-    ------
-    DataError
-        If no word is frequent enough.
 
     References
     ----------

@@ -26,7 +26,7 @@ _MOST_ROUNDS = 20
 _RCSLS_STEPS = 10
 _GAIN = 1e-4  # least gain in mean cosine for another round
 _SHORTEST_STRING = 4  # letters; shorter words are often spelled alike by accident
-_FEW_STRINGS = 20  # fewer identical strings tell nothing about two spaces
+_FEW_STRINGS = 20  # fewer identical strings are no evidence
 _RELATED = 0.5  # spaces trained apart had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
 
 
@@ -85,10 +85,6 @@ def map_spaces(
         At the end improve the map on the pairs by the relaxed CSLS loss; it is then no longer orthogonal.
     words : int
         How many words of each language take part in the refinement.
-
-    Returns
-    -------
-    MappedSpaces
 
     Raises
     ------
@@ -202,13 +198,7 @@ def _seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str
 
 
 def read_dictionary(path: str | Path) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a dictionary: the first two columns of each line, between tabs, else spaces.
-
-    Raises
-    ------
-    DataError
-        With the line, if it has fewer than two columns.
-    """
+    """Yield the pairs of a dictionary: the first two columns of each line, between tabs, else spaces."""
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
@@ -231,12 +221,8 @@ def relatedness(source: Embeddings, target: Embeddings) -> float | None:
     """Return by how many standard deviations identical strings are closer than different strings.
 
     Most words that two languages write alike mean the same (names, numbers). In one space their cosine is
-    above that of one such word and the next; in spaces that have nothing to do with each other it is not.
-
-    Returns
-    -------
-    float or None
-        Around 0 for unrelated spaces; None when fewer than 20 words are written alike.
+    above that of one such word and the next. In unrelated spaces the result is around 0. It is None when
+    fewer than 20 words are written alike.
     """
     words = [word for word, _ in identical_strings(source.vocabulary, target.vocabulary)]
     x, y = unit_rows(source.vectors(words)), unit_rows(target.vectors(words))

@@ -17,14 +17,14 @@ import zipfile
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 
-_NUMERIC_KINDS = "biuf"
+_NUMBERS = ("b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8")
 _MOST_DIMENSIONS = 32
 _HIGHEST_DEFLATE_RATIO = 1100  # no honest member of a zip file grows more than 1032 times
 # What the unpickler raises when a pickle ends too early or makes no sense.
@@ -40,56 +40,29 @@ _REFUSED = (
 
 
 class Record:
-    """What an object of a pickle becomes: module and name of its class, and its attributes as `state`."""
+    """What an object of a pickle becomes: module and name of its class, arguments and state as they came."""
 
-    def __init__(self, name: str, *_: Any) -> None:
-        self.name = name
-        self.state: dict[str, Any] = {}
+    def __init__(self, name: str, *arguments: Any) -> None:
+        self.name, self.arguments = name, arguments
+        self.state: Any = None  # references, not copies, so that no short pickle can multiply a long one
 
-    def build(self, state: Any) -> None:
-        """Take the state; a reference, not a copy, so that no short pickle can multiply a long one."""
-        if isinstance(state, dict):
-            self.state = state
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return one attribute."""
+        return self.state.get(key, default) if isinstance(self.state, dict) else default
 
-
-class _DataType(Record):
-    """A NumPy data type on its way: the code comes first, the byte order with the state."""
-
-    def __init__(self, code: Any) -> None:
-        super().__init__("numpy.dtype")
-        self.code, self.order = code if isinstance(code, str) else "?", "="
-
-    def build(self, state: Any) -> None:
-        if isinstance(state, tuple) and len(state) > 1 and state[1] in ("<", ">", "=", "|"):
-            self.order = state[1]
-
-    def resolve(self) -> np.dtype[Any] | None:
-        """Return the data type, or None where its values are not plain numbers."""
-        if self.code[:1] not in _NUMERIC_KINDS or self.code[1:] not in ("1", "2", "4", "8"):
-            return None
-        try:
-            return np.dtype(self.order + self.code)
-        except TypeError:
-            return None
+    def array(self) -> NDArray[Any] | None:
+        """Return the numbers of a NumPy array, read-only; None of anything else."""
+        match self.name.rpartition(".")[2], self.arguments, self.state:
+            case "_frombuffer", (raw, dtype, shape, order), _:
+                return _numbers(raw, dtype, shape, "F" if order == "F" else "C")
+            case "_reconstruct", _, (_, shape, dtype, fortran, raw):
+                return _numbers(raw, dtype, shape, "F" if fortran else "C")
+        return None
 
 
-class ArrayRecord(Record):
-    """A NumPy array: the shell comes first, the read-only `value` with the state; None for other objects."""
-
-    def __init__(self, value: NDArray[Any] | None = None) -> None:
-        super().__init__("numpy.ndarray")
-        self.value = value
-
-    def build(self, state: Any) -> None:
-        if not (isinstance(state, tuple) and len(state) == 5):
-            raise DataError("the pickle has a NumPy array without shape and content")
-        _, shape, dtype, fortran, raw = state
-        self.value = _array_of(raw, dtype, shape, "F" if fortran else "C")
-
-
-def _array_of(raw: Any, dtype: Any, shape: Any, order: Any) -> NDArray[Any] | None:
+def _numbers(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> NDArray[Any] | None:
     """Return numbers as a read-only array over their bytes; None for an array of anything else."""
-    kind = dtype.resolve() if isinstance(dtype, _DataType) else None
+    kind = _data_type(dtype)
     if kind is None:
         return None
     if isinstance(raw, str):  # Python 2 wrote bytes as text
@@ -99,7 +72,17 @@ def _array_of(raw: Any, dtype: Any, shape: Any, order: Any) -> NDArray[Any] | No
     expected = kind.itemsize * math.prod(shape)
     if expected != len(raw):
         raise DataError(f"the pickle has an array {shape}: expected {expected} bytes, found {len(raw)}")
-    return np.frombuffer(raw, kind).reshape(shape, order="F" if order == "F" else "C")
+    return np.frombuffer(raw, kind).reshape(shape, order=order)
+
+
+def _data_type(record: Any) -> np.dtype[Any] | None:
+    """Return the data type that a record stands for; None where its values are not plain numbers."""
+    if isinstance(record, Record) and record.name == "numpy.dtype":
+        match record.arguments, record.state:
+            case (str(code), *_), (_, "<" | ">" | "=" | "|" as order, *_) if code in _NUMBERS:
+                found: np.dtype[Any] = np.dtype(order + code)
+                return found
+    return None
 
 
 def _is_shape(value: Any) -> bool:
@@ -109,7 +92,7 @@ def _is_shape(value: Any) -> bool:
 
 
 def _make_scalar(unpickler: _Unpickler, dtype: Any, raw: Any = b"") -> Any:
-    value = _array_of(raw, dtype, (), "C")
+    value = _numbers(raw, dtype, (), "C")
     return None if value is None else value.item()
 
 
@@ -140,14 +123,9 @@ _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("collections", "OrderedDict"): _make_dict,
     ("collections", "defaultdict"): _make_dict,
     ("collections", "Counter"): _make_dict,
-    ("numpy", "dtype"): lambda unpickler, code, *_: _DataType(code),
+    ("numpy.core.multiarray", "scalar"): _make_scalar,
+    ("numpy._core.multiarray", "scalar"): _make_scalar,  # since NumPy 2
 }
-for _core in ("numpy.core", "numpy._core"):  # before and since NumPy 2
-    _FUNCTIONS |= {
-        (f"{_core}.multiarray", "_reconstruct"): lambda unpickler, *_: ArrayRecord(),
-        (f"{_core}.multiarray", "scalar"): _make_scalar,
-        (f"{_core}.numeric", "_frombuffer"): lambda unpickler, *content: ArrayRecord(_array_of(*content)),
-    }
 _CLASSES = {
     "__builtin__": "hash int long",
     "builtins": "hash int long",
@@ -157,7 +135,11 @@ _CLASSES = {
     ),
     "gensim.models.word2vec": "Vocab Word2Vec Word2VecTrainables Word2VecVocab",
     "gensim.utils": "call_on_class_only",
-    "numpy": "ndarray",
+    "numpy": "dtype ndarray",
+    "numpy._core.multiarray": "_reconstruct",
+    "numpy._core.numeric": "_frombuffer",
+    "numpy.core.multiarray": "_reconstruct",
+    "numpy.core.numeric": "_frombuffer",
     "numpy.random": "__RandomState_ctor",
     "numpy.random._mt19937": "MT19937",
     "numpy.random._pickle": "__bit_generator_ctor __randomstate_ctor",
@@ -191,7 +173,7 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
     Returns
     -------
     object
-        Plain values; objects become :class:`Record`, arrays :class:`ArrayRecord`.
+        Plain values; objects become :class:`Record`.
 
     Raises
     ------
@@ -275,7 +257,7 @@ class _Unpickler(pickle._Unpickler):
         state, target = self.stack.pop(), self.stack[-1]
         if not isinstance(target, Record):
             raise TypeError("a state for something that is not an object")
-        target.build(state)
+        target.state = state
 
     dispatch: ClassVar[dict[int, _Step]] = {
         **{code: step for code, step in _STANDARD.items() if bytes([code]) not in _REFUSED},

@@ -70,11 +70,11 @@ def load_embeddings(
     Parameters
     ----------
     path : path
-        A file or folder in one of :data:`FORMATS`; for ``word2int`` either of the two files.
+        A file or folder; for ``word2int`` either of the two files.
     format : str
         One of :data:`FORMATS`, or ``auto``: the content decides.
     limit : int, optional
-        Load only the first words (the most frequent ones in every usual file).
+        Load only the first words, usually the most frequent ones.
     unsafe_pickle : bool
         Read pickles with Python's own reader, which runs whatever they say. Warns.
     encoding, errors : str
@@ -88,7 +88,7 @@ def load_embeddings(
     Raises
     ------
     DataError
-        If the file cannot be read safely and completely; the message says why.
+        If the file cannot be read safely and completely.
     """
     path = Path(path)
     format = detect_format(path) if format == "auto" else format
@@ -113,13 +113,7 @@ def load_embeddings(
 
 
 def detect_format(path: str | Path) -> str:
-    """Return the format of a file or folder, from its content.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or its beginning looks like no known format.
-    """
+    """Return the format of a file or folder, from its content; DataError where it looks like none."""
     path = Path(path)
     if (path / "meta.json").is_file():
         return "folder"
@@ -132,7 +126,7 @@ def detect_format(path: str | Path) -> str:
 
 
 def _detect_content(start: bytes) -> str:
-    """Tell the format from the first megabyte."""
+    """Return the format of a file that begins so."""
     if start.startswith((b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")):
         return "gensim"
     if start.startswith(FASTTEXT_MAGIC) or b"\0\0" in start[:8]:  # old models begin with small int32 numbers
@@ -142,12 +136,11 @@ def _detect_content(start: bytes) -> str:
     if header is None:
         first_dimension(first)
         return "glove"
-    line = rest.partition(b"\n")[0]
     try:
-        is_text = first_dimension(line) == header[1]
+        is_text = not rest or first_dimension(rest.partition(b"\n")[0]) == header[1]
     except DataError:
         is_text = False
-    return "word2vec" if is_text or not rest else "word2vec-binary"
+    return "word2vec" if is_text else "word2vec-binary"
 
 
 def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "folder") -> None:
@@ -161,13 +154,12 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
         A folder for ``folder``; ``word2int_XX.pkl`` or ``embeddings_XX.npz`` for ``word2int`` (both are
         written); else a file.
     format : {"folder", "word2int", "word2vec", "word2vec-binary", "glove"}
-        See the table at the top of this module.
 
     Raises
     ------
     UsageError
-        If the format is not written. gensim's own files are pickles: write ``word2vec-binary``, which gensim
-        reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
+        If the format is not written. For gensim write ``word2vec-binary``, which it reads with
+        ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
     path, whole = Path(path), embeddings.compact()
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
@@ -270,7 +262,8 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
 
 def _write_word2int(embeddings: Embeddings, pickle_path: Path, matrix_path: Path) -> None:
     """Write the seeds' form; the same content gives the same bytes."""
-    pickle_path.write_bytes(pickle.dumps(embeddings.vocabulary.as_word2int(), protocol=2))
+    word2int = {word: row for row, word in enumerate(embeddings.vocabulary)}
+    pickle_path.write_bytes(pickle.dumps(word2int, protocol=2))
     np.savez_compressed(matrix_path, allow_pickle=False, embeddings=embeddings.matrix)
 
 
@@ -340,8 +333,7 @@ def save_pair(
     folder.mkdir(parents=True, exist_ok=True)
     for language, embeddings in zip(languages, (source, target), strict=True):
         save_embeddings(embeddings, folder / _FILE_NAMES[format].format(language), format=format)
-    note = {"languages": list(languages), "settings": dict(source.settings)}
-    _write_json(note, folder / "pair.json")
+    _write_json({"languages": list(languages), "settings": dict(source.settings)}, folder / "pair.json")
 
 
 def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:

@@ -26,7 +26,6 @@ from nmtalign.vectors.embeddings import Embeddings
 
 BLOCK = 1 << 24  # bytes read at a time
 _LONGEST_ROW = 1 << 22  # bytes; no vector has a million numbers
-_ROWS_AT_ONCE = 10_000
 Parsed = tuple[list[str], NDArray[Any]]
 
 
@@ -68,11 +67,10 @@ def decoded(word: bytes, encoding: str, errors: str) -> str:
 
 def first_vectors(words: list[str], matrix: NDArray[Any], path: Path) -> Embeddings:
     """Return words and finite vectors; a repeated word keeps its first one, as in gensim, with a warning."""
-    for start in range(0, len(words), _ROWS_AT_ONCE):
-        bad = np.flatnonzero(~np.isfinite(matrix[start : start + _ROWS_AT_ONCE]).all(axis=1))
-        if len(bad):
-            row = start + int(bad[0])
-            raise DataError(f"the vector of {words[row]!r} (number {row + 1}) holds NaN or infinity")
+    finite = np.isfinite(matrix.min(axis=1)) & np.isfinite(matrix.max(axis=1))  # no copy of the matrix
+    if not finite.all():
+        row = int(finite.argmin())
+        raise DataError(f"the vector of {words[row]!r} (number {row + 1}) holds NaN or infinity")
     rows: dict[str, int] = {}
     for row, word in enumerate(words):
         rows.setdefault(word, row)
@@ -86,23 +84,10 @@ def first_vectors(words: list[str], matrix: NDArray[Any], path: Path) -> Embeddi
 def read_text_vectors(
     path: Path, *, limit: int | None = None, encoding: str = "utf-8", errors: str = "strict"
 ) -> Embeddings:
-    """Read vectors as text, with or without a header line, in blocks of some 20 MB and float32.
+    """Read vectors as text, plain or gzip, with or without a header line.
 
-    pandas reads the numbers: 20,000 vectors of 300 dimensions take it 0.3 s, and gensim 3.5 s.
-
-    Parameters
-    ----------
-    path : path
-        Plain or gzip.
-    limit : int, optional
-        Read only the first lines.
-    encoding, errors : str
-        How to read the words, as for :meth:`bytes.decode`.
-
-    Returns
-    -------
-    Embeddings
-        The numbers equal ``float32(float(text))`` exactly, as gensim reads them.
+    The numbers equal ``float32(float(text))`` exactly, as gensim reads them. pandas reads 20,000 vectors of
+    300 dimensions in 0.3 s, gensim in 3.5 s.
 
     Raises
     ------
