@@ -48,13 +48,13 @@ def attend(
     values : array (..., S, D_v), optional
         The keys if left out, as in Bahdanau's model.
     score : function of (queries, keys)
-        One of :mod:`nmtalign.attention.scores`; give its weights with a lambda.
+        For instance :func:`dot` or :func:`cosine`; give weights of its own with a lambda.
     normalize : function of scores
-        :func:`softmax`, :func:`sparsemax` or :func:`entmax15` of :mod:`nmtalign.attention.weights`.
+        :func:`softmax`, :func:`sparsemax` or :func:`entmax15`.
     mask : bool array that broadcasts to (..., T, S), optional
         True where the query may look.
     bias : array that broadcasts to (..., T, S), optional
-        Added to the scores, for instance one of :mod:`nmtalign.attention.positions`.
+        Added to the scores, for instance :func:`diagonal_prior`.
 
     Returns
     -------
@@ -89,12 +89,11 @@ def self_attention(words: Array, W_Q: Array, W_K: Array, W_V: Array, **options: 
     r"""Sequence-stacked self-attention, :math:`\mathrm{softmax}(X W_Q (X W_K)^\top / \sqrt{D})\, X W_V`.
 
     It is :func:`cross_attention` of the words X (..., N, D_in) with themselves; ``mask=causal_mask(N)`` gives
-    masked self-attention. Permuting the words permutes the result.
+    masked self-attention.
 
     Examples
     --------
-    >>> words = [[1, 0], [0, 1]]
-    >>> self_attention(words, [[9, 0], [0, 9]], [[9, 0], [0, 9]], [[1], [2]]).context
+    >>> self_attention([[1, 0], [0, 1]], [[9, 0], [0, 9]], [[9, 0], [0, 9]], [[1], [2]]).context
     array([[1.],
            [2.]])
     """
@@ -133,7 +132,8 @@ def attend_blockwise(
 
     For each query only the largest score :math:`m` so far, the sum :math:`\sum_s e^{e_{ts} - m}` and the
     weighted sum of values are kept; when a block of keys brings a larger score, both sums are scaled down by
-    :math:`e^{m_{old} - m_{new}}`.
+    :math:`e^{m_{old} - m_{new}}` (Milakov & Gimelshein 2018, "Online Normalizer Calculation for Softmax",
+    Algorithm 3; Rabe & Staats 2021, "Self-attention Does Not Need O(n^2) Memory").
 
     Parameters
     ----------
@@ -148,11 +148,6 @@ def attend_blockwise(
     --------
     >>> attend_blockwise([[1.0]], [[0.0], [0.0], [0.0]], [[1.0], [2.0], [6.0]], block=2)
     array([[3.]])
-
-    References
-    ----------
-    Milakov & Gimelshein (2018), "Online Normalizer Calculation for Softmax", Algorithm 3;
-    Rabe & Staats (2021), "Self-attention Does Not Need O(n^2) Memory".
     """
     _, queries, keys, values = as_floats(queries, keys, values)
     if block < 1:
@@ -208,17 +203,10 @@ def _online_context(blocks: Iterable[tuple[Array, Array]]) -> Array:
 
 @dataclass(frozen=True)
 class MultiHead:
-    """Parameters of multi-head attention with D_h = D / H dimensions for each head.
+    """Parameters of multi-head attention: W_Q (D_t, D), W_K and W_V (D_s, D), W_O (D, D_out), and biases.
 
-    Parameters
-    ----------
-    W_Q, W_K, W_V : arrays (D_t, D), (D_s, D) and (D_s, D)
-        Head h owns the columns from ``h * D_h`` to ``(h + 1) * D_h`` of the three.
-    W_O : array (D, D_out)
-        The output projection, called Y in some texts.
-    heads : int
-        H; a :class:`UsageError` is raised unless it divides D.
-    b_Q, b_K, b_V, b_O : arrays (D,) and (D_out,), optional
+    Head h of H owns the columns from ``h * D / H`` to ``(h + 1) * D / H`` of the first three. A
+    :class:`UsageError` is raised unless H divides D. W_O is the output projection, called Y in some texts.
     """
 
     W_Q: Array
@@ -298,22 +286,21 @@ def multi_head(
 
     Examples
     --------
-    >>> context, weights = multi_head(MultiHead.start(4, heads=2, seed=0), np.ones((3, 4)))
-    >>> context.shape, weights.shape
-    ((3, 4), (2, 3, 3))
+    >>> multi_head(MultiHead.start(4, heads=2, seed=0), np.ones((3, 4))).weights.shape
+    (2, 3, 3)
     """
     keys = queries if keys is None else keys
     values = keys if values is None else values
     p, H = parameters, parameters.heads
     context, weights = attend(
-        split_heads(linear(queries, p.W_Q, p.b_Q), H),  # (..., H, T, D_h)
-        split_heads(linear(keys, p.W_K, p.b_K), H),  # (..., H, S, D_h)
-        split_heads(linear(values, p.W_V, p.b_V), H),
+        _split_heads(linear(queries, p.W_Q, p.b_Q), H),  # (..., H, T, D_h)
+        _split_heads(linear(keys, p.W_K, p.b_K), H),  # (..., H, S, D_h)
+        _split_heads(linear(values, p.W_V, p.b_V), H),
         mask=mask if mask is None or mask.ndim < 3 else mask[..., None, :, :],
         bias=bias,
         score=score,
     )
-    return Attended(linear(merge_heads(context), p.W_O, p.b_O), weights)
+    return Attended(linear(_merge_heads(context), p.W_O, p.b_O), weights)
 
 
 def linear(x: Array, W: Array, b: Array | None = None) -> Array:
@@ -331,20 +318,14 @@ def linear(x: Array, W: Array, b: Array | None = None) -> Array:
     return y if b is None else y + b
 
 
-def split_heads(x: Array, heads: int) -> Array:
-    """Return x (..., N, D) as (..., H, N, D / H): the axis of heads becomes a leading axis.
-
-    Examples
-    --------
-    >>> split_heads([[1, 2, 3, 4]], 2).tolist()
-    [[[1.0, 2.0]], [[3.0, 4.0]]]
-    """
+def _split_heads(x: Array, heads: int) -> Array:
+    """Return x (..., N, D) as (..., H, N, D / H): the axis of heads becomes a leading axis."""
     xp, x = as_floats(x)
     return xp.moveaxis(xp.reshape(x, (*x.shape[:-1], heads, x.shape[-1] // heads)), -2, -3)
 
 
-def merge_heads(x: Array) -> Array:
-    """Return x (..., H, N, D_h) as (..., N, H D_h), the reverse of :func:`split_heads`."""
+def _merge_heads(x: Array) -> Array:
+    """Return x (..., H, N, D_h) as (..., N, H D_h)."""
     xp, x = as_floats(x)
     x = xp.moveaxis(x, -3, -2)  # (..., N, H, D_h)
     return xp.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))

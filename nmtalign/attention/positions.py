@@ -112,8 +112,8 @@ def relative_bias(table: Array, T: int, S: int) -> Array:
 def linear_bias(H: int, T: int, S: int, *, like: Array | None = None) -> Array:
     """ALiBi, a bias (H, T, S): head h loses :math:`2^{-8h/H}` score for each word of distance, h from 1 to H.
 
-    It is symmetric; with a causal mask it has the published form (Press, Smith & Lewis 2022, "Train Short,
-    Test Long: Attention with Linear Biases", section 3).
+    With a causal mask it has the published form (Press, Smith & Lewis 2022, "Train Short, Test Long:
+    Attention with Linear Biases", section 3).
 
     Examples
     --------

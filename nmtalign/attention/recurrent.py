@@ -7,6 +7,7 @@ Q size of the attention layer. Masks (..., N) are False for padding.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,16 +21,10 @@ from nmtalign.errors import UsageError
 
 @dataclass(frozen=True)
 class GRU:
-    """Parameters of a gated recurrent unit; columns are reset gate, update gate, new state, A of each.
+    """Parameters of a gated recurrent unit: W (D, 3A) for the word, U (A, 3A) for the state, biases (3A,).
 
-    Parameters
-    ----------
-    W, U : arrays (D, 3A) and (A, 3A)
-        For the word and for the state before.
-    b_W, b_U : arrays (3A,), optional
-    reset_after : bool
-        Whether the reset gate acts after the product with U, as in PyTorch and cuDNN, or before it, as in
-        the papers of Cho and Bahdanau.
+    Columns are reset gate, update gate, new state, A of each. `reset_after` says whether the reset gate acts
+    after the product with U, as in PyTorch and cuDNN, or before it, as in the papers of Cho and Bahdanau.
     """
 
     W: Array
@@ -131,10 +126,7 @@ def _sigmoid(xp: Any, x: Array) -> Array:
 class RecurrentEncoder:
     """Parameters of stacked layers; each reads the states of the one below.
 
-    Parameters
-    ----------
-    layers : tuple of tuples of GRU
-        In each layer a GRU from left to right and, if it is bidirectional, one from right to left.
+    A layer is a GRU from left to right and, if it is bidirectional, one from right to left.
     """
 
     layers: tuple[tuple[GRU, ...], ...]
@@ -144,14 +136,10 @@ class RecurrentEncoder:
         cls, D: int, A: int, *, layers: int, seed: Seed, bidirectional: bool = True, reset_after: bool = True
     ) -> RecurrentEncoder:
         """Return Glorot-drawn parameters."""
-        random, directions = np.random.default_rng(seed), 1 + bidirectional
-        sizes = [D] + [directions * A] * (layers - 1)
-        return cls(
-            tuple(
-                tuple(GRU.start(n, A, seed=random, reset_after=reset_after) for _ in range(directions))
-                for n in sizes
-            )
-        )
+        random, directions = np.random.default_rng(seed), range(1 + bidirectional)
+        start = partial(GRU.start, A=A, seed=random, reset_after=reset_after)
+        sizes = [D] + [len(directions) * A] * (layers - 1)
+        return cls(tuple(tuple(start(size) for _ in directions) for size in sizes))
 
     @classmethod
     def from_torch(cls, state: StateDict) -> RecurrentEncoder:
@@ -160,14 +148,10 @@ class RecurrentEncoder:
         For each layer ``l0``, ``l1``, ... it has the names of :meth:`GRU.from_torch`, and those with
         ``_reverse`` behind them for the direction from right to left.
         """
-        count = sum(name.startswith("weight_ih_l") and not name.endswith("_reverse") for name in state)
         directions = ("", "_reverse") if "weight_ih_l0_reverse" in state else ("",)
-        return cls(
-            tuple(
-                tuple(GRU.from_torch(state, f"l{index}{direction}") for direction in directions)
-                for index in range(max(1, count))
-            )
-        )
+        count = sum(name.startswith("weight_ih_l") for name in state) // len(directions)
+        names = [[f"l{index}{direction}" for direction in directions] for index in range(max(1, count))]
+        return cls(tuple(tuple(GRU.from_torch(state, name) for name in layer) for layer in names))
 
 
 def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array | None = None) -> Array:
@@ -221,7 +205,7 @@ class Bahdanau:
 
 
 class Annotations(NamedTuple):
-    """A source sentence as the decoder sees it, computed once for each sentence."""
+    """A source sentence as the decoder sees it."""
 
     states: Array  # h (..., S, 2A)
     keys: Array  # U_a h (..., S, Q)

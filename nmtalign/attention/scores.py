@@ -121,11 +121,6 @@ def additive(
     bias : array (A,), optional
     features, L : arrays (..., T, S, F) and (F, A), optional
 
-    Returns
-    -------
-    array (..., T, S)
-        Never larger in size than the sum of ``abs(v)``.
-
     Examples
     --------
     >>> additive([[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0], [0.0]], [[-1.0], [0.0]], [2.0]).round(4)
@@ -207,9 +202,8 @@ def location_additive(
     r"""Location-aware additive score :math:`v^\top \tanh(W^\top q_t + U^\top k_s + L^\top f_{ts} + b)`.
 
     The features are the weights :math:`p` of the step before, around source word s:
-    :math:`f_{tsc} = \sum_k F_{ck}\, p_{t,\, s + k - (K-1)/2}`, with p zero outside the sentence.
-    When p is zero everywhere, this is :func:`additive` (Chorowski et al. 2015, "Attention-Based Models for
-    Speech Recognition", eqs. 8 and 9).
+    :math:`f_{tsc} = \sum_k F_{ck}\, p_{t,\, s + k - (K-1)/2}`, with p zero outside the sentence (Chorowski et
+    al. 2015, "Attention-Based Models for Speech Recognition", eqs. 8 and 9).
 
     Parameters
     ----------
@@ -217,9 +211,8 @@ def location_additive(
         As in :func:`additive`.
     previous : array (..., T, S)
         p, the attention weights of the step before each query.
-    kernels : array (C, K)
-        F: C kernels of odd width K (not flipped, as in PyTorch's ``conv1d``).
-    L : array (C, A)
+    kernels, L : arrays (C, K) and (C, A)
+        F: C kernels of odd width K (not flipped, as in PyTorch's ``conv1d``), and their weights.
 
     Examples
     --------

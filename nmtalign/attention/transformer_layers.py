@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,16 +109,9 @@ def feed_forward(parameters: FeedForward, x: Array) -> Array:
 class TransformerBlock:
     """Parameters of an encoder block, or of a decoder block if it has cross-attention.
 
-    Parameters
-    ----------
-    self_attention : MultiHead
-    feed_forward : FeedForward
-    norms : tuple of LayerNorm
-        One for each sub-layer: self-attention, cross-attention if there is one, feed-forward.
-    cross_attention : MultiHead, optional
-    pre_norm : bool
-        Whether each sub-layer reads normalised words (pre-norm), or the sums behind the sub-layers are
-        normalised (post-norm, as first published).
+    There is one norm for each sub-layer: self-attention, cross-attention if there is one, feed-forward.
+    `pre_norm` says whether each sub-layer reads normalised words (pre-norm), or the sums behind them are
+    normalised (post-norm, as first published).
     """
 
     self_attention: MultiHead
@@ -160,13 +154,15 @@ class TransformerBlock:
         )
 
 
-def residual(norm: LayerNorm, x: Array, sublayer: Callable[[Array], Attended], *, pre_norm: bool) -> Attended:
-    """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``.
+def _residual(p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]) -> Attended:
+    """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``."""
+    norm = p.norms[number]
+    y, weights = sublayer(layer_norm(norm, x) if p.pre_norm else x)
+    return Attended(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
 
-    The weights are those of the sub-layer.
-    """
-    y, weights = sublayer(layer_norm(norm, x) if pre_norm else x)
-    return Attended(x + y if pre_norm else layer_norm(norm, x + y), weights)
+
+def _feed_forward(p: TransformerBlock, x: Array) -> Array:
+    return _residual(p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)).context
 
 
 def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> Attended:
@@ -181,21 +177,9 @@ def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None 
     >>> encoder_block(TransformerBlock.start(4, 2, 8, seed=0), np.eye(4)).context.shape
     (4, 4)
     """
-    x, weights = _self_attention(parameters, as_floats(x)[1], mask)
-    return Attended(_feed_forward(parameters, x), weights)
-
-
-def _self_attention(p: TransformerBlock, x: Array, mask: Array | None) -> Attended:
-    return residual(
-        p.norms[0], x, lambda words: multi_head(p.self_attention, words, mask=mask), pre_norm=p.pre_norm
-    )
-
-
-def _feed_forward(p: TransformerBlock, x: Array) -> Array:
-    def sublayer(words: Array) -> Attended:
-        return Attended(feed_forward(p.feed_forward, words), None)
-
-    return residual(p.norms[-1], x, sublayer, pre_norm=p.pre_norm).context
+    p, x = parameters, as_floats(x)[1]
+    x, weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
+    return Attended(_feed_forward(p, x), weights)
 
 
 class Decoded(NamedTuple):
@@ -220,10 +204,8 @@ def decoder_block(
     ----------
     parameters : TransformerBlock
         With cross-attention.
-    x : array (..., T, D)
-        Target words.
-    memory : array (..., S, D)
-        The encoder's output: keys and values of the cross-attention.
+    x, memory : arrays (..., T, D) and (..., S, D)
+        Target words; the encoder's output, which gives keys and values of the cross-attention.
     mask, memory_mask : bool arrays that broadcast to (..., T, T) and (..., T, S), optional
         Where target words may look, for instance padding masks; the future is masked in any case.
 
@@ -233,40 +215,37 @@ def decoder_block(
     >>> decoder_block(block, np.eye(4), np.ones((3, 4))).cross_weights.shape
     (2, 4, 3)
     """
-    p, cross = parameters, parameters.cross_attention
-    if cross is None:
+    p = parameters
+    if p.cross_attention is None:
         raise UsageError("expected a block with cross-attention, found the block of an encoder")
     _, x, memory = as_floats(x, memory)
     past = causal_mask(x.shape[-2], like=x)
-    x, self_weights = _self_attention(p, x, past if mask is None else mask & past)
-    x, cross_weights = residual(
-        p.norms[1], x, lambda words: multi_head(cross, words, memory, mask=memory_mask), pre_norm=p.pre_norm
-    )
+    mask = past if mask is None else mask & past
+    x, self_weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
+    from_memory = partial(multi_head, p.cross_attention, keys=memory, mask=memory_mask)
+    x, cross_weights = _residual(p, 1, x, from_memory)
     return Decoded(_feed_forward(p, x), self_weights, cross_weights)
 
 
 @dataclass(frozen=True)
 class Transformer:
-    """Parameters of an encoder-decoder: its blocks, and the normalisation behind each stack, if any."""
+    """Parameters of an encoder-decoder: its blocks, and the normalisation behind each stack."""
 
     encoder: tuple[TransformerBlock, ...]
     decoder: tuple[TransformerBlock, ...]
-    encoder_norm: LayerNorm | None = None
-    decoder_norm: LayerNorm | None = None
+    encoder_norm: LayerNorm
+    decoder_norm: LayerNorm
 
     @classmethod
     def start(
         cls, D: int, heads: int, F: int, *, layers: int, seed: Seed, pre_norm: bool = False
     ) -> Transformer:
         """Return Glorot-drawn matrices, biases of 0 and gains of 1, with `layers` blocks in each stack."""
-        random = np.random.default_rng(seed)
-        encoder, decoder = (
-            tuple(
-                TransformerBlock.start(D, heads, F, seed=random, decoder=decoder, pre_norm=pre_norm)
-                for _ in range(layers)
-            )
-            for decoder in (False, True)
+        start = partial(
+            TransformerBlock.start, D, heads, F, seed=np.random.default_rng(seed), pre_norm=pre_norm
         )
+        encoder = tuple(start() for _ in range(layers))
+        decoder = tuple(start(decoder=True) for _ in range(layers))
         return cls(encoder, decoder, LayerNorm.start(D), LayerNorm.start(D))
 
     @classmethod
@@ -278,16 +257,14 @@ class Transformer:
         It has ``encoder.layers.0.*`` and on, ``decoder.layers.0.*`` and on, with the names and settings of
         :meth:`TransformerBlock.from_torch`; ``encoder.norm.*`` and ``decoder.norm.*``.
         """
-        stacks = [torch_part(state, f"{name}.") for name in ("encoder", "decoder")]
-        encoder, decoder = (
-            tuple(
-                TransformerBlock.from_torch(layer, heads, pre_norm=pre_norm, epsilon=epsilon)
-                for layer in _torch_layers(stack)
-            )
-            for stack in stacks
+        encoder, decoder = torch_part(state, "encoder."), torch_part(state, "decoder.")
+        read = partial(TransformerBlock.from_torch, heads=heads, pre_norm=pre_norm, epsilon=epsilon)
+        return cls(
+            tuple(map(read, _torch_layers(encoder))),
+            tuple(map(read, _torch_layers(decoder))),
+            LayerNorm.from_torch(torch_part(encoder, "norm."), epsilon=epsilon),
+            LayerNorm.from_torch(torch_part(decoder, "norm."), epsilon=epsilon),
         )
-        norms = (LayerNorm.from_torch(torch_part(stack, "norm."), epsilon=epsilon) for stack in stacks)
-        return cls(encoder, decoder, *norms)
 
 
 def _torch_layers(state: StateDict) -> list[dict[str, Any]]:
@@ -332,17 +309,19 @@ def transformer(
     >>> transformer(parameters, np.ones((3, 4)), np.eye(4)).words.shape
     (4, 4)
     """
-    _, memory, words = as_floats(source, target)
+    p, (_, memory, words) = parameters, as_floats(source, target)
     encoded, decoded = [], []
-    for block in parameters.encoder:
+    for block in p.encoder:
         encoded.append(encoder_block(block, memory, mask=source_mask))
         memory = encoded[-1].context
-    memory = memory if parameters.encoder_norm is None else layer_norm(parameters.encoder_norm, memory)
-    for block in parameters.decoder:
+    memory = layer_norm(p.encoder_norm, memory)
+    for block in p.decoder:
         decoded.append(decoder_block(block, words, memory, mask=target_mask, memory_mask=source_mask))
         words = decoded[-1].words
-    words = words if parameters.decoder_norm is None else layer_norm(parameters.decoder_norm, words)
-    encoder_weights, self_weights, cross_weights = (
-        tuple(block[part] for block in blocks) for blocks, part in ((encoded, 1), (decoded, 1), (decoded, 2))
+    return Transformed(
+        layer_norm(p.decoder_norm, words),
+        memory,
+        tuple(block.weights for block in encoded),
+        tuple(block.self_weights for block in decoded),
+        tuple(block.cross_weights for block in decoded),
     )
-    return Transformed(words, memory, encoder_weights, self_weights, cross_weights)

@@ -24,14 +24,9 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
     scores : array (..., T, S)
         Finite or minus infinity.
     axis : int
-        The axis that sums to 1.
+        The axis that sums to 1, or to 0 where every score is minus infinity.
     temperature : float
-        :math:`\tau > 0`: below 1 sharper, above 1 flatter. Others raise a :class:`UsageError`.
-
-    Returns
-    -------
-    array, shape of `scores`
-        Not negative; sums to 1 along `axis`, or to 0 where every score is minus infinity.
+        :math:`\tau`: below 1 sharper, above 1 flatter. It raises a :class:`UsageError` unless positive.
 
     Examples
     --------
@@ -83,8 +78,7 @@ def sparsemax(scores: Array, axis: int = -1) -> Array:
     r"""Sparsemax: the point of the probability simplex nearest to the scores; small scores get exactly 0.
 
     :math:`\alpha_s = \max(e_s - \tau, 0)` with :math:`\tau` such that the weights sum to 1, found exactly by
-    sorting (Martins & Astudillo 2016, "From Softmax to Sparsemax", Algorithm 1). Arguments and result are
-    those of :func:`softmax`.
+    sorting (Martins & Astudillo 2016, "From Softmax to Sparsemax", Algorithm 1).
 
     Examples
     --------
@@ -98,8 +92,7 @@ def entmax15(scores: Array, axis: int = -1) -> Array:
     r"""Entmax with :math:`\alpha = 1.5`: half-way between softmax and sparsemax, still with exact zeros.
 
     :math:`\alpha_s = \max(e_s/2 - \tau, 0)^2` with :math:`\tau` such that the weights sum to 1, found exactly
-    by sorting (Peters, Niculae & Martins 2019, "Sparse Sequence-to-Sequence Models", Algorithm 2). Arguments
-    and result are those of :func:`softmax`.
+    by sorting (Peters, Niculae & Martins 2019, "Sparse Sequence-to-Sequence Models", Algorithm 2).
 
     Examples
     --------
@@ -110,8 +103,10 @@ def entmax15(scores: Array, axis: int = -1) -> Array:
     return _thresholded(scores / 2, axis, _entmax_threshold, 2)
 
 
-def _thresholded(scores: Array, axis: int, threshold: Callable[[Any, Array], Array], power: int) -> Array:
-    """Return max(scores - threshold, 0) ** power, computed along the last axis.
+def _thresholded(
+    scores: Array, axis: int, thresholds: Callable[..., tuple[Array, Array]], power: int
+) -> Array:
+    """Return max(scores - tau, 0) ** power, computed along the last axis.
 
     Scores 1 or more below the top always get weight 0, so what is further down is first moved to 2 below it:
     that keeps every number small and finite, whatever the scores.
@@ -122,36 +117,26 @@ def _thresholded(scores: Array, axis: int, threshold: Callable[[Any, Array], Arr
     scores = xp.moveaxis(scores, axis, -1)
     top = xp.max(scores, axis=-1, keepdims=True)
     shifted = xp.clip(scores - finite(top), -2.0, 0.0)
-    weights = xp.clip(shifted - threshold(xp, -xp.sort(-shifted, axis=-1)), 0.0, None) ** power
+    counts = running_sum(xp.ones_like(scores))  # k = 1, 2, ..., S
+    taus, kept = thresholds(xp, -xp.sort(-shifted, axis=-1), counts)
+    size = xp.max(xp.where(kept, counts, as_like(1.0, counts)), axis=-1, keepdims=True)  # the last k kept
+    tau = xp.sum(xp.where(counts == size, taus, as_like(0.0, taus)), axis=-1, keepdims=True)
+    weights = xp.clip(shifted - tau, 0.0, None) ** power
     return xp.moveaxis(xp.where(top > -math.inf, weights, as_like(0.0, weights)), -1, axis)
 
 
-def _sparsemax_threshold(xp: Any, ordered: Array) -> Array:
-    """Return tau: k largest scores are kept, k the last with 1 + k z_k > z_1 + ... + z_k."""
-    sums, counts = running_sum(ordered), _counts(xp, ordered)
-    return _last_kept(xp, (sums - 1) / counts, 1 + counts * ordered > sums)
+def _sparsemax_threshold(xp: Any, ordered: Array, counts: Array) -> tuple[Array, Array]:
+    """Return tau for each number k of scores kept, and whether z_k is: if 1 + k z_k > z_1 + ... + z_k."""
+    sums = running_sum(ordered)
+    return (sums - 1) / counts, 1 + counts * ordered > sums
 
 
-def _entmax_threshold(xp: Any, ordered: Array) -> Array:
-    """Return tau of the k largest scores: their mean less sqrt((1 - their squared deviations) / k)."""
-    counts = _counts(xp, ordered)
+def _entmax_threshold(xp: Any, ordered: Array, counts: Array) -> tuple[Array, Array]:
+    """Return tau, the mean of k scores less sqrt((1 - their squared deviations) / k), and if z_k is kept."""
     means = running_sum(ordered) / counts
     deviations = running_sum(ordered * ordered) - counts * means * means
     thresholds = means - xp.sqrt(xp.clip((1 - deviations) / counts, 0.0, None))
-    return _last_kept(xp, thresholds, thresholds <= ordered)
-
-
-def _counts(xp: Any, ordered: Array) -> Array:
-    """Return 1, 2, ..., S in the type of `ordered`."""
-    return running_sum(xp.ones_like(ordered))
-
-
-def _last_kept(xp: Any, thresholds: Array, kept: Array) -> Array:
-    """Return, for each row, the threshold at the last place that is kept (the places kept come first)."""
-    counts = _counts(xp, thresholds)
-    size = xp.max(xp.where(kept, counts, as_like(1.0, counts)), axis=-1, keepdims=True)
-    chosen = xp.where(counts == size, thresholds, as_like(0.0, thresholds))
-    return xp.sum(chosen, axis=-1, keepdims=True)
+    return thresholds, thresholds <= ordered
 
 
 def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> Array:
@@ -161,10 +146,9 @@ def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> A
 
     Examples
     --------
-    >>> causal_mask(3).astype(int)
-    array([[1, 0, 0],
-           [1, 1, 0],
-           [1, 1, 1]])
+    >>> causal_mask(2, 3)
+    array([[ True, False, False],
+           [ True,  True, False]])
     """
     return as_like(np.tri(T, T if S is None else S, dtype=bool), like)
 
