@@ -14,6 +14,7 @@ _HOME = {
     "train": "nmtalign.aligner.train",
     "Aligner": "nmtalign.aligner.aligner",
     "read_bitext": "nmtalign.text.bitext",
+    "read_gold": "nmtalign.links.formats",
     "Link": "nmtalign.links.alignments",
     "Alignment": "nmtalign.links.alignments",
     "GoldAlignment": "nmtalign.links.alignments",

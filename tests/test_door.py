@@ -31,6 +31,7 @@ PUBLIC_NAMES = {
     "load",
     "load_embeddings",
     "read_bitext",
+    "read_gold",
     "save_embeddings",
     "save_heatmaps",
     "train",

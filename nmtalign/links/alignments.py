@@ -237,6 +237,9 @@ class AlignedBatch:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def __iter__(self) -> Iterator[list[Link]]:
+        return map(self.links, range(len(self)))
+
     def links(self, n: int) -> list[Link]:
         """Return the links of pair `n`."""
         rows = slice(self.offsets[n], self.offsets[n + 1])

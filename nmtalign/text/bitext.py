@@ -18,7 +18,7 @@ that does not parse is an error with its place, or with `on_error` an empty pair
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,8 +50,8 @@ def read_bitext(
     encoding: str = "utf-8",
     select: Select = None,
     on_error: OnError | None = None,
-) -> Iterator[SentencePair]:
-    """Yield the sentence pairs of a bitext, in order, one for each record.
+) -> Bitext:
+    """Return the sentence pairs of a bitext, in order, one for each record; they are read when iterated over.
 
     Parameters
     ----------
@@ -87,12 +87,31 @@ def read_bitext(
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
-        return _settled(_read_two(source, target, encoding), on_error)
+        return Bitext(lambda: _settled(_read_two(source, target, encoding), on_error), (source, target))
     if format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
     if format == "auto":
         format = _ENDINGS.get(_ending(source), "auto")
-    return _settled(_read_one(source, format, encoding, select), on_error)
+    return Bitext(lambda: _settled(_read_one(source, format, encoding, select), on_error), (source,))
+
+
+class Bitext:
+    """The sentence pairs of one or two files; each iteration reads them anew.
+
+    Raises
+    ------
+    UsageError
+        At the second iteration over standard input, which can be read only once.
+    """
+
+    def __init__(self, read: Callable[[], Iterator[SentencePair]], files: Sequence[str | Path]) -> None:
+        self._read, self._once, self._begun = read, "-" in map(str, files), False
+
+    def __iter__(self) -> Iterator[SentencePair]:
+        if self._begun and self._once:
+            raise UsageError("standard input can be read only once; write it to a file first")
+        self._begun = True
+        return self._read()
 
 
 def _settled(records: Iterator[Record], on_error: OnError | None) -> Iterator[SentencePair]:

@@ -164,7 +164,7 @@ def test_standard_input_and_output(monkeypatch, tmp_path):
 
 def test_reading_is_lazy(tmp_path):
     path = write(tmp_path / "a", ["a ||| b", "bad"])
-    pairs = read_bitext(path)
+    pairs = iter(read_bitext(path))
     assert next(pairs) == ("a", "b")
 
 
@@ -184,3 +184,14 @@ def test_two_files_come_back_line_for_line(pairs):
         for side, path in enumerate(files):
             path.write_bytes("".join(pair[side] + "\n" for pair in pairs).encode())
         assert list(read_bitext(*files)) == pairs
+
+
+def test_a_bitext_can_be_read_again_but_standard_input_only_once(tmp_path, monkeypatch):
+    path = write(tmp_path / "pairs.txt", ["a ||| b"])
+    pairs = read_bitext(path)
+    assert list(pairs) == list(pairs) == [("a", "b")]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a ||| b\n")))
+    once = read_bitext("-")
+    assert list(once) == [("a", "b")]
+    with pytest.raises(UsageError, match="only once"):
+        list(once)

@@ -77,7 +77,7 @@ def _bitext(source: str | None, target: str | None, pairs: str | None, format: s
     from nmtalign.text.bitext import SentencePair, read_bitext
 
     if pairs is not None and source is None:
-        return read_bitext(pairs, format=format)
+        return iter(read_bitext(pairs, format=format))
     if pairs is None and source is not None and target is not None:
         return iter([SentencePair(source, target)])
     raise UsageError("expected two sentences, or --pairs FILE")

@@ -59,7 +59,7 @@ class BitextOptions:
             raise UsageError("--columns choose the sides in one file (--pairs), but two were given")
         first = self.pairs or str(self.source)
         select = None if columns is None else two_names(columns, "--columns", "two names like 1,2 or en,fr")
-        return read_bitext(first, self.target, format=self.format, select=select, on_error=on_error)
+        return iter(read_bitext(first, self.target, format=self.format, select=select, on_error=on_error))
 
 
 bitext_options = option_group(
