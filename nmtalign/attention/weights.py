@@ -1,7 +1,7 @@
-"""Attention weights: scores turned into numbers that are never negative and sum to 1 over the keys.
+"""Attention weights: scores (..., T, S) turned into numbers that are not negative and sum to 1 over the keys.
 
-A score of minus infinity means "must not be looked at". A row in which every score is minus infinity has
-weight 0 everywhere, so its context is the zero vector. Masks are True where a query may look.
+A key with a score of minus infinity gets weight 0. A row in which every score is minus infinity has weight 0
+everywhere, so its context is the zero vector. Masks are True where a query may look.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,32 +22,55 @@ def parameters_of_additive(draw):
     return draw(D, A), draw(K, A), draw(A), draw(A)
 
 
-def of_rows(library, function, *arguments, **options):
-    """Call a score function on the library's arrays."""
-    options = {name: library(value) for name, value in options.items()}
-    return function(*map(library, arguments), **options)
+def slow_concatenated(q, k, layer_1, layer_2):
+    return naive.additive(q, k, layer_1[K:], layer_1[:K], layer_2.reshape(-1), np.zeros(A))
 
 
-@pytest.mark.parametrize("name", ["dot", "scaled_dot", "cosine"])
-def test_scores_without_weights(library, draw, name):
-    queries, keys = draw(T, D), draw(S, D)
+SCORES = {  # the function, its slow form, the size of a key, the shapes of the parameters
+    "dot": (scores.dot, naive.dot, D, []),
+    "scaled_dot": (scores.scaled_dot, naive.scaled_dot, D, []),
+    "cosine": (scores.cosine, naive.cosine, D, []),
+    "bilinear": (scores.bilinear, naive.bilinear, K, [(D, K)]),
+    "additive": (
+        lambda q, k, W, U, v, b: scores.additive(q, k, W, U, v, bias=b),
+        naive.additive,
+        K,
+        [(D, A), (K, A), (A,), (A,)],
+    ),
+    "concatenated": (scores.additive_concatenated, slow_concatenated, K, [(K + D, A), (A,)]),
+    "concatenated, a column": (scores.additive_concatenated, slow_concatenated, K, [(K + D, A), (A, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_against_slow_loops(library, draw, name):
+    score, slow, size, shapes = SCORES[name]
+    queries, keys, parameters = draw(T, D), draw(S, size), [draw(*shape) for shape in shapes]
     queries[1] = 0
-    expected = naive.all_scores(queries, keys, getattr(naive, name))
-    library.equal(of_rows(library, getattr(scores, name), queries, keys), expected)
+    expected = naive.all_scores(queries, keys, lambda q, k: slow(q, k, *parameters))
+    library.equal(score(library(queries), library(keys), *map(library, parameters)), expected)
 
 
-def test_bilinear(library, draw):
-    queries, keys, W = draw(T, D), draw(S, K), draw(D, K)
-    expected = naive.all_scores(queries, keys, lambda q, k: naive.bilinear(q, k, W))
-    library.equal(of_rows(library, scores.bilinear, queries, keys, W), expected)
-    assert_allclose(scores.bilinear(queries, draw(S, D), np.eye(D)).shape, (T, S))
+@pytest.mark.parametrize("name", SCORES)
+def test_one_query_all_queries_and_batches_agree(draw, name):
+    score, _, size, shapes = SCORES[name]
+    queries, keys, parameters = draw(2, 3, T, D), draw(2, 3, S, size), [draw(*shape) for shape in shapes]
+    together = score(queries, keys, *parameters)
+    assert together.shape == (2, 3, T, S)
+    for b in np.ndindex(2, 3):
+        alone = score(queries[b], keys[b], *parameters)
+        assert_allclose(alone, together[b], rtol=1e-12, atol=1e-14)
+        for t in range(T):
+            row = score(queries[b][t], keys[b], *parameters)
+            assert_allclose(row, together[b][t], rtol=1e-12, atol=1e-14)
 
 
-def test_additive(library, draw):
-    queries, keys = draw(T, D), draw(S, K)
-    W, U, v, b = parameters_of_additive(draw)
-    expected = naive.all_scores(queries, keys, lambda q, k: naive.additive(q, k, W, U, v, b))
-    library.equal(of_rows(library, scores.additive, queries, keys, W, U, v, bias=b), expected)
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize(("rows", "columns"), [(0, S), (T, 0), (0, 0)])
+def test_empty_sentences(draw, name, rows, columns):
+    score, _, size, shapes = SCORES[name]
+    parameters = [draw(*shape) for shape in shapes]
+    assert score(draw(rows, D), draw(columns, size), *parameters).shape == (rows, columns)
 
 
 def test_additive_in_blocks(draw, monkeypatch):
@@ -54,17 +79,6 @@ def test_additive_in_blocks(draw, monkeypatch):
     whole = scores.additive(queries, keys, W, U, v)
     monkeypatch.setattr(scores, "_BLOCK", 2 * S * A * 2)  # two query rows at a time, one left over
     assert_allclose(scores.additive(queries, keys, W, U, v), whole, rtol=1e-13)
-
-
-def test_additive_concatenated(library, draw):
-    queries, keys = draw(T, D), draw(S, K)
-    W, U, v, _ = parameters_of_additive(draw)
-    layer_1 = np.concatenate([U, W])
-    expected = naive.all_scores(queries, keys, lambda q, k: naive.additive(q, k, W, U, v, np.zeros(A)))
-    library.equal(of_rows(library, scores.additive_concatenated, queries, keys, layer_1, v), expected)
-    library.equal(
-        of_rows(library, scores.additive_concatenated, queries, keys, layer_1, v[:, None]), expected
-    )
 
 
 @pytest.mark.parametrize("width", [1, 3, 9])
@@ -77,10 +91,9 @@ def test_location_additive(library, draw, width):
         [naive.additive(q, k, W, U, v, b + f[t, s] @ L) for s, k in enumerate(keys)]
         for t, q in enumerate(queries)
     ]
-    result = of_rows(
-        library, scores.location_additive, queries, keys, previous, W, U, v, kernels=kernels, L=L, bias=b
-    )
-    library.equal(result, expected)
+    own = map(library, (queries, keys, previous, W, U, v))
+    options = {"kernels": library(kernels), "L": library(L), "bias": library(b)}
+    library.equal(scores.location_additive(*own, **options), expected)
 
 
 def test_location_additive_without_a_past_is_additive(draw):
@@ -90,37 +103,6 @@ def test_location_additive_without_a_past_is_additive(draw):
         queries, keys, np.zeros((T, S)), W, U, v, kernels=draw(C, 3), L=draw(C, A)
     )
     assert_allclose(located, scores.additive(queries, keys, W, U, v), rtol=1e-13)
-
-
-def every_score(draw):
-    W, U, v, b = draw(D, A), draw(D, A), draw(A), draw(A)
-    layer_1, M = np.concatenate([U, W]), draw(D, D)
-    return {
-        "dot": scores.dot,
-        "scaled_dot": scores.scaled_dot,
-        "cosine": scores.cosine,
-        "bilinear": lambda q, k: scores.bilinear(q, k, M),
-        "additive": lambda q, k: scores.additive(q, k, W, U, v, bias=b),
-        "additive_concatenated": lambda q, k: scores.additive_concatenated(q, k, layer_1, v),
-    }
-
-
-@pytest.mark.parametrize("name", every_score(lambda *shape: np.zeros(shape)))
-def test_one_query_all_queries_and_batches_agree(draw, name):
-    score = every_score(draw)[name]
-    queries, keys = draw(2, 3, T, D), draw(2, 3, S, D)
-    together = score(queries, keys)
-    assert together.shape == (2, 3, T, S)
-    for b in np.ndindex(2, 3):
-        assert_allclose(score(queries[b], keys[b]), together[b], rtol=1e-12, atol=1e-14)
-        for t in range(T):
-            assert_allclose(score(queries[b][t], keys[b]), together[b][t], rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("name", every_score(lambda *shape: np.zeros(shape)))
-@pytest.mark.parametrize(("rows", "columns"), [(0, S), (T, 0), (0, 0)])
-def test_empty_sentences(draw, name, rows, columns):
-    assert every_score(draw)[name](draw(rows, D), draw(columns, D)).shape == (rows, columns)
 
 
 def test_lists_and_whole_numbers_are_welcome():
@@ -159,20 +141,14 @@ def test_gradient_of_scaled_dot(library, draw):
         numerical_gradient(lambda q: scores.scaled_dot(q, keys), queries, upstream),
         numerical_gradient(lambda k: scores.scaled_dot(queries, k), keys, upstream),
     )
-    for mine, numerical in zip(
-        of_rows(library, scores.scaled_dot_gradient, queries, keys, upstream), expected, strict=True
-    ):
+    own = scores.scaled_dot_gradient(library(queries), library(keys), library(upstream))
+    for mine, numerical in zip(own, expected, strict=True):
         library.equal(mine, numerical, rtol=1e-5, atol=1e-6)
 
 
 def test_gradient_of_additive(library, draw):
-    arguments = dict(
-        zip(
-            ["queries", "keys", "W", "U", "v", "bias", "L"],
-            [draw(2, T, D), draw(2, S, K), *parameters_of_additive(draw), draw(3, A)],
-            strict=True,
-        )
-    )
+    drawn = [draw(2, T, D), draw(2, S, K), *parameters_of_additive(draw), draw(3, A)]
+    arguments = dict(zip(["queries", "keys", "W", "U", "v", "bias", "L"], drawn, strict=True))
     features, upstream = draw(2, T, S, 3), draw(2, T, S)
     mine = scores.additive_gradient(
         **{name: library(value) for name, value in arguments.items()},
@@ -191,36 +167,30 @@ def test_gradient_of_additive(library, draw):
 # --- errors ---
 
 
+ones = np.ones
+
+
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "arguments", "message"),
     [
+        (scores.dot, [ones((2, 3)), ones((2, 4))], r"keys must have 3 entries .* found shape \(2, 4\)"),
+        (scores.bilinear, [ones((2, 3)), ones((2, 4)), ones((4, 3))], "W must have 3 entries"),
         (
-            lambda: scores.dot(np.ones((2, 3)), np.ones((2, 4))),
-            r"keys must have 3 entries .* found shape \(2, 4\)",
-        ),
-        (
-            lambda: scores.bilinear(np.ones((2, 3)), np.ones((2, 4)), np.ones((4, 3))),
-            r"W must have 3 entries",
-        ),
-        (
-            lambda: scores.additive_concatenated(np.ones((1, 2)), np.ones((1, 3)), np.ones((4, 1)), [1]),
+            scores.additive_concatenated,
+            [ones((1, 2)), ones((1, 3)), ones((4, 1)), [1]],
             "layer_1 must have 5",
         ),
+        (scores.additive, [[[1.0]], [[1.0]], [[1.0, 2.0]], [[1.0]], [1.0]], "projected queries must have 1"),
         (
-            lambda: scores.additive([[1.0]], [[1.0]], [[1.0, 2.0]], [[1.0]], [1.0]),
-            "projected queries must have 1",
-        ),
-        (
-            lambda: scores.location_additive(
-                [[1.0]], [[1.0]], [[1.0]], [[1.0]], [[1.0]], [1.0], kernels=[[1.0, 1.0]], L=[[1.0]]
-            ),
+            partial(scores.location_additive, kernels=[[1.0, 1.0]], L=[[1.0]]),
+            [[[1.0]], [[1.0]], [[1.0]], [[1.0]], [[1.0]], [1.0]],
             "odd width",
         ),
     ],
 )
-def test_errors_name_what_was_expected_and_found(call, message):
+def test_errors_name_what_was_expected_and_found(call, arguments, message):
     with pytest.raises(UsageError, match=message):
-        call()
+        call(*arguments)
 
 
 def test_arrays_of_two_libraries_are_refused(module):
