@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nmtalign.aligner.learned import Training
 
 from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.extraction import Extraction
