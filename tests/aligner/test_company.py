@@ -122,3 +122,18 @@ def test_attention_of_others_is_the_same_one_by_one_and_in_buckets(extraction):
         assert batch.links(n) == alone.links(0)
         np.testing.assert_array_equal(batch.probability[rows], alone.probability)
         assert batch.scores[n] == alone.scores[0]
+
+
+@pytest.mark.parametrize("method", ["posterior", "threshold", "mutual"])
+@pytest.mark.parametrize("name", ["learned", "none", "hmm"])
+def test_a_cell_as_likely_as_the_threshold_is_a_link(name, method, learned):
+    """The threshold is the least probability of a link, whatever chose it."""
+    text = toy_bitext(1, seed=5, longest=9).words[0] if name == "learned" else PAIRS[3]
+    aligner = learned if name == "learned" else made("cosine", name)
+    plain = replace(aligner, extraction=Extraction(method, threshold=0.01)).align(*text)
+    cell = max(plain.probabilities, key=plain.probabilities.get)
+    probability = plain.posterior[cell.target, cell.source]
+    above = np.nextafter(probability, probability.dtype.type(2))
+    for limit, linked in ((probability, True), (above, False)):
+        limited = replace(aligner, extraction=Extraction(method, threshold=float(limit)))
+        assert (cell in limited.align(*text).links) is linked
