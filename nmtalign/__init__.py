@@ -31,7 +31,7 @@ _HOME = {
     "DataError": "nmtalign.errors",
 }
 
-__all__ = ["__version__", *_HOME]
+__all__ = ["__version__", "attention", *_HOME]
 
 
 def _views() -> Any:
@@ -42,6 +42,8 @@ register_views(_views)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "attention":
+        return importlib.import_module("nmtalign.attention")
     if name not in _HOME:
         raise AttributeError(f"module 'nmtalign' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

@@ -112,9 +112,7 @@ if __name__ == "__main__":
     import numpy as np
     import torch
 
-    from nmtalign.attention.mechanism import MultiHead, attend, multi_head
-    from nmtalign.attention.scores import additive, scaled_dot
-    from nmtalign.attention.weights import softmax
+    from nmtalign.attention import MultiHead, additive, attend, multi_head, scaled_dot, softmax
 
     torch.set_num_threads(options.threads)
     main()

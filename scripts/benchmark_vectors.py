@@ -26,16 +26,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from nmtalign.models.gradient import learn_embeddings
 
 from nmtalign.files import read_lines
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.count_vectors import learn_counted
+from nmtalign.vectors.correspondence import learn_cooccurrence
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.induction import learn_cooccurrence
+from nmtalign.vectors.gensim_models import train_monolingual
 from nmtalign.vectors.mapping import MappedSpaces, identical_strings, map_spaces, read_dictionary
-from nmtalign.vectors.monolingual import train_monolingual
 from nmtalign.vectors.retrieval import evaluate_dictionary
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
 
@@ -119,7 +118,6 @@ def measure_learning(arguments: argparse.Namespace) -> None:
         "co-occurrence, 300 dimensions": lambda: learn_cooccurrence(pairs),
         "counts, 128 dimensions": lambda: learn_counted(pairs),
         "counts, 300 dimensions": lambda: learn_counted(pairs, dimension=300),
-        "gradient, 50 dimensions": lambda: learn_embeddings(pairs),
     }
     for label, learn in ways.items():
         report(label, learn, test)

@@ -15,11 +15,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from nmtalign.aligner.model_folder import save_model
+from nmtalign.aligner.train import learn
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.settings import preset
-from nmtalign.training.train import train
 
 BITEXTS = ("laws", "tatoeba", "tico19")
 PRUNE = 0.1
@@ -35,15 +34,16 @@ def main() -> None:
     parser.add_argument("--bitexts", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, default=REPOSITORY / "data" / "en_fr_model")
     arguments = parser.parse_args()
-    model = train(
+    aligner = learn(
         _pairs(arguments.bitexts),
         settings=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
         text=TextSettings("simple"),
         languages=("en", "fr"),
         report=print,
-    ).model
+    ).aligner
     shutil.rmtree(arguments.output, ignore_errors=True)
-    save_model(model._replace(corpus=model.corpus | {"bitexts": list(BITEXTS)}), arguments.output)
+    corpus = aligner.training["corpus"] | {"bitexts": list(BITEXTS)}
+    replace(aligner, training={**aligner.training, "corpus": corpus}).save(arguments.output)
     size = sum(path.stat().st_size for path in arguments.output.iterdir())
     print(f"{arguments.output}: {size / 1e6:.1f} MB")
 

@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from benchmark_aligners import lines_of, markdown, score
-from nmtalign.aligner.learned import LearnedAligner, Model, _distilled, _taught
-from nmtalign.training.train import train
+from _corpora import lines_of, score
+from benchmark_aligners import markdown
 
-from nmtalign.corpus.buckets import encode_pairs
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.train import _distilled, _taught
+from nmtalign.aligner.train import learn as learn_aligner
+from nmtalign.corpus.sides import encode_pairs
 from nmtalign.links.formats import format_pharaoh, parse_gold
 from nmtalign.training.settings import PRESETS
 
@@ -30,32 +33,32 @@ SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10
 Words = list[tuple[list[str], list[str]]]
 
 
-def learn(folder: Path, preset: str) -> tuple[Model, Words]:
-    """Learn a model from a corpus; return it and the words of the corpus."""
+def learn(folder: Path, preset: str) -> tuple[Aligner, Words]:
+    """Learn an aligner from a corpus; return it and the words of the corpus."""
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
-    model = train(text, settings=PRESETS[preset], workers=1).model
-    return model, [(s.split(), t.split()) for s, t in text]
+    aligner = learn_aligner(text, settings=PRESETS[preset], workers=1).aligner
+    return replace(aligner, workers=1), [(s.split(), t.split()) for s, t in text]
 
 
-def links(model: Model, pairs: Words) -> list[str]:
+def links(aligner: Aligner, pairs: Words) -> list[str]:
     """Return a line of links for each pair."""
-    batch = LearnedAligner(model, workers=1).align_batch(pairs)
+    batch = aligner.align_words(pairs)
     return [format_pharaoh(batch.links(k)) for k in range(len(pairs))]
 
 
 def by_folds(folder: Path, options: argparse.Namespace) -> list[list[str]]:
     """Return a row of errors on gold lines not seen for each number of gold lines that teach."""
-    model, pairs = learn(folder, options.preset)
+    aligner, pairs = learn(folder, options.preset)
     lines = lines_of(folder / "gold")
     gold, pairs = [parse_gold(line) for line in lines], pairs[-len(lines) :]
     folds = np.array_split(np.random.default_rng(options.seed).permutation(len(gold)), options.folds)
-    plain, rows = score(links(model, pairs), lines), []
+    plain, rows = score(links(aligner, pairs), lines), []
     for most in options.taught:
         found, start = [""] * len(gold), time.process_time()
         for k, fold in enumerate(folds):
             others = np.concatenate([own for j, own in enumerate(folds) if j != k])[:most].tolist()
             sides = encode_pairs([pairs[n] for n in others])
-            taught = _taught(model, sides, {k: gold[n] for k, n in enumerate(others)}, None)
+            taught = _taught(aligner, sides, {k: gold[n] for k, n in enumerate(others)}, 0, None)
             for n, line in zip(fold.tolist(), links(taught, [pairs[n] for n in fold]), strict=True):
                 found[n] = line
         seconds = (time.process_time() - start) / options.folds
@@ -66,13 +69,13 @@ def by_folds(folder: Path, options: argparse.Namespace) -> list[list[str]]:
 
 def distilled(folder: Path, options: argparse.Namespace) -> list[list[str]]:
     """Return a row of errors for each rescorer that is distilled."""
-    model, pairs = learn(folder, options.preset)
+    aligner, pairs = learn(folder, options.preset)
     gold, rows = lines_of(folder / "gold"), []
     for name, inputs in (kind.split(",") for kind in options.distil):
         start = time.process_time()
-        rescored = _distilled(model, encode_pairs(pairs), (name, inputs), None, None)
+        rescored = _distilled(aligner, encode_pairs(pairs), name, inputs, 0, None, None)
         seconds = time.process_time() - start
-        aligners = model, rescored, rescored.with_heads([name])
+        aligners = aligner, rescored, rescored.with_heads([name])
         errors = [f"{score(links(own, pairs[-len(gold) :]), gold).aer:.2f}" for own in aligners]
         rows.append([folder.name, f"{name} over {inputs}", *errors, f"{seconds:.1f}"])
     return rows

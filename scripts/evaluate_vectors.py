@@ -11,8 +11,8 @@ each the script runs, as a user would,
     nmtalign align (the gold lines) --vectors DIR [options of the row]
     nmtalign evaluate links gold
 
-(jumps are fitted on these lines, too, without their gold) and prints a markdown table of alignment error,
-precision and recall, and the CPU seconds of learning the vectors (with the model, where it needs one).
+(transitions are fitted on these lines, too, without their gold) and prints a markdown table of alignment
+error, precision and recall, and the CPU seconds of learning the vectors (with the model, where it needs one).
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ from pathlib import Path
 
 MUTUAL = "mutual argmax, ties by the diagonal"
 DIAGONAL = "the same with a diagonal prior (the default)"
-JUMPS = "jumps fitted on the lines, both directions"
-COSINE = {MUTUAL: ["--positions", "none"], DIAGONAL: [], JUMPS: ["--positions", "hmm"]}
+HMM = "hidden Markov model, transitions fitted on the lines"
+COSINE = {MUTUAL: ["--positions", "none"], DIAGONAL: [], HMM: ["--positions", "hmm"]}
 VECTORS = {
     "cooccurrence": ["--method", "cooccurrence"],
     "counts 64": ["--method", "counts", "--dimension", "64"],
     "counts 128": ["--method", "counts"],
     "counts 300": ["--method", "counts", "--dimension", "300"],
     "counts 128, sub-words": ["--method", "counts", "--subwords"],
-    "gradient": ["--method", "gradient"],
 }
 MORE = {  # rows beside the three of COSINE
     "cooccurrence": {

@@ -24,6 +24,7 @@ PUBLIC_NAMES = {
     "Link",
     "NmtalignError",
     "UsageError",
+    "attention",
     "draw_heatmap",
     "evaluate",
     "link_table",

@@ -85,11 +85,15 @@ class Aligner(Listed):
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        rescored = "" if self.rescorer is None else f" rescore={self.rescorer.name}"
-        parts = (
-            f"{self.heads.settings}{learned}{rescored} {self.positions.settings} {self.resolved_extraction}"
-        )
+        parts = f"{self.head_settings}{learned} {self.positions.settings} {self.resolved_extraction}"
         return f"{parts} text={self.text}"
+
+    @property
+    def head_settings(self) -> str:
+        """The heads of a learned aligner, the rescorer among them, and what else makes the scores."""
+        if not isinstance(self.heads, Mixture):
+            return self.heads.settings
+        return f"heads={','.join(self.head_names)} {self.heads.settings}"
 
     @property
     def lexicon(self) -> Lexicon:
@@ -128,6 +132,10 @@ class Aligner(Listed):
             If one of them is not there.
         """
         wanted = set(names)
+        missing = sorted(wanted - set(self.head_names))
+        if isinstance(self.heads, Mixture) and (missing or not wanted):
+            found = f"this model has the heads {','.join(self.head_names)}, not {','.join(missing) or 'none'}"
+            raise UsageError(found)
         if self.rescorer is None or self.rescorer.name not in wanted:
             return replace(self, heads=self.heads.chosen(wanted), rescorer=None)
         if wanted == {self.rescorer.name}:

@@ -1,1 +1,35 @@
-"""Floor 1: the mathematics of attention. Arrays in, arrays out; knows no words and no files."""
+"""The mathematics of attention, on arrays of any library. All behind this door is imported when asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_NAMES = {
+    "scores": "dot scaled_dot cosine unit bilinear additive additive_projected additive_concatenated"
+    " location_additive scaled_dot_gradient additive_gradient AdditiveGradient",
+    "weights": "softmax masked_softmax mask_scores sparsemax entmax15 causal_mask padding_mask"
+    " softmax_gradient",
+    "mechanism": "attend Attended attend_blockwise self_attention cross_attention MultiHead multi_head"
+    " linear",
+    "positions": "sinusoidal position_table add_positions concatenate_positions relative_bias linear_bias"
+    " diagonal_prior",
+    "transformer_layers": "layer_norm LayerNorm feed_forward FeedForward TransformerBlock encoder_block"
+    " decoder_block Decoded Transformer transformer Transformed",
+    "recurrent": "GRU gru RecurrentEncoder recurrent_encoder Bahdanau Annotations annotate Step decode_step"
+    " align_sentence",
+    "parameters": "glorot map_arrays named_arrays save_parameters load_parameters",
+}
+_HOME = {name: f"nmtalign.attention.{module}" for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'nmtalign.attention' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,11 +1,12 @@
 """Which library the arrays belong to: NumPy, or any other that follows the array API standard.
 
-Plain NumPy never imports an array API package. Only what NumPy 1.26 and the standard spell differently
-stands here; everything else is written once, in the names that both share.
+Plain NumPy never imports an array API package. Only what NumPy 1.26 and the standard spell differently stands
+here.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -19,58 +20,41 @@ _PLAIN = (np.ndarray, np.generic, list, tuple, int, float)
 
 def namespace(*arrays: Array) -> Any:
     """Return the module that works on `arrays`: ``numpy``, or the one that array-api-compat finds."""
-    for array in arrays:
-        if not isinstance(array, _PLAIN):
-            return _foreign_namespace(arrays)
-    return np
-
-
-def _foreign_namespace(arrays: Sequence[Array]) -> Any:
+    if all(isinstance(array, _PLAIN) for array in arrays):
+        return np
+    names = [type(array).__name__ for array in arrays]
     try:
         from array_api_compat import array_namespace
+
+        return array_namespace(*arrays)
     except ImportError:
         raise UsageError(
-            f"arrays of type {type(arrays[0]).__name__} need the package array-api-compat: "
+            f"arrays of type {names[0]} need the package array-api-compat: "
             "pip install array-api-compat, or pass NumPy arrays"
         ) from None
-    try:
-        return array_namespace(*arrays)
     except TypeError:
-        names = ", ".join(type(array).__name__ for array in arrays)
-        raise UsageError(f"expected arrays of one library, found {names}") from None
+        raise UsageError(f"expected arrays of one library, found {', '.join(names)}") from None
 
 
 def as_floats(*arrays: Array) -> tuple[Any, ...]:
     """Return the namespace, then `arrays` as arrays of floats (lists and whole numbers become float64)."""
     xp = namespace(*arrays)
     if xp is np:
-        return np, *(_as_float(np.asarray(array)) for array in arrays)
+        plain = map(np.asarray, arrays)
+        return np, *(a if a.dtype.kind == "f" else a.astype(np.float64) for a in plain)
     return xp, *(a if xp.isdtype(a.dtype, "real floating") else xp.astype(a, xp.float64) for a in arrays)
 
 
-def _as_float(array: Array) -> Array:
-    return array if array.dtype.kind == "f" else array.astype(np.float64)
-
-
-def constant(value: float, like: Array) -> Array:
-    """Return `value` as an array of no axes, in the library, type and place of `like`."""
-    if isinstance(like, np.ndarray):
-        return np.asarray(value, dtype=like.dtype)
-    return namespace(like).asarray(value, dtype=like.dtype, device=_device(like))
-
-
-def moved(array: Array, like: Array | None) -> Array:
-    """Return the NumPy `array` in the library and place of `like`; floats also take its type."""
+def as_like(value: Any, like: Array | None) -> Array:
+    """Return a number or NumPy array in the library and place of `like`; floats also take its type."""
+    value = np.asarray(value)
     if like is None:
-        return array
-    dtype = like.dtype if array.dtype.kind == "f" else None
+        return value
+    dtype = like.dtype if value.dtype.kind == "f" else None
     if isinstance(like, np.ndarray):
-        return array.astype(dtype) if dtype is not None else array
-    return namespace(like).asarray(array, dtype=dtype, device=_device(like))
-
-
-def _device(array: Array) -> Any:
-    return getattr(array, "device", None)  # JAX compiles a function with arrays that are in no place yet
+        return value.astype(dtype or value.dtype, copy=False)
+    device = getattr(like, "device", None)  # JAX compiles a function with arrays that are in no place yet
+    return namespace(like).asarray(value, dtype=dtype, device=device)
 
 
 def transposed(array: Array) -> Array:
@@ -94,13 +78,20 @@ def running_sum(array: Array) -> Array:
     return namespace(array).cumulative_sum(array, axis=-1)
 
 
-def expect_axis(
-    name: str, array: Array, axis: int, size: int, other: str, fitted: Array | None = None
-) -> None:
+def divided(array: Array, by: Array) -> Array:
+    """Return ``array / by``, and `array` where `by` is 0."""
+    return array / namespace(by).where(by == 0, as_like(1.0, by), by)
+
+
+def finite(array: Array) -> Array:
+    """Return `array` with 0 in place of minus infinity."""
+    return namespace(array).where(array == -math.inf, as_like(0.0, array), array)
+
+
+def expect_axis(name: str, array: Array, axis: int, size: int, other: str) -> None:
     """Raise a :class:`UsageError` unless `array` has `size` entries along `axis`, to fit `other`."""
     if array.ndim < -axis or array.shape[axis] != size:
-        shape = "" if fitted is None else f" of shape {tuple(fitted.shape)}"
+        shape = tuple(array.shape)
         raise UsageError(
-            f"{name} must have {size} entries along axis {axis} to fit {other}{shape},"
-            f" found shape {tuple(array.shape)}"
+            f"{name} must have {size} entries along axis {axis} to fit {other}, found shape {shape}"
         )

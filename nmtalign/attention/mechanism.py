@@ -1,26 +1,25 @@
 """Attention: each query takes the mean of the values, weighted by how well their keys fit.
 
 Axes: B leading axes, T target words (queries), S source words (keys and values), D dimension, H heads.
-Masks are True where a query may look.
+Masks are True where a query may look. Shapes that do not fit raise a :class:`~nmtalign.errors.UsageError`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, constant, expect_axis, joined, moved, namespace
-from nmtalign.attention.parameters import glorot, torch_matrix, torch_vector
+from nmtalign.attention._arrays import Array, as_floats, as_like, divided, expect_axis, finite, joined
+from nmtalign.attention.parameters import Seed, StateDict, glorot, torch_matrix, torch_vector
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
 from nmtalign.errors import DataError, UsageError
 
 Score = Callable[[Array, Array], Array]
-_BLOCK = 512  # keys looked at together by attend_blockwise
 
 
 class Attended(NamedTuple):
@@ -49,13 +48,13 @@ def attend(
     values : array (..., S, D_v), optional
         The keys if left out, as in Bahdanau's model.
     score : function of (queries, keys)
-        One of :mod:`nmtalign.attention.scores`; give its weights with a lambda.
+        For instance :func:`dot` or :func:`cosine`; give weights of its own with a lambda.
     normalize : function of scores
-        :func:`softmax`, :func:`sparsemax` or :func:`entmax15` of :mod:`nmtalign.attention.weights`.
+        :func:`softmax`, :func:`sparsemax` or :func:`entmax15`.
     mask : bool array that broadcasts to (..., T, S), optional
         True where the query may look.
     bias : array that broadcasts to (..., T, S), optional
-        Added to the scores.
+        Added to the scores, for instance :func:`diagonal_prior`.
 
     Returns
     -------
@@ -63,20 +62,14 @@ def attend(
         A context lies between the smallest and the largest value, entry by entry; it is 0 for a query
         that may look nowhere.
 
-    Raises
-    ------
-    UsageError
-        If there is not one value for each key.
-
     Examples
     --------
+    >>> import nmtalign as na
     >>> words = [[2, 4], [1, 2], [2, 0.1]]
-    >>> from nmtalign.attention.scores import dot
-    >>> from nmtalign.attention.weights import causal_mask
-    >>> attend(words, words, score=dot, mask=causal_mask(3)).context.round(3)
-    array([[2.   , 4.   ],
-           [1.993, 3.987],
-           [1.938, 2.399]])
+    >>> na.attention.attend(words, words, score=na.attention.dot, mask=na.attention.causal_mask(3)).context
+    array([[2.        , 4.        ],
+           [1.99330715, 3.9866143 ],
+           [1.9380247 , 2.39913188]])
 
     References
     ----------
@@ -84,7 +77,7 @@ def attend(
     """
     xp, queries, keys = as_floats(queries, keys)
     values = keys if values is None else as_floats(values)[1]
-    expect_axis("values", values, -2, keys.shape[-2], "keys", keys)
+    expect_axis("values", values, -2, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
     scores = score(queries, keys)  # (..., T, S)
     if bias is not None:
         scores = scores + bias
@@ -95,24 +88,12 @@ def attend(
 def self_attention(words: Array, W_Q: Array, W_K: Array, W_V: Array, **options: Any) -> Attended:
     r"""Sequence-stacked self-attention, :math:`\mathrm{softmax}(X W_Q (X W_K)^\top / \sqrt{D})\, X W_V`.
 
-    Parameters
-    ----------
-    words : array (..., N, D_in)
-        X: the words of one sentence, one word in a row.
-    W_Q, W_K : array (D_in, D)
-    W_V : array (D_in, D_v)
-    options :
-        As in :func:`attend`; ``mask=causal_mask(N)`` gives masked self-attention.
-
-    Returns
-    -------
-    Attended
-        Of shapes (..., N, D_v) and (..., N, N). Permuting the words permutes the result.
+    It is :func:`cross_attention` of the words X (..., N, D_in) with themselves; ``mask=causal_mask(N)`` gives
+    masked self-attention.
 
     Examples
     --------
-    >>> words = [[1, 0], [0, 1]]
-    >>> self_attention(words, [[9, 0], [0, 9]], [[9, 0], [0, 9]], [[1], [2]]).context
+    >>> self_attention([[1, 0], [0, 1]], [[9, 0], [0, 9]], [[9, 0], [0, 9]], [[1], [2]]).context
     array([[1.],
            [2.]])
     """
@@ -124,25 +105,13 @@ def cross_attention(
 ) -> Attended:
     """Cross-attention: queries from the target words, keys and values from the source words.
 
-    Parameters
-    ----------
-    target : array (..., T, D_t)
-    source : array (..., S, D_s)
-    W_Q : array (D_t, D)
-    W_K : array (D_s, D)
-    W_V : array (D_s, D_v)
-    options :
-        As in :func:`attend`.
-
-    Returns
-    -------
-    Attended
-        Of shapes (..., T, D_v) and (..., T, S).
+    The target words (..., T, D_t) and source words (..., S, D_s) are multiplied by W_Q (D_t, D), W_K (D_s, D)
+    and W_V (D_s, D_v); `options` are those of :func:`attend`.
 
     Examples
     --------
-    >>> cross_attention([[1, 0]], [[0, 1], [1, 0]], [[9, 0], [0, 9]], [[9, 0], [0, 9]],
-    ...                 [[1], [2]]).context
+    >>> eye = [[9, 0], [0, 9]]
+    >>> cross_attention([[1, 0]], [[0, 1], [1, 0]], eye, eye, [[1], [2]]).context
     array([[1.]])
     """
     xp, target, source, W_Q, W_K, W_V = as_floats(target, source, W_Q, W_K, W_V)
@@ -157,42 +126,28 @@ def attend_blockwise(
     score: Score = scaled_dot,
     mask: Array | None = None,
     causal: bool = False,
-    block: int = _BLOCK,
+    block: int = 512,
 ) -> Array:
-    r"""The context of :func:`attend` in memory that grows with T + S, not with T times S.
+    r"""The context of :func:`attend`, up to rounding, in memory that grows with T + S, not with T times S.
 
-    The keys are read in blocks. For each query only the largest score :math:`m` so far, the sum
-    :math:`l = \sum_s e^{e_{ts} - m}` and the weighted sum of values are kept; when a block brings a larger
-    score, what was summed is scaled down by :math:`e^{m_{old} - m_{new}}`.
+    For each query only the largest score :math:`m` so far, the sum :math:`\sum_s e^{e_{ts} - m}` and the
+    weighted sum of values are kept; when a block of keys brings a larger score, both sums are scaled down by
+    :math:`e^{m_{old} - m_{new}}` (Milakov & Gimelshein 2018, "Online Normalizer Calculation for Softmax",
+    Algorithm 3; Rabe & Staats 2021, "Self-attention Does Not Need O(n^2) Memory").
 
     Parameters
     ----------
-    queries : array (..., T, D)
-    keys : array (..., S, D)
-    values : array (..., S, D_v)
-    score : function of (queries, keys)
-        As in :func:`attend`.
-    mask : bool array that broadcasts to (..., T, S), optional
-        True where the query may look; for instance a padding mask (..., 1, S).
+    queries, keys, values, score, mask :
+        As in :func:`attend`. The mask may be a padding mask (..., 1, S).
     causal : bool
         Whether query t may look at keys 0 to t only, without a mask held in memory.
     block : int
-        Number of keys read together, and of queries.
-
-    Returns
-    -------
-    array (..., T, D_v)
-        Equal to ``attend(...).context`` up to rounding.
+        Number of keys read together, and of queries; at least 1.
 
     Examples
     --------
     >>> attend_blockwise([[1.0]], [[0.0], [0.0], [0.0]], [[1.0], [2.0], [6.0]], block=2)
     array([[3.]])
-
-    References
-    ----------
-    Milakov & Gimelshein (2018), "Online Normalizer Calculation for Softmax", Algorithm 3;
-    Rabe & Staats (2021), "Self-attention Does Not Need O(n^2) Memory".
     """
     _, queries, keys, values = as_floats(queries, keys, values)
     if block < 1:
@@ -201,9 +156,11 @@ def attend_blockwise(
         return attend(queries, keys, values, score=score).context
 
     def scores_between(rows: slice, columns: slice) -> Array:
-        scores = score(queries[..., rows, :], keys[..., columns, :])
-        scores = mask_scores(scores, _part(mask, rows, columns))
-        return mask_scores(scores, _causal_part(rows, columns, scores) if causal else None)
+        scores = mask_scores(score(queries[..., rows, :], keys[..., columns, :]), _part(mask, rows, columns))
+        if not causal:
+            return scores
+        past = np.arange(rows.start, rows.stop)[:, None] >= np.arange(columns.start, columns.stop)
+        return mask_scores(scores, as_like(past, scores))
 
     rows, columns = _slices(queries.shape[-2], block), _slices(keys.shape[-2], block)
     contexts = [
@@ -229,52 +186,27 @@ def _part(mask: Array | None, rows: slice, columns: slice) -> Array | None:
     return mask[..., rows if mask.shape[-2] > 1 else slice(None), columns]
 
 
-def _causal_part(rows: slice, columns: slice, like: Array) -> Array | None:
-    """Return the part of the causal mask for some queries and keys; None where it is True everywhere."""
-    if columns.stop <= rows.start + 1:
-        return None
-    return moved(np.arange(rows.start, rows.stop)[:, None] >= np.arange(columns.start, columns.stop), like)
-
-
 def _online_context(blocks: Iterable[tuple[Array, Array]]) -> Array:
     """Return the softmax-weighted mean of values that come in blocks of (scores, values)."""
-    top: Array = None
+    top: Any = None
+    total = context = 0.0
     for scores, values in blocks:
-        xp = namespace(scores)
-        block_top = xp.max(scores, axis=-1, keepdims=True)
-        new_top = block_top if top is None else xp.where(block_top > top, block_top, top)
-        finite = xp.where(new_top == -math.inf, constant(0.0, new_top), new_top)
-        powers = xp.exp(scores - finite)
-        block_total, block_context = xp.sum(powers, axis=-1, keepdims=True), xp.matmul(powers, values)
-        if top is None:
-            total, context = block_total, block_context
-        else:
-            rescale = xp.exp(top - finite)
-            total, context = total * rescale + block_total, context * rescale + block_context
-        top = new_top
-    return context / xp.where(total == 0, constant(1.0, total), total)
+        xp, scores = as_floats(scores)
+        before = as_like(-math.inf, scores) if top is None else top
+        top = xp.maximum(before, xp.max(scores, axis=-1, keepdims=True))
+        powers = xp.exp(scores - finite(top))
+        rescale = xp.exp(before - finite(top))
+        total = total * rescale + xp.sum(powers, axis=-1, keepdims=True)
+        context = context * rescale + xp.matmul(powers, values)
+    return divided(context, total)
 
 
 @dataclass(frozen=True)
 class MultiHead:
-    """Parameters of multi-head attention with D_h = D / H dimensions for each head.
+    """Parameters of multi-head attention: W_Q (D_t, D), W_K and W_V (D_s, D), W_O (D, D_out), and biases.
 
-    Parameters
-    ----------
-    W_Q : array (D_t, D)
-    W_K : array (D_s, D)
-    W_V : array (D_s, D)
-        Head h owns the columns from ``h * D_h`` to ``(h + 1) * D_h`` of the three.
-    W_O : array (D, D_out)
-        The output projection, called Y in some texts.
-    heads : int
-        H, which divides D.
-    b_Q, b_K, b_V, b_O : arrays (D,) and (D_out,), optional
-
-    Raises
-    ------
-    UsageError
-        If H does not divide D.
+    Head h of H owns the columns from ``h * D / H`` to ``(h + 1) * D / H`` of the first three. A
+    :class:`UsageError` is raised unless H divides D. W_O is the output projection, called Y in some texts.
     """
 
     W_Q: Array
@@ -296,7 +228,7 @@ class MultiHead:
             )
 
     @classmethod
-    def start(cls, D: int, heads: int, *, seed: int | np.random.Generator) -> MultiHead:
+    def start(cls, D: int, heads: int, *, seed: Seed) -> MultiHead:
         """Return Glorot-drawn matrices (D, D) and biases of 0."""
         random = np.random.default_rng(seed)
         W_Q, W_K, W_V, W_O = (glorot(random, D, D) for _ in range(4))
@@ -304,22 +236,13 @@ class MultiHead:
         return cls(W_Q, W_K, W_V, W_O, heads, zero, zero, zero, zero)
 
     @classmethod
-    def from_torch(cls, state: Mapping[str, Any], heads: int) -> MultiHead:
+    def from_torch(cls, state: StateDict, heads: int) -> MultiHead:
         """Read the state dict of ``torch.nn.MultiheadAttention(D, heads)``.
 
-        Parameters
-        ----------
-        state : mapping from name to tensor
-            ``in_proj_weight`` (3D, D), or ``q_proj_weight`` (D, D), ``k_proj_weight`` (D, kdim) and
-            ``v_proj_weight`` (D, vdim); ``out_proj.weight`` (D, D); and, unless made with ``bias=False``,
-            ``in_proj_bias`` (3D,) and ``out_proj.bias`` (D,).
-        heads : int
-            The number of heads does not stand in a state dict.
-
-        Raises
-        ------
-        DataError
-            If an entry is missing, or the layer was made with ``add_bias_kv=True``, which is not supported.
+        It has ``in_proj_weight`` (3D, D), or ``q_proj_weight`` (D, D), ``k_proj_weight`` (D, kdim) and
+        ``v_proj_weight`` (D, vdim); ``out_proj.weight`` (D, D); and, unless made with ``bias=False``,
+        ``in_proj_bias`` (3D,) and ``out_proj.bias`` (D,). A missing entry and a layer made with
+        ``add_bias_kv=True`` raise a :class:`DataError`.
         """
         if "bias_k" in state:
             raise DataError("expected a layer without bias_k and bias_v; make it with add_bias_kv=False")
@@ -343,11 +266,9 @@ def multi_head(
     bias: Array | None = None,
     score: Score = scaled_dot,
 ) -> Attended:
-    r"""Multi-head attention: H small attentions side by side, then one projection,
-    :math:`[c_1; \dots; c_H] W_O`.
+    r"""Multi-head attention: H attentions side by side, then a projection, :math:`[c_1; \dots; c_H] W_O`.
 
-    Each head attends with scores divided by :math:`\sqrt{D/H}`. With H = 1 this is single-head attention;
-    with H = D each head has one dimension.
+    Each head divides its scores by :math:`\sqrt{D/H}` (Vaswani et al. 2017, section 3.2.2).
 
     Parameters
     ----------
@@ -355,12 +276,8 @@ def multi_head(
     queries : array (..., T, D_t)
     keys, values : arrays (..., S, D_s), optional
         The queries if left out (self-attention); the values are the keys if left out.
-    mask : bool array that broadcasts to (..., T, S), optional
-        True where the query may look; the same for all heads.
-    bias : array that broadcasts to (..., H, T, S), optional
-        Added to the scores, for instance :func:`~nmtalign.attention.positions.linear_bias`.
-    score : function of (queries, keys)
-        Used in every head.
+    mask, bias, score :
+        As in :func:`attend`. The mask is the same for all heads; a bias broadcasts to (..., H, T, S).
 
     Returns
     -------
@@ -369,27 +286,21 @@ def multi_head(
 
     Examples
     --------
-    >>> parameters = MultiHead.start(4, heads=2, seed=0)
-    >>> context, weights = multi_head(parameters, np.ones((3, 4)))
-    >>> context.shape, weights.shape
-    ((3, 4), (2, 3, 3))
-
-    References
-    ----------
-    Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2.
+    >>> multi_head(MultiHead.start(4, heads=2, seed=0), np.ones((3, 4))).weights.shape
+    (2, 3, 3)
     """
     keys = queries if keys is None else keys
     values = keys if values is None else values
     p, H = parameters, parameters.heads
     context, weights = attend(
-        split_heads(linear(queries, p.W_Q, p.b_Q), H),  # (..., H, T, D_h)
-        split_heads(linear(keys, p.W_K, p.b_K), H),  # (..., H, S, D_h)
-        split_heads(linear(values, p.W_V, p.b_V), H),
-        mask=_for_heads(mask),
+        _split_heads(linear(queries, p.W_Q, p.b_Q), H),  # (..., H, T, D_h)
+        _split_heads(linear(keys, p.W_K, p.b_K), H),  # (..., H, S, D_h)
+        _split_heads(linear(values, p.W_V, p.b_V), H),
+        mask=mask if mask is None or mask.ndim < 3 else mask[..., None, :, :],
         bias=bias,
         score=score,
     )
-    return Attended(linear(merge_heads(context), p.W_O, p.b_O), weights)
+    return Attended(linear(_merge_heads(context), p.W_O, p.b_O), weights)
 
 
 def linear(x: Array, W: Array, b: Array | None = None) -> Array:
@@ -401,33 +312,20 @@ def linear(x: Array, W: Array, b: Array | None = None) -> Array:
     array([[16.]])
     """
     xp, x, W = as_floats(x, W)
-    expect_axis("W", W, -2, x.shape[-1], "x", x)
+    expect_axis("W", W, -2, x.shape[-1], f"x of shape {tuple(x.shape)}")
     rows = xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
     y = xp.reshape(xp.matmul(rows, W), (*x.shape[:-1], W.shape[-1]))
     return y if b is None else y + b
 
 
-def split_heads(x: Array, heads: int) -> Array:
-    """Return x (..., N, D) as (..., H, N, D / H): the axis of heads becomes a leading axis.
-
-    Examples
-    --------
-    >>> split_heads(np.array([[1, 2, 3, 4]]), 2)
-    array([[[1, 2]],
-    <BLANKLINE>
-           [[3, 4]]])
-    """
-    xp = namespace(x)
+def _split_heads(x: Array, heads: int) -> Array:
+    """Return x (..., N, D) as (..., H, N, D / H): the axis of heads becomes a leading axis."""
+    xp, x = as_floats(x)
     return xp.moveaxis(xp.reshape(x, (*x.shape[:-1], heads, x.shape[-1] // heads)), -2, -3)
 
 
-def merge_heads(x: Array) -> Array:
-    """Return x (..., H, N, D_h) as (..., N, H D_h), the reverse of :func:`split_heads`."""
-    xp = namespace(x)
+def _merge_heads(x: Array) -> Array:
+    """Return x (..., H, N, D_h) as (..., N, H D_h)."""
+    xp, x = as_floats(x)
     x = xp.moveaxis(x, -3, -2)  # (..., N, H, D_h)
     return xp.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
-
-
-def _for_heads(mask: Array | None) -> Array | None:
-    """Return a mask (..., T, S) as (..., 1, T, S), so that it says the same to all heads."""
-    return mask if mask is None or mask.ndim < 3 else mask[..., None, :, :]

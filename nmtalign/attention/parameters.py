@@ -1,7 +1,7 @@
 """Parameters: plain dataclasses of arrays; how they start, how they are stored, how they come from PyTorch.
 
 A dataclass of parameters holds arrays, numbers, other such dataclasses, and tuples of them. Its arrays have
-names like those of Python: ``encoder.0.attention.W_Q``. The same names stand in the npz file.
+names like those of Python: ``encoder.0.attention.W_Q``. The same names are used in the npz file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 from zipfile import BadZipFile
 
 import numpy as np
@@ -20,57 +20,43 @@ from nmtalign.attention._arrays import Array
 from nmtalign.errors import DataError
 
 Parameters = TypeVar("Parameters")
+Seed: TypeAlias = int | np.random.Generator
+StateDict: TypeAlias = Mapping[str, Any]  # of PyTorch: names to tensors
 
 
 def glorot(random: np.random.Generator, *shape: int) -> NDArray[np.float64]:
-    r"""Glorot's uniform start: between :math:`\pm\sqrt{6 / (n_{in} + n_{out})}`.
+    r"""Glorot's uniform start: between :math:`\pm\sqrt{6 / (n_{in} + n_{out})}`, of variance
+    :math:`2 / (n_{in} + n_{out})`.
 
-    Parameters
-    ----------
-    random : numpy Generator
-        Advanced by the draw, so one seeded generator starts a whole model.
-    shape : int
-        The last two are :math:`n_{in}` and :math:`n_{out}`; a vector counts as one column.
-
-    Returns
-    -------
-    array of `shape`
-        Variance :math:`2 / (n_{in} + n_{out})`.
+    The last two of `shape` are :math:`n_{in}` and :math:`n_{out}`; a vector counts as one column. One seeded
+    generator starts a whole model (Glorot & Bengio 2010, "Understanding the Difficulty of Training Deep
+    Feedforward Neural Networks", eq. 16).
 
     Examples
     --------
     >>> bool(abs(glorot(np.random.default_rng(0), 100, 200)).max() < (6 / 300) ** 0.5)
     True
-
-    References
-    ----------
-    Glorot & Bengio (2010), "Understanding the Difficulty of Training Deep Feedforward Neural Networks",
-    eq. 16.
     """
     fan_in, fan_out = (shape[-2], shape[-1]) if len(shape) > 1 else (shape[0], 1)
     limit = math.sqrt(6 / (fan_in + fan_out))
     return random.uniform(-limit, limit, shape)
 
 
-def map_arrays(function: Callable[[Array], Array], parameters: Parameters) -> Parameters:
+def map_arrays(function: Callable[[Array], Array], parameters: Any) -> Any:
     """Return `parameters` with `function` done to every array, for instance ``torch.asarray``.
 
     Examples
     --------
-    >>> from nmtalign.attention.transformer import LayerNorm
+    >>> from nmtalign.attention import LayerNorm
     >>> map_arrays(lambda a: a.astype("float32"), LayerNorm.start(2)).gain
     array([1., 1.], dtype=float32)
     """
-    return _mapped(function, parameters)  # type: ignore[no-any-return]
-
-
-def _mapped(function: Callable[[Array], Array], value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_mapped(function, part) for part in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return dataclasses.replace(value, **{name: _mapped(function, part) for name, part in fields.items()})
-    return value if value is None or isinstance(value, bool | int | float | str) else function(value)
+    if isinstance(parameters, tuple):
+        return tuple(map_arrays(function, part) for part in parameters)
+    if dataclasses.is_dataclass(parameters):
+        kind: Any = type(parameters)
+        return kind(**{name: map_arrays(function, part) for name, part in vars(parameters).items()})
+    return parameters if isinstance(parameters, bool | int | float | str | None) else function(parameters)
 
 
 def named_arrays(parameters: Any, prefix: str = "") -> dict[str, Array]:
@@ -78,34 +64,25 @@ def named_arrays(parameters: Any, prefix: str = "") -> dict[str, Array]:
 
     Examples
     --------
-    >>> from nmtalign.attention.transformer import LayerNorm
+    >>> from nmtalign.attention import LayerNorm
     >>> sorted(named_arrays(LayerNorm.start(2)))
     ['bias', 'epsilon', 'gain']
     """
     if parameters is None:
         return {}
     if isinstance(parameters, tuple):
-        parts = {str(index): part for index, part in enumerate(parameters)}
+        parts: dict[Any, Any] = dict(enumerate(parameters))
     elif dataclasses.is_dataclass(parameters):
-        parts = {field.name: getattr(parameters, field.name) for field in dataclasses.fields(parameters)}
+        parts = vars(parameters)
     else:
         return {prefix.removesuffix("."): parameters}
     return {n: a for name, part in parts.items() for n, a in named_arrays(part, f"{prefix}{name}.").items()}
 
 
 def save_parameters(path: str | os.PathLike[str], parameters: Any) -> None:
-    """Write `parameters` to an npz file, one entry for each array and number. Nothing is pickled.
+    """Write a dataclass of parameters to an npz file, one entry for each array and number, nothing pickled.
 
-    Parameters
-    ----------
-    path : path
-        The name is kept as it is.
-    parameters : dataclass of parameters
-        With arrays that NumPy can read.
-
-    See Also
-    --------
-    load_parameters : the way back.
+    The name is kept as it is. :func:`load_parameters` reads the file.
     """
     arrays = {name: np.asarray(array) for name, array in named_arrays(parameters).items()}
     with open(path, "wb") as file:
@@ -113,19 +90,9 @@ def save_parameters(path: str | os.PathLike[str], parameters: Any) -> None:
 
 
 def load_parameters(path: str | os.PathLike[str], kind: type[Parameters]) -> Parameters:
-    """Read what :func:`save_parameters` wrote.
+    """Read what :func:`save_parameters` wrote, as an object of `kind` with NumPy arrays.
 
-    Parameters
-    ----------
-    path : path
-        An npz file.
-    kind : type
-        The dataclass that was saved, for instance :class:`~nmtalign.attention.transformer.Transformer`.
-
-    Returns
-    -------
-    an object of `kind`
-        With NumPy arrays.
+    `kind` is the dataclass that was saved, for instance :class:`~nmtalign.attention.mechanism.MultiHead`.
 
     Raises
     ------
@@ -147,14 +114,14 @@ def load_parameters(path: str | os.PathLike[str], kind: type[Parameters]) -> Par
 
 def _built(kind: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
     """Return the part called `name` as its type hint says: a dataclass, tuple, number, array, or None."""
-    inside = [key for key in arrays if key == name or key.startswith(f"{name}.")]
+    prefix = f"{name}." if name else ""
+    inside = [key for key in arrays if key == name or key.startswith(prefix)]
     if dataclasses.is_dataclass(kind):
         hints = get_type_hints(kind).items()
-        prefix = f"{name}." if name else ""
         return kind(**{part: _built(hint, arrays, prefix + part) for part, hint in hints})  # type: ignore[operator]
     if get_origin(kind) is tuple:
-        size = len({key[len(name) + 1 :].split(".")[0] for key in inside})
-        return tuple(_built(get_args(kind)[0], arrays, f"{name}.{index}") for index in range(size))
+        size = len({key.removeprefix(prefix).split(".")[0] for key in inside})
+        return tuple(_built(get_args(kind)[0], arrays, f"{prefix}{index}") for index in range(size))
     if type(None) in get_args(kind):
         return _built(get_args(kind)[0], arrays, name) if inside else None
     if name not in arrays:
@@ -166,23 +133,23 @@ def _built(kind: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
 # here W is (in, out) for x @ W, so matrices are transposed when they are read.
 
 
-def torch_part(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def torch_part(state: StateDict, prefix: str) -> dict[str, Any]:
     """Return the entries of a PyTorch state dict below `prefix`, without it."""
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
-def torch_matrix(state: Mapping[str, Any], name: str) -> NDArray[Any]:
+def torch_matrix(state: StateDict, name: str) -> NDArray[Any]:
     """Return the matrix (out, in) called `name` of a PyTorch state dict as (in, out)."""
     return np.ascontiguousarray(torch_array(state, name).T)
 
 
-def torch_array(state: Mapping[str, Any], name: str) -> NDArray[Any]:
+def torch_array(state: StateDict, name: str) -> NDArray[Any]:
     """Return the entry called `name` of a PyTorch state dict as a NumPy array."""
     if name not in state:
         raise DataError(f"expected {name!r} in the state dict, found {', '.join(sorted(state)) or 'nothing'}")
     return np.array(state[name])
 
 
-def torch_vector(state: Mapping[str, Any], name: str) -> NDArray[Any] | None:
+def torch_vector(state: StateDict, name: str) -> NDArray[Any] | None:
     """Return the entry called `name`, or None for a layer that was made with ``bias=False``."""
     return torch_array(state, name) if name in state else None

@@ -1,8 +1,8 @@
 """Positions: what tells attention where a word stands. Attention alone does not see the order of the words.
 
-Two families. *Vectors* go into the words before attention (:func:`sinusoidal`, :func:`position_table`; added
-or concatenated). *Biases* of shape (T, S) go onto the scores (:func:`relative_bias`, :func:`linear_bias`,
-:func:`diagonal_prior`).
+*Vectors* are added to the words or concatenated with them before attention (:func:`sinusoidal`,
+:func:`position_table`). *Biases* (T, S) are added to the scores. An array `like` gives the library, type and
+device of a result; without it, a result is NumPy's float64.
 
 Axes: T target words (queries), S source words (keys), N words, D dimension, H heads.
 """
@@ -14,87 +14,47 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.attention._arrays import Array, as_floats, expect_axis, joined, moved, namespace
+from nmtalign.attention._arrays import Array, as_floats, as_like, expect_axis, joined
 from nmtalign.errors import UsageError
 
 
-def sinusoidal(N: int, D: int, *, base: float = 10000.0, like: Array | None = None) -> Array:
-    r"""Sinusoidal position vectors: waves of many lengths, a sine and a cosine of each.
+def sinusoidal(N: int, D: int, *, like: Array | None = None) -> Array:
+    r"""Sinusoidal position vectors (N, D): waves of many lengths, a sine and a cosine of each.
 
-    :math:`P_{n,2i} = \sin(n b^{-2i/D})` and :math:`P_{n,2i+1} = \cos(n b^{-2i/D})`.
-
-    Parameters
-    ----------
-    N : int
-        Number of positions.
-    D : int
-        Even dimension.
-    base : float
-        :math:`b`; wave lengths run from :math:`2\pi` to :math:`2\pi b`.
-    like : array, optional
-        The library, type and device of the result; NumPy float64 if left out.
-
-    Returns
-    -------
-    array (N, D)
-        The dot product of two rows depends on their distance only: :math:`\sum_i \cos((n-m) b^{-2i/D})`.
-
-    Raises
-    ------
-    UsageError
-        If D is odd.
+    :math:`P_{n,2i} = \sin(n b^{-2i/D})` and :math:`P_{n,2i+1} = \cos(n b^{-2i/D})` with :math:`b = 10000`
+    (Vaswani et al. 2017, section 3.5). The dot product of two rows depends on their distance only:
+    :math:`\sum_i \cos((n-m) b^{-2i/D})`. An odd D raises a :class:`UsageError`.
 
     Examples
     --------
     >>> sinusoidal(2, 4).round(4)
     array([[0.    , 1.    , 0.    , 1.    ],
            [0.8415, 0.5403, 0.01  , 1.    ]])
-
-    References
-    ----------
-    Vaswani et al. (2017), "Attention Is All You Need", section 3.5.
     """
     if D % 2:
         raise UsageError(
             f"sinusoidal positions come in pairs of sine and cosine: expected an even D, found {D}"
         )
-    angles = np.arange(N)[:, None] * base ** (-np.arange(0, D, 2) / max(D, 1))  # (N, D / 2)
-    return moved(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(N, D), like)
+    angles = np.arange(N)[:, None] * 10000.0 ** (-np.arange(0, D, 2) / max(D, 1))  # (N, D / 2)
+    return as_like(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(N, D), like)
 
 
-def position_table(N: int, D: int, *, seed: int, scale: float = 0.02, like: Array | None = None) -> Array:
-    """Table of position vectors to be learned, drawn from a normal distribution of deviation `scale`.
-
-    Returns
-    -------
-    array (N, D)
-        The same for the same seed. A table knows no position from N on.
+def position_table(N: int, D: int, *, seed: int, like: Array | None = None) -> Array:
+    """Table (N, D) of position vectors to be learned, drawn from a normal distribution of deviation 0.02.
 
     Examples
     --------
     >>> position_table(50, 8, seed=1).shape
     (50, 8)
     """
-    return moved(np.random.default_rng(seed).normal(0.0, scale, (N, D)), like)
+    return as_like(np.random.default_rng(seed).normal(0.0, 0.02, (N, D)), like)
 
 
 def add_positions(words: Array, positions: Array) -> Array:
-    """Add to each word the vector of its position.
+    """Add to each word (..., N, D) the vector of its position.
 
-    Parameters
-    ----------
-    words : array (..., N, D)
-    positions : array (M, D)
-        From :func:`sinusoidal` or :func:`position_table`, M >= N.
-
-    Returns
-    -------
-    array (..., N, D)
-
-    Raises
-    ------
-    UsageError
-        If there are more words than positions, or D differs.
+    The positions (M, D) are from :func:`sinusoidal` or :func:`position_table`. Fewer positions than words, or
+    another D, raise a :class:`UsageError`.
 
     Examples
     --------
@@ -102,22 +62,12 @@ def add_positions(words: Array, positions: Array) -> Array:
     array([[1.5, 1. ]])
     """
     _, words, positions = as_floats(words, positions)
-    expect_axis("positions", positions, -1, words.shape[-1], "words", words)
+    expect_axis("positions", positions, -1, words.shape[-1], f"words of shape {tuple(words.shape)}")
     return words + _first(positions, words.shape[-2])
 
 
 def concatenate_positions(words: Array, positions: Array) -> Array:
-    """Put the vector of its position behind each word.
-
-    Parameters
-    ----------
-    words : array (..., N, D)
-    positions : array (M, P)
-        From :func:`sinusoidal` or :func:`position_table`, M >= N.
-
-    Returns
-    -------
-    array (..., N, D + P)
+    """Put the vector (P,) of its position behind each word (D,), as :func:`add_positions` adds it.
 
     Examples
     --------
@@ -137,80 +87,49 @@ def _first(positions: Array, N: int) -> Array:
 
 
 def relative_bias(table: Array, T: int, S: int) -> Array:
-    """Learned bias by distance: entry ``[..., t, s]`` is the table's entry for ``s - t``, cut at both ends.
+    """Learned bias (..., T, S) by distance: entry ``[t, s]`` is the table's for ``s - t``, cut at both ends.
 
-    Parameters
-    ----------
-    table : array (..., 2K + 1)
-        Bias for the distances -K to K, with leading axes for heads if wanted.
-    T, S : int
-        Numbers of queries and keys.
-
-    Returns
-    -------
-    array (..., T, S)
-        Constant along every diagonal.
-
-    Raises
-    ------
-    UsageError
-        If the table has an even number of entries.
+    The table (..., 2K + 1) has a bias for each of the distances -K to K, and leading axes for heads if
+    wanted; an even number of entries raises a :class:`UsageError`. References: Shaw, Uszkoreit & Vaswani
+    (2018), "Self-Attention with Relative Position Representations", section 3.2; Raffel et al. (2020), "T5",
+    section 2.1 (one number for each distance and head).
 
     Examples
     --------
     >>> relative_bias([-1.0, 0.0, 1.0], 2, 3)
     array([[ 0.,  1.,  1.],
            [-1.,  0.,  1.]])
-
-    References
-    ----------
-    Shaw, Uszkoreit & Vaswani (2018), "Self-Attention with Relative Position Representations", section 3.2;
-    Raffel et al. (2020), "T5", section 2.1 (one number for each distance and head).
     """
-    _, table = as_floats(table)
+    xp, table = as_floats(table)
     if table.shape[-1] % 2 == 0:
         raise UsageError(f"expected an odd number of distances (-K to K), found shape {tuple(table.shape)}")
     reach = table.shape[-1] // 2
     distance = np.clip(np.arange(S) - np.arange(T)[:, None], -reach, reach) + reach
-    xp = namespace(table)
-    picked = xp.take(table, moved(distance.reshape(-1), table), axis=-1)
+    picked = xp.take(table, as_like(distance.reshape(-1), table), axis=-1)
     return xp.reshape(picked, (*table.shape[:-1], T, S))
 
 
 def linear_bias(H: int, T: int, S: int, *, like: Array | None = None) -> Array:
-    r"""ALiBi: head h loses :math:`2^{-8h/H}` score for each word of distance, h from 1 to H.
+    """ALiBi, a bias (H, T, S): head h loses :math:`2^{-8h/H}` score for each word of distance, h from 1 to H.
 
-    Parameters
-    ----------
-    H, T, S : int
-        Numbers of heads, queries and keys.
-    like : array, optional
-        The library, type and device of the result; NumPy float64 if left out.
-
-    Returns
-    -------
-    array (H, T, S)
-        :math:`-2^{-8h/H}\,|t - s|`: 0 on the diagonal, symmetric. With a causal mask: the published form.
+    With a causal mask it has the published form (Press, Smith & Lewis 2022, "Train Short, Test Long:
+    Attention with Linear Biases", section 3).
 
     Examples
     --------
     >>> linear_bias(2, 2, 2)[0]
     array([[-0.    , -0.0625],
            [-0.0625, -0.    ]])
-
-    References
-    ----------
-    Press, Smith & Lewis (2022), "Train Short, Test Long: Attention with Linear Biases", section 3.
     """
     slopes = 2.0 ** (-8.0 * np.arange(1, H + 1) / H)
     distance = np.abs(np.arange(T)[:, None] - np.arange(S))
-    return moved(-slopes[:, None, None] * distance, like)
+    return as_like(-slopes[:, None, None] * distance, like)
 
 
 def diagonal_prior(
     T: int, S: int, *, form: str = "centred", strength: float = 1.0, like: Array | None = None
 ) -> Array:
-    r"""Prior that source and target words stand at about the same place of their sentences.
+    r"""Prior (T, S) that source and target words stand at about the same place of their sentences.
 
     ===============  =====================================================  ============================
     form             entry (t, s), t and s from 0                           how to use it
@@ -220,36 +139,15 @@ def diagonal_prior(
     ``simalign``     :math:`1 - \kappa\,(t/(T-1) - s/(S-1))^2`              multiply similarities by it
     ===============  =====================================================  ============================
 
-    Parameters
-    ----------
-    T, S : int
-        Numbers of target and source words.
-    form : str
-        One of the table. ``centred`` compares the middles of the words, so it does not change when both
-        sentences are read backwards.
-    strength : float
-        :math:`\lambda` or :math:`\kappa`. fast_align starts from 4; SimAlign suggests 0.5.
-    like : array, optional
-        The library, type and device of the result; NumPy float64 if left out.
-
-    Returns
-    -------
-    array (T, S)
-        Swapping T and S transposes it. The softmax of the additive forms is a distribution over source words.
-
-    Raises
-    ------
-    UsageError
-        If the form is unknown.
+    The strength is :math:`\lambda` or :math:`\kappa`: fast_align starts from 4, SimAlign suggests 0.5.
+    Swapping T and S transposes the prior. ``centred`` compares the middles of the words, so it does not
+    change when both sentences are read backwards. An unknown form raises a :class:`UsageError`.
 
     Examples
     --------
     >>> diagonal_prior(2, 4, strength=8.0)
     array([[-1., -1., -3., -5.],
            [-5., -3., -1., -1.]])
-    >>> diagonal_prior(2, 3, form="simalign", strength=0.5)
-    array([[1.   , 0.875, 0.5  ],
-           [0.5  , 0.875, 1.   ]])
 
     References
     ----------
@@ -261,10 +159,10 @@ def diagonal_prior(
     place = _PLACES[form]
     offset = place(T)[:, None] - place(S)  # (T, S)
     if form != "simalign":
-        return moved(-strength * np.abs(offset), like)
+        return as_like(-strength * np.abs(offset), like)
     if min(T, S) < 2:  # SimAlign leaves a sentence of one word alone
         strength = 0.0
-    return moved(1 - strength * offset**2, like)
+    return as_like(1 - strength * offset**2, like)
 
 
 # Where the words of a sentence of N words stand, on a line from 0 to 1.

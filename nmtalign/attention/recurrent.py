@@ -1,38 +1,30 @@
 """Recurrent networks with attention: the GRU, stacked and bidirectional, and Bahdanau's encoder-decoder.
 
 Axes: T target words, S source words, N either, D dimension of a word vector, A size of a state,
-Q size of the attention layer.
+Q size of the attention layer. Masks (..., N) are False for padding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nmtalign.attention._arrays import Array, as_floats, joined, namespace
 from nmtalign.attention.mechanism import attend, linear
-from nmtalign.attention.parameters import glorot, torch_matrix, torch_vector
+from nmtalign.attention.parameters import Seed, StateDict, glorot, torch_matrix, torch_vector
 from nmtalign.attention.scores import additive_projected
 from nmtalign.errors import UsageError
 
 
 @dataclass(frozen=True)
 class GRU:
-    """Parameters of a gated recurrent unit; columns are reset gate, update gate, new state, A of each.
+    """Parameters of a gated recurrent unit: W (D, 3A) for the word, U (A, 3A) for the state, biases (3A,).
 
-    Parameters
-    ----------
-    W : array (D, 3A)
-        For the word.
-    U : array (A, 3A)
-        For the state before.
-    b_W, b_U : arrays (3A,), optional
-    reset_after : bool
-        Whether the reset gate acts after the product with U, as in PyTorch and cuDNN, or before it, as in
-        the papers of Cho and Bahdanau.
+    Columns are reset gate, update gate, new state, A of each. `reset_after` says whether the reset gate acts
+    after the product with U, as in PyTorch and cuDNN, or before it, as in the papers of Cho and Bahdanau.
     """
 
     W: Array
@@ -42,80 +34,23 @@ class GRU:
     reset_after: bool = True
 
     @classmethod
-    def start(cls, D: int, A: int, *, seed: int | np.random.Generator, reset_after: bool = True) -> GRU:
+    def start(cls, D: int, A: int, *, seed: Seed, reset_after: bool = True) -> GRU:
         """Return Glorot-drawn matrices, each gate by itself, and biases of 0."""
         random = np.random.default_rng(seed)
         W, U = (np.concatenate([glorot(random, size, A) for _ in range(3)], axis=1) for size in (D, A))
         return cls(W, U, np.zeros(3 * A), np.zeros(3 * A), reset_after)
 
     @classmethod
-    def from_torch(cls, state: Mapping[str, Any], suffix: str = "l0") -> GRU:
+    def from_torch(cls, state: StateDict, suffix: str = "l0") -> GRU:
         """Read one layer and direction of the state dict of ``torch.nn.GRU(D, A)``.
 
-        Parameters
-        ----------
-        state : mapping from name to tensor
-            ``weight_ih_l0`` (3A, D), ``weight_hh_l0`` (3A, A), and, unless made with ``bias=False``,
-            ``bias_ih_l0`` and ``bias_hh_l0`` (3A,).
-        suffix : str
-            ``l0`` for the first layer, ``l1_reverse`` for the second read from right to left.
+        It has ``weight_ih_l0`` (3A, D), ``weight_hh_l0`` (3A, A), and, unless made with ``bias=False``,
+        ``bias_ih_l0`` and ``bias_hh_l0`` (3A,). The suffix is ``l0`` for the first layer, ``l1_reverse`` for
+        the second read from right to left.
         """
-        return cls(
-            torch_matrix(state, f"weight_ih_{suffix}"),
-            torch_matrix(state, f"weight_hh_{suffix}"),
-            torch_vector(state, f"bias_ih_{suffix}"),
-            torch_vector(state, f"bias_hh_{suffix}"),
-        )
-
-
-def gru_step(parameters: GRU, word: Array, state: Array) -> Array:
-    r"""One step of a GRU, :math:`h' = (1 - z) \odot n + z \odot h`.
-
-    :math:`r = \sigma(x W_r + h U_r)`, :math:`z = \sigma(x W_z + h U_z)`, and the new state
-    :math:`n = \tanh(x W_n + r \odot (h U_n))` or, with the reset before the product,
-    :math:`n = \tanh(x W_n + (r \odot h) U_n)` (biases left out here).
-
-    Parameters
-    ----------
-    parameters : GRU
-    word : array (..., D)
-    state : array (..., A)
-
-    Returns
-    -------
-    array (..., A)
-        Each entry lies between that of n and that of h.
-
-    Examples
-    --------
-    >>> gru_step(GRU.start(3, 2, seed=0), np.zeros(3), np.ones(2)).shape
-    (2,)
-
-    References
-    ----------
-    Cho et al. (2014), "Learning Phrase Representations using RNN Encoder-Decoder", eqs. 5 to 8, where z and
-    1 - z are exchanged.
-    """
-    return _step(parameters, linear(word, parameters.W, parameters.b_W), as_floats(state)[1])
-
-
-def _step(p: GRU, projected: Array, state: Array) -> Array:
-    """Return the next state from x W + b_W (..., 3A) and the state (..., A)."""
-    xp, A = namespace(state), state.shape[-1]
-    if p.reset_after:
-        recurrent = linear(state, p.U, p.b_U)  # (..., 3A)
-        gates = _sigmoid(xp, projected[..., : 2 * A] + recurrent[..., : 2 * A])
-        inner = gates[..., :A] * recurrent[..., 2 * A :]
-    else:
-        b_gates, b_new = (None, None) if p.b_U is None else (p.b_U[: 2 * A], p.b_U[2 * A :])
-        gates = _sigmoid(xp, projected[..., : 2 * A] + linear(state, p.U[:, : 2 * A], b_gates))
-        inner = linear(gates[..., :A] * state, p.U[:, 2 * A :], b_new)
-    new, update = xp.tanh(projected[..., 2 * A :] + inner), gates[..., A:]
-    return new + update * (state - new)
-
-
-def _sigmoid(xp: Any, x: Array) -> Array:
-    return 0.5 + 0.5 * xp.tanh(0.5 * x)  # 1 / (1 + exp(-x)) without overflow
+        W, U = (torch_matrix(state, f"weight_{part}_{suffix}") for part in ("ih", "hh"))
+        b_W, b_U = (torch_vector(state, f"bias_{part}_{suffix}") for part in ("ih", "hh"))
+        return cls(W, U, b_W, b_U)
 
 
 def gru(
@@ -126,7 +61,12 @@ def gru(
     mask: Array | None = None,
     backward: bool = False,
 ) -> Array:
-    """All states of a GRU over a sentence.
+    r"""All states of a GRU over a sentence, :math:`h' = (1 - z) \odot n + z \odot h`.
+
+    :math:`r = \sigma(x W_r + h U_r)`, :math:`z = \sigma(x W_z + h U_z)`, and the new state
+    :math:`n = \tanh(x W_n + r \odot (h U_n))` or, with the reset before the product,
+    :math:`n = \tanh(x W_n + (r \odot h) U_n)` (biases left out here). Cho et al. (2014), "Learning Phrase
+    Representations using RNN Encoder-Decoder", eqs. 5 to 8, exchange z and 1 - z.
 
     Parameters
     ----------
@@ -135,7 +75,7 @@ def gru(
     state : array (..., A), optional
         The state before the first word; 0 if left out.
     mask : bool array (..., N), optional
-        False for padding, over which the state passes unchanged.
+        Over padding the state stays as it is.
     backward : bool
         Whether to read from the last word to the first.
 
@@ -163,100 +103,61 @@ def gru(
     return xp.stack(states, axis=-2)
 
 
-@dataclass(frozen=True)
-class RecurrentLayer:
-    """Parameters of one layer of an encoder: a GRU, and another from right to left if it is bidirectional."""
-
-    forward: GRU
-    backward: GRU | None = None
-
-    @classmethod
-    def start(
-        cls, D: int, A: int, *, seed: int | np.random.Generator, bidirectional: bool = True, **options: bool
-    ) -> RecurrentLayer:
-        """Return Glorot-drawn parameters."""
-        random = np.random.default_rng(seed)
-        forward = GRU.start(D, A, seed=random, **options)
-        return cls(forward, GRU.start(D, A, seed=random, **options) if bidirectional else None)
+def _step(p: GRU, projected: Array, state: Array) -> Array:
+    """Return the next state from x W + b_W (..., 3A) and the state (..., A)."""
+    xp, A = namespace(state), state.shape[-1]
+    if p.reset_after:
+        recurrent = linear(state, p.U, p.b_U)  # (..., 3A)
+        gates = _sigmoid(xp, projected[..., : 2 * A] + recurrent[..., : 2 * A])
+        inner = gates[..., :A] * recurrent[..., 2 * A :]
+    else:
+        b_gates, b_new = (None, None) if p.b_U is None else (p.b_U[: 2 * A], p.b_U[2 * A :])
+        gates = _sigmoid(xp, projected[..., : 2 * A] + linear(state, p.U[:, : 2 * A], b_gates))
+        inner = linear(gates[..., :A] * state, p.U[:, 2 * A :], b_new)
+    new, update = xp.tanh(projected[..., 2 * A :] + inner), gates[..., A:]
+    return new + update * (state - new)
 
 
-def recurrent_layer(parameters: RecurrentLayer, words: Array, *, mask: Array | None = None) -> Array:
-    r"""States of a layer; in a bidirectional one :math:`h_n = [\overrightarrow{h}_n; \overleftarrow{h}_n]`.
-
-    Parameters
-    ----------
-    parameters : RecurrentLayer
-    words : array (..., N, D)
-    mask : bool array (..., N), optional
-        False for padding.
-
-    Returns
-    -------
-    array (..., N, A) or (..., N, 2A)
-
-    Examples
-    --------
-    >>> recurrent_layer(RecurrentLayer.start(3, 2, seed=0), np.zeros((5, 3))).shape
-    (5, 4)
-    """
-    forward = gru(parameters.forward, words, mask=mask)
-    if parameters.backward is None:
-        return forward
-    return joined([forward, gru(parameters.backward, words, mask=mask, backward=True)], axis=-1)
+def _sigmoid(xp: Any, x: Array) -> Array:
+    return 0.5 + 0.5 * xp.tanh(0.5 * x)  # 1 / (1 + exp(-x)) without overflow
 
 
 @dataclass(frozen=True)
 class RecurrentEncoder:
-    """Parameters of stacked layers; each reads the states of the one below."""
+    """Parameters of stacked layers; each reads the states of the one below.
 
-    layers: tuple[RecurrentLayer, ...]
+    A layer is a GRU from left to right and, if it is bidirectional, one from right to left.
+    """
+
+    layers: tuple[tuple[GRU, ...], ...]
 
     @classmethod
     def start(
-        cls, D: int, A: int, *, layers: int, seed: int | np.random.Generator, bidirectional: bool = True
+        cls, D: int, A: int, *, layers: int, seed: Seed, bidirectional: bool = True, reset_after: bool = True
     ) -> RecurrentEncoder:
         """Return Glorot-drawn parameters."""
-        random = np.random.default_rng(seed)
-        sizes = [D] + [2 * A if bidirectional else A] * (layers - 1)
-        made = (RecurrentLayer.start(n, A, seed=random, bidirectional=bidirectional) for n in sizes)
-        return cls(tuple(made))
+        random, directions = np.random.default_rng(seed), range(1 + bidirectional)
+        start = partial(GRU.start, A=A, seed=random, reset_after=reset_after)
+        sizes = [D] + [len(directions) * A] * (layers - 1)
+        return cls(tuple(tuple(start(size) for _ in directions) for size in sizes))
 
     @classmethod
-    def from_torch(cls, state: Mapping[str, Any]) -> RecurrentEncoder:
+    def from_torch(cls, state: StateDict) -> RecurrentEncoder:
         """Read the state dict of ``torch.nn.GRU``, of any ``num_layers``, ``bidirectional`` or not.
 
-        Parameters
-        ----------
-        state : mapping from name to tensor
-            For each layer ``l0``, ``l1``, ... the names of :meth:`GRU.from_torch`; those with ``_reverse``
-            behind them for the direction from right to left.
+        For each layer ``l0``, ``l1``, ... it has the names of :meth:`GRU.from_torch`, and those with
+        ``_reverse`` behind them for the direction from right to left.
         """
-        count = sum(name.startswith("weight_ih_l") and not name.endswith("_reverse") for name in state)
-        two = "weight_ih_l0_reverse" in state
-        return cls(
-            tuple(
-                RecurrentLayer(
-                    GRU.from_torch(state, f"l{index}"),
-                    GRU.from_torch(state, f"l{index}_reverse") if two else None,
-                )
-                for index in range(max(1, count))
-            )
-        )
+        directions = ("", "_reverse") if "weight_ih_l0_reverse" in state else ("",)
+        count = sum(name.startswith("weight_ih_l") for name in state) // len(directions)
+        names = [[f"l{index}{direction}" for direction in directions] for index in range(max(1, count))]
+        return cls(tuple(tuple(GRU.from_torch(state, name) for name in layer) for layer in names))
 
 
 def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array | None = None) -> Array:
-    """States of the top layer of a stacked encoder.
+    r"""States (..., N, A) of the top layer over words (..., N, D); the mask (..., N) is False for padding.
 
-    Parameters
-    ----------
-    parameters : RecurrentEncoder
-    words : array (..., N, D)
-    mask : bool array (..., N), optional
-        False for padding.
-
-    Returns
-    -------
-    array (..., N, A) or (..., N, 2A)
+    In a bidirectional layer :math:`h_n = [\overrightarrow{h}_n; \overleftarrow{h}_n]` has 2A entries.
 
     Examples
     --------
@@ -264,7 +165,8 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
     (5, 4)
     """
     for layer in parameters.layers:
-        words = recurrent_layer(layer, words, mask=mask)
+        states = [gru(unit, words, mask=mask, backward=bool(index)) for index, unit in enumerate(layer)]
+        words = joined(states, axis=-1)
     return words
 
 
@@ -274,19 +176,17 @@ class Bahdanau:
 
     Parameters
     ----------
-    encoder : RecurrentLayer
-        Bidirectional; its states are the annotations h (S, 2A).
+    encoder : RecurrentEncoder
+        One bidirectional layer; its states are the annotations h (S, 2A).
     decoder : GRU
         Reads the word before and the context, ``[y; c]`` of D_t + 2A entries; its states are s (T, A).
-    W_a : array (A, Q)
-    U_a : array (2A, Q)
-    v_a : array (Q,)
+    W_a, U_a, v_a : arrays (A, Q), (2A, Q) and (Q,)
         The alignment model.
     W_s : array (A, A)
         Makes the first state from the backward state at the first source word.
     """
 
-    encoder: RecurrentLayer
+    encoder: RecurrentEncoder
     decoder: GRU
     W_a: Array
     U_a: Array
@@ -294,21 +194,18 @@ class Bahdanau:
     W_s: Array
 
     @classmethod
-    def start(cls, D_s: int, D_t: int, A: int, Q: int, *, seed: int | np.random.Generator) -> Bahdanau:
+    def start(cls, D_s: int, D_t: int, A: int, Q: int, *, seed: Seed) -> Bahdanau:
         """Return Glorot-drawn parameters, with the reset gate of the paper (before the product)."""
         random = np.random.default_rng(seed)
         return cls(
-            RecurrentLayer.start(D_s, A, seed=random, reset_after=False),
+            RecurrentEncoder.start(D_s, A, layers=1, seed=random, reset_after=False),
             GRU.start(D_t + 2 * A, A, seed=random, reset_after=False),
-            glorot(random, A, Q),
-            glorot(random, 2 * A, Q),
-            glorot(random, Q),
-            glorot(random, A, A),
+            *(glorot(random, *shape) for shape in ((A, Q), (2 * A, Q), (Q,), (A, A))),
         )
 
 
 class Annotations(NamedTuple):
-    """A source sentence as the decoder sees it, computed once for each sentence."""
+    """A source sentence as the decoder sees it."""
 
     states: Array  # h (..., S, 2A)
     keys: Array  # U_a h (..., S, Q)
@@ -318,23 +215,10 @@ class Annotations(NamedTuple):
 def annotate(parameters: Bahdanau, source: Array, *, mask: Array | None = None) -> Annotations:
     r"""Bahdanau's encoder: annotations :math:`h_s`, first state :math:`s_0 = \tanh(W_s \overleftarrow{h}_1)`.
 
-    Parameters
-    ----------
-    parameters : Bahdanau
-    source : array (..., S, D_s)
-        Vectors of the source words.
-    mask : bool array (..., S), optional
-        False for padding.
-
-    Returns
-    -------
-    Annotations
-
-    References
-    ----------
-    Bahdanau, Cho & Bengio (2014), sections A.2.1 and A.2.2.
+    Reads source words (..., S, D_s); the mask (..., S) is False for padding (Bahdanau, Cho & Bengio 2014,
+    sections A.2.1 and A.2.2).
     """
-    states = recurrent_layer(parameters.encoder, source, mask=mask)  # (..., S, 2A)
+    states = recurrent_encoder(parameters.encoder, source, mask=mask)  # (..., S, 2A)
     xp, A = namespace(states), parameters.W_s.shape[0]
     first = xp.tanh(linear(states[..., 0, A:], parameters.W_s))
     return Annotations(states, linear(states, parameters.U_a), first)
@@ -354,51 +238,31 @@ def decode_step(
     r"""One step of Bahdanau's decoder: align, take the context, move to the next state.
 
     :math:`e_s = v_a^\top \tanh(W_a s_{t-1} + U_a h_s)`, :math:`\alpha = \mathrm{softmax}(e)`,
-    :math:`c_t = \sum_s \alpha_s h_s`, and :math:`s_t = \mathrm{GRU}([y_{t-1}; c_t], s_{t-1})`.
-
-    Parameters
-    ----------
-    parameters : Bahdanau
-    word : array (..., D_t)
-        Vector of the target word before.
-    state : array (..., A)
-        The state before.
-    source : Annotations
-        From :func:`annotate`.
-    mask : bool array (..., S), optional
-        False for padding.
-
-    Returns
-    -------
-    Step
-
-    References
-    ----------
-    Bahdanau, Cho & Bengio (2014), section 3.1 and A.1.2.
+    :math:`c_t = \sum_s \alpha_s h_s`, and :math:`s_t = \mathrm{GRU}([y_{t-1}; c_t], s_{t-1})` (Bahdanau et
+    al. 2014, section 3.1 and A.1.2). The word (..., D_t) and the state (..., A) are those before; `source` is
+    from :func:`annotate`, with the same mask.
     """
-    query = linear(state, parameters.W_a)[..., None, :]  # (..., 1, Q)
-    context, weights = attend(
-        query,
+    attended = attend(
+        linear(state, parameters.W_a)[..., None, :],  # (..., 1, Q)
         source.keys,
         source.states,
         score=lambda queries, keys: additive_projected(queries, keys, parameters.v_a),
         mask=None if mask is None else mask[..., None, :],
     )
-    context, weights = context[..., 0, :], weights[..., 0, :]
-    return Step(gru_step(parameters.decoder, joined([word, context], axis=-1), state), weights, context)
+    context, weights = (part[..., 0, :] for part in attended)
+    inputs = joined([word, context], axis=-1)[..., None, :]  # one word: (..., 1, D_t + 2A)
+    return Step(gru(parameters.decoder, inputs, state)[..., 0, :], weights, context)
 
 
 def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: Array | None = None) -> Step:
-    """Bahdanau's model over a sentence pair whose translation is known.
+    """Bahdanau's model over a sentence pair whose translation is known (2014, Figure 3).
 
     Parameters
     ----------
     parameters : Bahdanau
-    source : array (..., S, D_s)
-    target : array (..., T, D_t)
-        With the leading axes of the source.
+    source, target : arrays (..., S, D_s) and (..., T, D_t)
+        With the same leading axes; an empty sentence raises a :class:`~nmtalign.errors.UsageError`.
     mask : bool array (..., S), optional
-        False for padding of the source.
 
     Returns
     -------
@@ -407,20 +271,11 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
         target word t. Its state knows the words before t (a zero vector before the first); its weights and
         context come from the state before, so they know one word less.
 
-    Raises
-    ------
-    UsageError
-        If either sentence is empty.
-
     Examples
     --------
     >>> parameters = Bahdanau.start(3, 4, A=5, Q=6, seed=0)
     >>> align_sentence(parameters, np.ones((7, 3)), np.ones((2, 4))).weights.shape
     (2, 7)
-
-    References
-    ----------
-    Bahdanau, Cho & Bengio (2014), Figure 3 shows such weights.
     """
     xp, source, target = as_floats(source, target)
     if source.shape[-2] == 0 or target.shape[-2] == 0:

@@ -2,7 +2,7 @@
 
 Every function takes queries ``(..., T, D)`` and keys ``(..., S, D)`` and returns scores ``(..., T, S)``; a
 single query ``(D,)`` gives ``(..., S)``. Rows are vectors, so a projection is written ``x @ W`` with W of
-shape ``(D_in, D_out)``.
+shape ``(D_in, D_out)``. Shapes that do not fit raise a :class:`~nmtalign.errors.UsageError`.
 
 Axes: T target words (queries), S source words (keys), D dimension, A size of the attention layer, C kernels.
 """
@@ -14,72 +14,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, constant, expect_axis, joined, transposed
+from nmtalign.attention._arrays import Array, as_floats, divided, expect_axis, joined, transposed
 from nmtalign.errors import UsageError
 
 _BLOCK = 1 << 18  # numbers of the (T, S, A) tensor held at once: 1 MiB of float32 stays in a core's cache
 
 
 def dot(queries: Array, keys: Array) -> Array:
-    r"""Dot-product score :math:`e_{ts} = q_t \cdot k_s`.
+    r"""Dot-product score :math:`e_{ts} = q_t \cdot k_s`, "dot" in Luong et al. (2015), section 3.1.
 
-    Long vectors win against similar ones: a key can score higher than the query itself. Use :func:`cosine` to
-    compare directions only.
-
-    Parameters
-    ----------
-    queries : array (..., T, D) or (D,)
-    keys : array (..., S, D)
-
-    Returns
-    -------
-    array (..., T, S) or (..., S)
-        ``dot(q, k)`` is the transpose of ``dot(k, q)``.
-
-    Raises
-    ------
-    UsageError
-        If the vectors of queries and keys differ in length.
+    Long vectors score high: a key can score higher than the query itself. :func:`cosine` compares directions
+    only.
 
     Examples
     --------
     >>> dot([[2.0, 0.1]], [[2, 4], [1, 2], [2, 0.1]]).round(2)
     array([[4.4 , 2.2 , 4.01]])
-
-    References
-    ----------
-    Luong, Pham & Manning (2015), "Effective Approaches to Attention-based Neural Machine Translation",
-    section 3.1, "dot".
     """
     xp, queries, keys = as_floats(queries, keys)
-    expect_axis("keys", keys, -1, queries.shape[-1], "queries", queries)
+    expect_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
     return xp.matmul(queries, transposed(keys))  # (..., T, S)
 
 
 def scaled_dot(queries: Array, keys: Array) -> Array:
-    r"""Scaled dot-product score :math:`e_{ts} = q_t \cdot k_s / \sqrt{D}`.
+    r"""Scaled dot-product score :math:`e_{ts} = q_t \cdot k_s / \sqrt{D}` (Vaswani et al. 2017, eq. 1).
 
     The scale keeps the variance of a score at 1 when the entries of both vectors are independent with
     variance 1, so that the softmax does not saturate when D grows.
-
-    Parameters
-    ----------
-    queries : array (..., T, D) or (D,)
-    keys : array (..., S, D)
-
-    Returns
-    -------
-    array (..., T, S) or (..., S)
-        ``sqrt(D)`` times the result is :func:`dot`.
 
     Examples
     --------
     >>> scaled_dot([[1, 2, 2, 0]], [[1, 0, 1, 5]])
     array([[1.5]])
-
-    References
-    ----------
-    Vaswani et al. (2017), "Attention Is All You Need", eq. 1.
     """
     _, queries, keys = as_floats(queries, keys)
     return dot(queries / math.sqrt(queries.shape[-1] or 1), keys)
@@ -95,22 +61,13 @@ def unit(vectors: Array) -> Array:
            [0. , 0. ]])
     """
     xp, vectors = as_floats(vectors)
-    lengths = xp.sqrt(xp.sum(vectors * vectors, axis=-1, keepdims=True))
-    return vectors / xp.where(lengths == 0, constant(1.0, lengths), lengths)
+    return divided(vectors, xp.sqrt(xp.sum(vectors * vectors, axis=-1, keepdims=True)))
 
 
 def cosine(queries: Array, keys: Array) -> Array:
     r"""Cosine score :math:`e_{ts} = q_t \cdot k_s / (\lVert q_t \rVert \lVert k_s \rVert)`.
 
-    Parameters
-    ----------
-    queries : array (..., T, D) or (D,)
-    keys : array (..., S, D)
-
-    Returns
-    -------
-    array (..., T, S) or (..., S)
-        Between -1 and 1 up to rounding, whatever the lengths of the vectors; 0 for a zero vector.
+    It lies between -1 and 1 up to rounding, and is 0 for a zero vector.
 
     Examples
     --------
@@ -121,36 +78,23 @@ def cosine(queries: Array, keys: Array) -> Array:
 
 
 def bilinear(queries: Array, keys: Array, W: Array) -> Array:
-    r"""Bilinear score :math:`e_{ts} = q_t^\top W k_s`, called "general" by Luong.
+    r"""Bilinear score :math:`e_{ts} = q_t^\top W k_s`, "general" in Luong et al. (2015), section 3.1.
 
-    Parameters
-    ----------
-    queries : array (..., T, D_q) or (D_q,)
-    keys : array (..., S, D_k)
-    W : array (D_q, D_k)
-
-    Returns
-    -------
-    array (..., T, S) or (..., S)
-        Equal to :func:`dot` when W is the identity.
-
-    Raises
-    ------
-    UsageError
-        If W does not fit the queries and the keys.
+    The queries are (..., T, D_q), the keys (..., S, D_k), and W is (D_q, D_k). With the identity it is
+    :func:`dot`.
 
     Examples
     --------
     >>> bilinear([[1, 0]], [[3, 4, 5]], [[0, 1, 0], [0, 0, 1]])
     array([[4.]])
-
-    References
-    ----------
-    Luong, Pham & Manning (2015), section 3.1, "general".
     """
     xp, queries, keys, W = as_floats(queries, keys, W)
-    expect_axis("W", W, -2, queries.shape[-1], "queries", queries)
-    return dot(xp.matmul(queries, W), keys)
+    return dot(_projected(xp, "W", queries, W), keys)
+
+
+def _projected(xp: Any, name: str, rows: Array, matrix: Array) -> Array:
+    expect_axis(name, matrix, -2, rows.shape[-1], f"vectors of shape {tuple(rows.shape)}")
+    return xp.matmul(rows, matrix)
 
 
 def additive(
@@ -164,75 +108,37 @@ def additive(
     features: Array | None = None,
     L: Array | None = None,
 ) -> Array:
-    r"""Additive score :math:`e_{ts} = v^\top \tanh(W^\top q_t + U^\top k_s + b)`, Bahdanau's alignment model.
+    r"""Additive score :math:`e_{ts} = v^\top \tanh(W^\top q_t + U^\top k_s + b)`.
 
-    With features :math:`f_{ts}` of cells, :math:`L^\top f_{ts}` is added inside of the tanh (Chorowski 2015).
+    It is the alignment model of Bahdanau, Cho & Bengio (2014), section A.1.2. With features :math:`f_{ts}` of
+    cells, :math:`L^\top f_{ts}` is added inside of the tanh (Chorowski et al. 2015).
 
     Parameters
     ----------
-    queries : array (..., T, D_q) or (D_q,)
-        Decoder states :math:`s_{t-1}`.
-    keys : array (..., S, D_k)
-        Annotations :math:`h_s`.
-    W : array (D_q, A)
-    U : array (D_k, A)
-    v : array (A,)
+    queries, keys : arrays (..., T, D_q) and (..., S, D_k)
+        Decoder states :math:`s_{t-1}` and annotations :math:`h_s`.
+    W, U, v : arrays (D_q, A), (D_k, A) and (A,)
     bias : array (A,), optional
-    features : array (..., T, S, F), optional
-    L : array (F, A), with `features`
-
-    Returns
-    -------
-    array (..., T, S) or (..., S)
-        Never larger in size than the sum of ``abs(v)``.
-
-    Raises
-    ------
-    UsageError
-        If the shapes do not fit.
-
-    See Also
-    --------
-    additive_concatenated : the same function written as two layers over ``[key; query]``.
-    additive_projected : when ``queries @ W`` and ``keys @ U`` are already known.
+    features, L : arrays (..., T, S, F) and (F, A), optional
 
     Examples
     --------
     >>> additive([[1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0], [0.0]], [[-1.0], [0.0]], [2.0]).round(4)
     array([[1.5232, 0.    ]])
-
-    References
-    ----------
-    Bahdanau, Cho & Bengio (2014), "Neural Machine Translation by Jointly Learning to Align and
-    Translate", section A.1.2.
     """
     xp, queries, keys, W, U = as_floats(queries, keys, W, U)
-    expect_axis("W", W, -2, queries.shape[-1], "queries", queries)
-    expect_axis("U", U, -2, keys.shape[-1], "keys", keys)
-    projected = xp.matmul(queries, W)  # (..., T, A)
-    if bias is not None:
-        projected = projected + bias
+    queries, keys = _projected(xp, "W", queries, W), _projected(xp, "U", keys, U)  # (..., T, A), (..., S, A)
+    queries = queries if bias is None else queries + bias
     cells = None if features is None else xp.matmul(features, L)
-    return additive_projected(projected, xp.matmul(keys, U), v, cells=cells)
+    return additive_projected(queries, keys, v, cells=cells)
 
 
 def additive_projected(queries: Array, keys: Array, v: Array, *, cells: Array | None = None) -> Array:
-    r"""Additive score :math:`v^\top \tanh(q_t + k_s + c_{ts})` of what is already projected.
+    r"""Additive score :math:`v^\top \tanh(q_t + k_s + c_{ts})` of what is already projected to size A.
 
     The projections of the keys do not change while a sentence is decoded, so they are computed once
-    (Bahdanau 2014, A.1.2). Works through a few query rows at a time; the (T, S, A) tensor is never whole.
-
-    Parameters
-    ----------
-    queries : array (..., T, A) or (A,)
-    keys : array (..., S, A)
-    v : array (A,)
-    cells : array (..., T, S, A), optional
-        Projected features of cells.
-
-    Returns
-    -------
-    array (..., T, S) or (..., S)
+    (Bahdanau 2014, A.1.2). `cells` are projected features (..., T, S, A), optional. The score works through a
+    few query rows at a time; the (T, S, A) tensor is never whole.
 
     Examples
     --------
@@ -240,8 +146,8 @@ def additive_projected(queries: Array, keys: Array, v: Array, *, cells: Array | 
     array([[0., 1.]])
     """
     xp, queries, keys, v = as_floats(queries, keys, v)
-    expect_axis("projected keys", keys, -1, v.shape[0], "v", v)
-    expect_axis("projected queries", queries, -1, v.shape[0], "v", v)
+    expect_axis("projected keys", keys, -1, v.shape[0], "v")
+    expect_axis("projected queries", queries, -1, v.shape[0], "v")
     if queries.ndim == 1:
         cells = None if cells is None else cells[..., None, :, :]
         return additive_projected(queries[None, :], keys, v, cells=cells)[..., 0, :]
@@ -250,7 +156,9 @@ def additive_projected(queries: Array, keys: Array, v: Array, *, cells: Array | 
     for start in range(0, max(1, T), rows):
         block = slice(start, min(start + rows, T))
         own = None if cells is None else cells[..., block, :, :]
-        blocks.append(_weighted(xp, _activations(xp, queries[..., block, :], keys, own), v))
+        a = _activations(xp, queries[..., block, :], keys, own)
+        # NumPy's einsum sums each cell by itself, so that its bits depend on no other.
+        blocks.append(np.einsum("...a,a->...", a, v) if xp is np else a @ v)
     return joined(blocks, axis=-2)  # (..., T, S)
 
 
@@ -262,32 +170,11 @@ def _activations(xp: Any, queries: Array, keys: Array, cells: Array | None) -> A
     return np.tanh(total, out=total) if xp is np else xp.tanh(total)
 
 
-def _weighted(xp: Any, activations: Array, v: Array) -> Array:
-    """Return ``activations @ v``; NumPy sums each cell by itself, so that its bits depend on no other."""
-    return np.einsum("...a,a->...", activations, v) if xp is np else activations @ v
-
-
 def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: Array) -> Array:
     r"""Additive score as a network of two layers, :math:`e_{ts} = \tanh([k_s; q_t] L_1) L_2`.
 
-    The rows of ``layer_1`` that meet the key are U of :func:`additive`, those that meet the query are W.
-
-    Parameters
-    ----------
-    queries : array (..., T, D_q) or (D_q,)
-    keys : array (..., S, D_k)
-    layer_1 : array (D_k + D_q, A)
-    layer_2 : array (A,) or (A, 1)
-
-    Returns
-    -------
-    array (..., T, S) or (..., S)
-        Equal to :func:`additive` with ``U = layer_1[:D_k]``, ``W = layer_1[D_k:]``, ``v = layer_2``.
-
-    Raises
-    ------
-    UsageError
-        If ``layer_1`` has not one row for each entry of key and query.
+    Layer 1 is (D_k + D_q, A) and layer 2 (A,) or (A, 1). The score is equal to :func:`additive` with
+    ``U = layer_1[:D_k]``, ``W = layer_1[D_k:]`` and ``v = layer_2``.
 
     Examples
     --------
@@ -314,44 +201,28 @@ def location_additive(
 ) -> Array:
     r"""Location-aware additive score :math:`v^\top \tanh(W^\top q_t + U^\top k_s + L^\top f_{ts} + b)`.
 
-    :math:`f_{ts}` looks at the weights :math:`p` of the step before around source word s, so the model knows
-    where it was: :math:`f_{tsc} = \sum_k F_{ck}\, p_{t,\, s + k - (K-1)/2}`, p zero outside the sentence.
+    The features are the weights :math:`p` of the step before, around source word s:
+    :math:`f_{tsc} = \sum_k F_{ck}\, p_{t,\, s + k - (K-1)/2}`, with p zero outside the sentence (Chorowski et
+    al. 2015, "Attention-Based Models for Speech Recognition", eqs. 8 and 9).
 
     Parameters
     ----------
-    queries : array (..., T, D_q)
-    keys : array (..., S, D_k)
-    previous : array (..., T, S)
-        The attention weights of the step before each query.
-    W, U, v, bias :
+    queries, keys, W, U, v, bias :
         As in :func:`additive`.
-    kernels : array (C, K)
-        F: C kernels of odd width K (not flipped, as in PyTorch's ``conv1d``).
-    L : array (C, A)
-
-    Returns
-    -------
-    array (..., T, S)
-        Equal to :func:`additive` when ``previous`` is zero.
-
-    Raises
-    ------
-    UsageError
-        If the kernels have an even width or the shapes do not fit.
+    previous : array (..., T, S)
+        p, the attention weights of the step before each query.
+    kernels, L : arrays (C, K) and (C, A)
+        F: C kernels of odd width K (not flipped, as in PyTorch's ``conv1d``), and their weights.
 
     Examples
     --------
     >>> location_additive([[0.0]], [[0.0], [0.0]], [[1.0, 0.0]], [[0.0]], [[0.0]], [1.0],
     ...                   kernels=[[1.0, 0.0, 0.0]], L=[[99.0]])
     array([[0., 1.]])
-
-    References
-    ----------
-    Chorowski et al. (2015), "Attention-Based Models for Speech Recognition", eqs. 8 and 9.
     """
     xp, queries, keys, previous, W, U, v, kernels, L = as_floats(queries, keys, previous, W, U, v, kernels, L)
-    expect_axis("previous", previous, -1, keys.shape[-2], "keys", keys)
-    expect_axis("previous", previous, -2, queries.shape[-2], "queries", queries)
+    expect_axis("previous", previous, -1, keys.shape[-2], "keys")
+    expect_axis("previous", previous, -2, queries.shape[-2], "queries")
     features = _windows(xp, previous, kernels)  # (..., T, S, C)
     return additive(queries, keys, W, U, v, bias=bias, features=features, L=L)
 
@@ -369,27 +240,14 @@ def _windows(xp: Any, previous: Array, kernels: Array) -> Array:
 
 
 def scaled_dot_gradient(queries: Array, keys: Array, upstream: Array) -> tuple[Array, Array]:
-    r"""Gradient of :func:`scaled_dot`.
+    r"""Gradient of :func:`scaled_dot`: :math:`G K / \sqrt{D}` and :math:`G^\top Q / \sqrt{D}`.
 
-    Parameters
-    ----------
-    queries : array (..., T, D)
-    keys : array (..., S, D)
-        With the leading axes of the queries.
-    upstream : array (..., T, S)
-        Derivative of the loss by each score.
-
-    Returns
-    -------
-    (queries, keys) : arrays (..., T, D) and (..., S, D)
-        Derivatives of the loss: :math:`G K / \sqrt{D}` and :math:`G^\top Q / \sqrt{D}`.
+    G (..., T, S) is `upstream`, the derivative of the loss by each score. Leading axes are equal.
 
     Examples
     --------
-    >>> for gradient in scaled_dot_gradient([[1, 2, 3, 4]], [[5, 6, 7, 8]], [[2]]):
-    ...     print(gradient)
-    [[5. 6. 7. 8.]]
-    [[1. 2. 3. 4.]]
+    >>> scaled_dot_gradient([[1, 2, 3, 4]], [[5, 6, 7, 8]], [[2]])
+    (array([[5., 6., 7., 8.]]), array([[1., 2., 3., 4.]]))
     """
     xp, queries, keys, upstream = as_floats(queries, keys, upstream)
     scale = 1 / math.sqrt(queries.shape[-1])
@@ -420,22 +278,12 @@ def additive_gradient(
     features: Array | None = None,
     L: Array | None = None,
 ) -> AdditiveGradient:
-    r"""Gradient of :func:`additive`.
+    r"""Gradient of :func:`additive` by each of its arguments.
 
     With :math:`a_{ts} = \tanh(W^\top q_t + U^\top k_s + L^\top f_{ts} + b)`, the derivative inside is
-    :math:`G_{ts}\, v\, (1 - a_{ts}^2)`; everything else follows by the chain rule.
-
-    Parameters
-    ----------
-    queries, keys, W, U, v, bias, features, L :
-        As in :func:`additive`; queries and keys have the same leading axes.
-    upstream : array (..., T, S)
-        Derivative of the loss by each score.
-
-    Returns
-    -------
-    AdditiveGradient
-        W, U, v, bias and L are summed over all leading axes; L is None without features.
+    :math:`G_{ts}\, v\, (1 - a_{ts}^2)`; everything else follows by the chain rule. G (..., T, S) is
+    `upstream`, the derivative of the loss by each score. Queries and keys have the same leading axes; the
+    derivatives by W, U, v, bias and L are summed over them. L is None without features.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, constant, moved, running_sum
+from nmtalign.attention._arrays import Array, as_floats, as_like, divided, finite, running_sum
 from nmtalign.errors import UsageError
 
 
@@ -22,50 +22,28 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
     Parameters
     ----------
     scores : array (..., T, S)
-        Finite, or minus infinity for keys that must not be looked at.
+        Finite or minus infinity.
     axis : int
-        The axis that sums to 1.
+        The axis that sums to 1, or to 0 where every score is minus infinity.
     temperature : float
-        :math:`\tau > 0`: below 1 sharper, above 1 flatter.
-
-    Returns
-    -------
-    array, shape of `scores`
-        Not negative; sums to 1 along `axis`, or to 0 where every score is minus infinity.
-
-    Raises
-    ------
-    UsageError
-        If the temperature is not positive.
+        :math:`\tau`: below 1 sharper, above 1 flatter. It raises a :class:`UsageError` unless positive.
 
     Examples
     --------
-    >>> softmax([1.0, 2.0, 3.0]).round(4)
-    array([0.09  , 0.2447, 0.6652])
     >>> softmax([1000.0, 1000.0, -np.inf])
     array([0.5, 0.5, 0. ])
     """
     xp, scores = as_floats(scores)
+    if not 0 < temperature < math.inf:
+        raise UsageError(f"the temperature must be a positive number, found {temperature}")
     if scores.shape[axis] == 0:
         return scores
     if temperature != 1.0:
-        scores = scores / _positive(temperature)
-    shifted = scores - _finite_top(xp, scores, axis)  # the largest exponent is 0: nothing overflows
-    powers = np.exp(shifted, out=shifted) if xp is np else xp.exp(shifted)
-    totals = xp.sum(powers, axis=axis, keepdims=True)
-    return powers / xp.where(totals == 0, constant(1.0, totals), totals)
-
-
-def _positive(temperature: float) -> float:
-    if not 0 < temperature < math.inf:
-        raise UsageError(f"the temperature must be a positive number, found {temperature}")
-    return temperature
-
-
-def _finite_top(xp: Any, scores: Array, axis: int) -> Array:
-    """Return the largest score along `axis` (kept), 0 where that is minus infinity."""
+        scores = scores / temperature
     top = xp.max(scores, axis=axis, keepdims=True)
-    return xp.where(top == -math.inf, constant(0.0, top), top)
+    shifted = scores - finite(top)  # the largest exponent is 0: nothing overflows
+    powers = np.exp(shifted, out=shifted) if xp is np else xp.exp(shifted)
+    return divided(powers, xp.sum(powers, axis=axis, keepdims=True))
 
 
 def mask_scores(scores: Array, mask: Array | None) -> Array:
@@ -81,24 +59,11 @@ def mask_scores(scores: Array, mask: Array | None) -> Array:
     xp, scores = as_floats(scores)
     if xp is np:
         mask = np.asarray(mask, dtype=bool)
-    return xp.where(mask, scores, constant(-math.inf, scores))
+    return xp.where(mask, scores, as_like(-math.inf, scores))
 
 
 def masked_softmax(scores: Array, mask: Array | None, axis: int = -1, *, temperature: float = 1.0) -> Array:
-    """Softmax over the keys that `mask` allows.
-
-    Parameters
-    ----------
-    scores : array (..., T, S)
-    mask : bool array that broadcasts to `scores`, or None
-        True where the query may look.
-    axis, temperature :
-        As in :func:`softmax`.
-
-    Returns
-    -------
-    array, shape of `scores`
-        0 where masked; sums to 1 along `axis`, or to 0 where everything is masked.
+    """Softmax over the keys that `mask` allows: :func:`softmax` of :func:`mask_scores`.
 
     Examples
     --------
@@ -113,28 +78,12 @@ def sparsemax(scores: Array, axis: int = -1) -> Array:
     r"""Sparsemax: the point of the probability simplex nearest to the scores; small scores get exactly 0.
 
     :math:`\alpha_s = \max(e_s - \tau, 0)` with :math:`\tau` such that the weights sum to 1, found exactly by
-    sorting.
-
-    Parameters
-    ----------
-    scores : array (..., T, S)
-        Finite, or minus infinity for keys that must not be looked at.
-    axis : int
-        The axis that sums to 1.
-
-    Returns
-    -------
-    array, shape of `scores`
-        Not negative; sums to 1 along `axis`, or to 0 where every score is minus infinity.
+    sorting (Martins & Astudillo 2016, "From Softmax to Sparsemax", Algorithm 1).
 
     Examples
     --------
     >>> sparsemax([1.0, 0.5, -1.0])
     array([0.75, 0.25, 0.  ])
-
-    References
-    ----------
-    Martins & Astudillo (2016), "From Softmax to Sparsemax", Algorithm 1.
     """
     return _thresholded(scores, axis, _sparsemax_threshold, 1)
 
@@ -143,35 +92,21 @@ def entmax15(scores: Array, axis: int = -1) -> Array:
     r"""Entmax with :math:`\alpha = 1.5`: half-way between softmax and sparsemax, still with exact zeros.
 
     :math:`\alpha_s = \max(e_s/2 - \tau, 0)^2` with :math:`\tau` such that the weights sum to 1, found exactly
-    by sorting.
-
-    Parameters
-    ----------
-    scores : array (..., T, S)
-        Finite, or minus infinity for keys that must not be looked at.
-    axis : int
-        The axis that sums to 1.
-
-    Returns
-    -------
-    array, shape of `scores`
-        Not negative; sums to 1 along `axis`, or to 0 where every score is minus infinity.
+    by sorting (Peters, Niculae & Martins 2019, "Sparse Sequence-to-Sequence Models", Algorithm 2).
 
     Examples
     --------
     >>> entmax15([2.0, 2.0, -1.0])
     array([0.5, 0.5, 0. ])
-
-    References
-    ----------
-    Peters, Niculae & Martins (2019), "Sparse Sequence-to-Sequence Models", Algorithm 2.
     """
     _, scores = as_floats(scores)
     return _thresholded(scores / 2, axis, _entmax_threshold, 2)
 
 
-def _thresholded(scores: Array, axis: int, threshold: Callable[[Any, Array], Array], power: int) -> Array:
-    """Return max(scores - threshold, 0) ** power, worked on the last axis.
+def _thresholded(
+    scores: Array, axis: int, thresholds: Callable[..., tuple[Array, Array]], power: int
+) -> Array:
+    """Return max(scores - tau, 0) ** power, computed along the last axis.
 
     Scores 1 or more below the top always get weight 0, so what is further down is first moved to 2 below it:
     that keeps every number small and finite, whatever the scores.
@@ -180,119 +115,67 @@ def _thresholded(scores: Array, axis: int, threshold: Callable[[Any, Array], Arr
     if scores.shape[axis] == 0:
         return scores
     scores = xp.moveaxis(scores, axis, -1)
-    shifted = xp.clip(scores - _finite_top(xp, scores, -1), -2.0, 0.0)
-    weights = xp.clip(shifted - threshold(xp, -xp.sort(-shifted, axis=-1)), 0.0, None) ** power
-    seen = xp.max(scores, axis=-1, keepdims=True) > -math.inf
-    return xp.moveaxis(xp.where(seen, weights, constant(0.0, weights)), -1, axis)
+    top = xp.max(scores, axis=-1, keepdims=True)
+    shifted = xp.clip(scores - finite(top), -2.0, 0.0)
+    counts = running_sum(xp.ones_like(scores))  # k = 1, 2, ..., S
+    taus, kept = thresholds(xp, -xp.sort(-shifted, axis=-1), counts)
+    size = xp.max(xp.where(kept, counts, as_like(1.0, counts)), axis=-1, keepdims=True)  # the last k kept
+    tau = xp.sum(xp.where(counts == size, taus, as_like(0.0, taus)), axis=-1, keepdims=True)
+    weights = xp.clip(shifted - tau, 0.0, None) ** power
+    return xp.moveaxis(xp.where(top > -math.inf, weights, as_like(0.0, weights)), -1, axis)
 
 
-def _sparsemax_threshold(xp: Any, ordered: Array) -> Array:
-    """Return tau: k largest scores are kept, k the last with 1 + k z_k > z_1 + ... + z_k."""
-    sums, counts = running_sum(ordered), _counts(xp, ordered)
-    kept = 1 + counts * ordered > sums
-    return _last_kept(xp, (sums - 1) / counts, kept)
+def _sparsemax_threshold(xp: Any, ordered: Array, counts: Array) -> tuple[Array, Array]:
+    """Return tau for each number k of scores kept, and whether z_k is: if 1 + k z_k > z_1 + ... + z_k."""
+    sums = running_sum(ordered)
+    return (sums - 1) / counts, 1 + counts * ordered > sums
 
 
-def _entmax_threshold(xp: Any, ordered: Array) -> Array:
-    """Return tau of the k largest scores: their mean less sqrt((1 - their squared deviations) / k)."""
-    counts = _counts(xp, ordered)
+def _entmax_threshold(xp: Any, ordered: Array, counts: Array) -> tuple[Array, Array]:
+    """Return tau, the mean of k scores less sqrt((1 - their squared deviations) / k), and if z_k is kept."""
     means = running_sum(ordered) / counts
     deviations = running_sum(ordered * ordered) - counts * means * means
     thresholds = means - xp.sqrt(xp.clip((1 - deviations) / counts, 0.0, None))
-    return _last_kept(xp, thresholds, thresholds <= ordered)
-
-
-def _counts(xp: Any, ordered: Array) -> Array:
-    """Return 1, 2, ..., S in the type of `ordered`."""
-    return running_sum(xp.ones_like(ordered))
-
-
-def _last_kept(xp: Any, thresholds: Array, kept: Array) -> Array:
-    """Return, for each row, the threshold at the last place that is kept (the places kept come first)."""
-    counts = _counts(xp, thresholds)
-    size = xp.max(xp.where(kept, counts, constant(1.0, counts)), axis=-1, keepdims=True)
-    chosen = xp.where(counts == size, thresholds, constant(0.0, thresholds))
-    return xp.sum(chosen, axis=-1, keepdims=True)
+    return thresholds, thresholds <= ordered
 
 
 def causal_mask(T: int, S: int | None = None, *, like: Array | None = None) -> Array:
-    """Mask in which word t looks at words 0 to t and never at the future.
+    """Mask (T, S) in which query t looks at keys 0 to t; S is T if left out.
 
-    Parameters
-    ----------
-    T : int
-        Number of queries.
-    S : int, optional
-        Number of keys; T if left out.
-    like : array, optional
-        The library and device that the mask is made for; NumPy if left out.
-
-    Returns
-    -------
-    bool array (T, S)
-        True where the query may look.
+    An array `like` gives the library and device that the mask is made for.
 
     Examples
     --------
-    >>> causal_mask(3).astype(int)
-    array([[1, 0, 0],
-           [1, 1, 0],
-           [1, 1, 1]])
+    >>> causal_mask(2, 3)
+    array([[ True, False, False],
+           [ True,  True, False]])
     """
-    return moved(np.tri(T, T if S is None else S, dtype=bool), like)
+    return as_like(np.tri(T, T if S is None else S, dtype=bool), like)
 
 
 def padding_mask(lengths: Sequence[int], S: int, *, like: Array | None = None) -> Array:
-    """Mask in which no query looks at the padding behind the last word of each sentence.
+    """Mask (B, 1, S) in which no query looks at the padding behind the last word of each sentence.
 
-    Parameters
-    ----------
-    lengths : sequence of B int
-        The number of words of each sentence.
-    S : int
-        The length to which the sentences were padded.
-    like : array, optional
-        As in :func:`causal_mask`.
-
-    Returns
-    -------
-    bool array (B, 1, S)
-        Broadcasts over the queries.
-
-    Raises
-    ------
-    UsageError
-        If a sentence is longer than S.
+    The B sentences have `lengths` words and are padded to S; a longer one raises a :class:`UsageError`.
+    `like` is as in :func:`causal_mask`.
 
     Examples
     --------
-    >>> padding_mask([1, 3], 3).astype(int)
-    array([[[1, 0, 0]],
-    <BLANKLINE>
-           [[1, 1, 1]]])
+    >>> padding_mask([1, 3], 3)[:, 0].astype(int)
+    array([[1, 0, 0],
+           [1, 1, 1]])
     """
     counts = np.asarray(lengths, dtype=int)
     if counts.size and counts.max() > S:
         raise UsageError(f"a sentence of {counts.max()} words does not fit into {S} places")
-    return moved(np.arange(S) < counts[:, None, None], like)
+    return as_like(np.arange(S) < counts[:, None, None], like)
 
 
 def softmax_gradient(weights: Array, upstream: Array, axis: int = -1, *, temperature: float = 1.0) -> Array:
     r"""Gradient of :func:`softmax`, :math:`\alpha_s (g_s - \sum_{s'} \alpha_{s'} g_{s'}) / \tau`.
 
-    Parameters
-    ----------
-    weights : array (..., T, S)
-        What :func:`softmax` returned.
-    upstream : array (..., T, S)
-        Derivative g of the loss by each weight.
-    axis, temperature :
-        As given to :func:`softmax`.
-
-    Returns
-    -------
-    array (..., T, S)
-        Derivative of the loss by each score; sums to 0 along `axis`.
+    From the weights (..., T, S) that softmax returned and the derivative g of the loss by each weight, it
+    gives the derivative of the loss by each score, which sums to 0 along `axis`.
 
     Examples
     --------

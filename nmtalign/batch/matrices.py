@@ -70,9 +70,7 @@ def inspect_matrices(
     given = _Weights(path, reading)
     settings = f"matrices={path} {reading} {extraction}"
     for pair in pairs:
-        pieces = SPACES.words(pair.source), SPACES.words(pair.target)
-        weights = given.next(pieces)
-        words = reading.words(pieces[0]), reading.words(pieces[1])
+        words, weights = given.next(pair)
         yield external_decoder([words], [weights], extraction).pair(words, settings)
     given.check_end()
 
@@ -84,17 +82,19 @@ class _Weights:
         self.reading = reading
         self._path, self._matrices, self._number = path, read_matrices(path), 0
 
-    def next(self, pieces: tuple[list[str], list[str]]) -> NDArray[np.floating]:
-        """Return the weights of the words of the next pair."""
+    def next(self, pair: SentencePair) -> tuple[tuple[list[str], list[str]], NDArray[np.floating]]:
+        """Return the words of the next pair and their weights, shape (T, S)."""
         self._number += 1
         attention = next(self._matrices, None)
         if attention is None:
             found = f"expected attention for each pair, found none for pair {self._number}"
             raise DataError(found).at(self._path)
+        pieces = SPACES.words(pair.source), SPACES.words(pair.target)
         try:
-            return self.reading.weights(attention, *pieces)
+            weights = self.reading.weights(attention, *pieces)
         except DataError as error:
             raise DataError(f"pair {self._number}: {error}").at(self._path) from None
+        return (self.reading.words(pieces[0]), self.reading.words(pieces[1])), weights
 
     def check_end(self) -> None:
         """Refuse more matrices than pairs."""
@@ -104,14 +104,10 @@ class _Weights:
 
 
 def _aligned(part: Chunk, given: _Weights, extraction: Extraction) -> AlignedChunk:
-    lines, words, weights = [], [], []
-    for pair in part.lines:
-        pieces = SPACES.words(pair.source), SPACES.words(pair.target)
-        weights.append(given.next(pieces))
-        words.append((given.reading.words(pieces[0]), given.reading.words(pieces[1])))
-        lines.append(SentencePair(" ".join(words[-1][0]), " ".join(words[-1][1])))
-    batch = external_decoder(words, weights, extraction).align(1)
+    words, weights = zip(*(given.next(pair) for pair in part.lines), strict=True)
+    lines = [SentencePair(*map(" ".join, pair)) for pair in words]
     sizes = [(len(source), len(target)) for source, target in words]
+    batch = external_decoder(words, weights, extraction).align(1)
     return AlignedChunk(part.first, lines, batch, sizes, None, SPACES, (None, None))
 
 

@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are whole."""
+"""Atomic output: a file gets its name when it is complete."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
-from nmtalign.errors import UsageError
 from nmtalign.heads.counts import Emissions, Smoothing, ViewCounts, emissions, view_product
 from nmtalign.heads.dense import DenseHead
 from nmtalign.heads.head import Head, interpolated
@@ -58,22 +57,12 @@ class Mixture:
 
     @property
     def settings(self) -> str:
-        """What it is, in a few words."""
-        return f"heads={','.join(self.names)} views={','.join(str(v.letters) for v in self.lexicon.views)}"
+        """What the lexicon looks at, in a few words."""
+        return f"views={','.join(str(v.letters) for v in self.lexicon.views)}"
 
     def chosen(self, names: Iterable[str]) -> Mixture:
-        """Return some of the heads; without the lexicon the first of them replaces it.
-
-        Raises
-        ------
-        UsageError
-            If one of them is not there.
-        """
+        """Return some of the heads, by names of them; without the lexicon the first replaces it."""
         wanted = set(names)
-        missing = sorted(wanted - set(self.names))
-        if missing or not wanted:
-            found = f"this model has the heads {','.join(self.names)}, not {','.join(missing) or 'none'}"
-            raise UsageError(found)
         kept = [head for head in self.others if head.name in wanted]
         if "lexicon" not in wanted:
             kept[0] = replace(kept[0], weight=1.0)

@@ -99,7 +99,7 @@ class Alignment(Viewable):
 
 @dataclass(frozen=True)
 class GoldAlignment:
-    """Hand-made links of one sentence pair: `sure` ones are a subset of `possible` ones (Och and Ney, 2003).
+    """Gold links of one sentence pair: `sure` ones are a subset of `possible` ones (Och and Ney, 2003).
 
     Raises
     ------

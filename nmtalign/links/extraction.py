@@ -92,7 +92,7 @@ def best_cells(
 
 
 def argmax_forward(weights: ArrayLike) -> Links:
-    """Link every target word to the source word it attends to most.
+    """Argmax of each row: link every target word to the source word it attends to most.
 
     Returns
     -------
@@ -109,12 +109,12 @@ def argmax_forward(weights: ArrayLike) -> Links:
 
 
 def argmax_reverse(weights: ArrayLike) -> Links:
-    """Link every source word to the target word with the greatest weight: one link in each column."""
+    """Argmax of each column: link every source word to the target word with the greatest weight."""
     return _argmax(_checked(weights), -2)
 
 
 def mutual_argmax(weights: ArrayLike) -> Links:
-    """Link the words that choose each other: :func:`argmax_forward` and :func:`argmax_reverse` at once.
+    """Mutual argmax: the intersection of :func:`argmax_forward` and :func:`argmax_reverse`.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def mutual_argmax(weights: ArrayLike) -> Links:
 
 
 def threshold(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
-    """Link every cell whose weight is at least `threshold`; a word may get any number of links.
+    """Posterior thresholding: link every cell whose weight is at least `threshold`.
 
     Examples
     --------
@@ -144,10 +144,10 @@ def threshold(weights: ArrayLike, *, threshold: float = 0.5) -> Links:
 
 
 def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -> Links:
-    """Link words that choose each other, then again among what is left.
+    """Itermax: mutual argmax, iterated with discounted weights.
 
-    After the first round, cells whose row and column both have a link are out, cells where one of
-    the two has one are multiplied by `discount`, and the mutual best cells are added. No round is made
+    After the first iteration, cells whose row and column both have a link are out, cells where one of
+    the two has one are multiplied by `discount`, and the mutual best cells are added. No iteration follows
     when all source words or all target words are linked, or when either side has two words or fewer.
 
     Parameters
@@ -155,7 +155,7 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
     weights : array of shape (T, S) or (B, T, S)
         Not negative, so that discounting lowers them: probabilities, or (1 + cosine) / 2.
     iterations : int
-        Rounds altogether.
+        Iterations, the first included.
     discount : float
         Between 0 and 1.
 
@@ -184,9 +184,9 @@ def itermax(weights: ArrayLike, *, iterations: int = 2, discount: float = 0.9) -
 
 
 def match(weights: ArrayLike) -> Links:
-    """Link words one to one so that the linked weights have the greatest sum.
+    """Maximum-weight bipartite matching: one-to-one links with the greatest sum of weights.
 
-    A maximum-weight matching; cells with weight 0 or less are never linked. Among matchings whose sums
+    Cells with weight 0 or less are never linked. Among matchings whose sums
     differ by less than 1e-9 of the greatest weight the one nearest to the diagonal is taken.
 
     References
@@ -214,7 +214,7 @@ def match(weights: ArrayLike) -> Links:
 
 
 def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int = 100) -> Matrix:
-    """Return the plan that carries the mass of the source words to the target words at the least cost.
+    """Return the plan of entropic optimal transport between the source and the target words.
 
     Minimises ``sum(P * (max(weights) - weights)) - regularization * entropy(P)``, where every one of the
     T rows of P sums to 1/T and every one of the S columns to 1/S.
@@ -225,7 +225,7 @@ def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int
     regularization : float
         In the units of the weights; the smaller, the nearer to a one-to-one plan.
     iterations : int
-        Rounds of scaling rows and columns in turn.
+        Sinkhorn iterations: scalings of rows and columns in turn.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def _logsumexp(matrix: Matrix, axis: int) -> Matrix:
 def transport(
     weights: ArrayLike, *, threshold: float = 0.5, regularization: float = 0.1, iterations: int = 100
 ) -> Links:
-    """Link the cells that carry much of the optimal transport between the two sentences.
+    """Extraction by optimal transport: link the cells that carry much of the plan.
 
     A cell of :func:`sinkhorn`'s plan can carry at most min(1/S, 1/T); it becomes a link when it carries at
     least `threshold` of that.

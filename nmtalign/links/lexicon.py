@@ -1,4 +1,4 @@
-"""A lexicon counted from links: how often each source word is linked to each target word.
+"""Maximum-likelihood lexicon of links: relative frequencies of both directions.
 
 As in Moses, a word without a link counts as linked to the null word:
 

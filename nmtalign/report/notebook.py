@@ -185,7 +185,7 @@ def _(result: Evaluation) -> Any:
 @to_table.register
 def _(result: Aligner) -> Any:
     parts = {
-        "heads": result.heads.settings,
+        "heads": result.head_settings,
         "positions": result.positions.settings,
         "extraction": result.resolved_extraction,
         "text": result.text,

@@ -24,6 +24,7 @@ from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
+from nmtalign.positions.hmm import joint_probability
 from nmtalign.rescoring.features import (
     Counts,
     Floats,
@@ -199,8 +200,7 @@ class Reader:
         w = np.float32(self.rescorer.weight)
         mixed = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
         if self.rescorer.taught_by == "posteriors":
-            odds = (log_odds(mixed[0]) + log_odds(mixed[1])) / 4  # as of joint_probability
-            return *mixed, sigmoid(odds) * inside
+            return *mixed, joint_probability(*mixed)
         doubtful = (np.maximum(forward, reverse) > DOUBTFUL) & inside
         return *mixed, np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
 

@@ -1,9 +1,8 @@
 """Vectors as bytes: word2vec's binary form and fastText's models.
 
-Both are read here; gensim only hashes the sub-words (see subwords.py). Its ``load_facebook_vectors`` takes
-three times as long for 20,000 words and 200,000 sub-words (2.7 s of a processor, here 1.0), never comes back
-from a dictionary that is cut off, and asks for the memory that a header claims. Its ``load_word2vec_format``
-takes twice as long and twice the memory, and knows gzip by the file's name only.
+Read here, because gensim's ``load_facebook_vectors`` takes three times as long for 20,000 words and 200,000
+sub-words (2.7 s of a processor), never comes back from a dictionary that is cut off, and asks for the memory
+that a header claims. Its ``load_word2vec_format`` takes twice as long and twice the memory.
 """
 
 from __future__ import annotations
@@ -18,11 +17,8 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.files import BLOCK, first_vectors, read_header, reading
-from nmtalign.vectors.folders import words_and_matrix
-from nmtalign.vectors.subwords import CharacterNgrams
-from nmtalign.vectors.text_files import check_writable
+from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.text_files import BLOCK, check_writable, decoded, first_vectors, read_header, reading
 
 FASTTEXT_MAGIC = struct.pack("<i", 793712314)
 _LONGEST_WORD = 1 << 16  # bytes
@@ -64,25 +60,16 @@ def read_word2vec_binary(
             word, row = _read_word(file, b" ").lstrip(b"\n"), file.read(4 * dimension)
             if len(row) < 4 * dimension:
                 raise DataError(f"the header promises {count} words, but the file ends at word {number}")
-            words.append(_decode(word, encoding, errors, number))
+            words.append(decoded(word, encoding, errors))
             raw += row
         return first_vectors(words, np.frombuffer(raw, "<f4").reshape(-1, dimension), path)
 
 
-def _decode(word: bytes, encoding: str, errors: str, number: int) -> str:
-    try:
-        return word.decode(encoding, errors)
-    except UnicodeDecodeError as error:
-        reason = f"word {number}, {word[:40]!r}, is not {encoding}; choose another encoding or error handling"
-        raise DataError(reason) from error
-
-
 def write_word2vec_binary(embeddings: Embeddings, path: Path) -> None:
-    """Write word2vec's binary form, which gensim reads with ``load_word2vec_format(binary=True)``."""
-    words, matrix = words_and_matrix(embeddings)
+    """Write word2vec's binary form."""
     with open(path, "wb") as file:
-        file.write(f"{len(words)} {matrix.shape[1]}\n".encode())
-        for word, vector in zip(words, matrix.astype("<f4"), strict=True):
+        file.write(f"{len(embeddings)} {embeddings.dimension}\n".encode())
+        for word, vector in zip(embeddings.vocabulary, embeddings.matrix.astype("<f4"), strict=True):
             check_writable(word)
             file.write(word.encode() + b" " + vector.tobytes() + b"\n")
 
@@ -90,21 +77,9 @@ def write_word2vec_binary(embeddings: Embeddings, path: Path) -> None:
 def read_fasttext_binary(
     path: Path, *, limit: int | None = None, encoding: str = "utf-8", errors: str = "backslashreplace"
 ) -> Embeddings:
-    """Read an unsupervised fastText model with its sub-words.
+    """Read an unsupervised fastText model (.bin, plain or gzip, of any version) with all its sub-words.
 
-    Parameters
-    ----------
-    path : path
-        A ``.bin`` file, plain or gzip, of any version of fastText.
-    limit : int, optional
-        Compose only the first words; sub-words are kept whole.
-    encoding, errors : str
-        How to read the words.
-
-    Returns
-    -------
-    Embeddings
-        Vectors equal to gensim's: the mean of the word's own row and its n-grams' rows.
+    The vectors equal gensim's: the mean of the word's own row and its n-grams' rows.
 
     Raises
     ------
@@ -129,7 +104,7 @@ def read_fasttext_binary(
         table = _read_rows(file, *shape)  # the rows of all words, then of all n-gram buckets
     kept = words if limit is None else words[:limit]
     pieces = CharacterNgrams(table[len(words) :], shortest, longest)
-    return Embeddings(Vocabulary.from_words(kept), pieces.complete(kept, table[: len(kept)]), pieces)
+    return Embeddings(Vocabulary.from_words(kept), pieces.vectors(kept, table[: len(kept)]), pieces)
 
 
 def _read_fasttext_words(file: IO[bytes], new: bool, encoding: str, errors: str, path: Path) -> list[str]:
@@ -143,7 +118,7 @@ def _read_fasttext_words(file: IO[bytes], new: bool, encoding: str, errors: str,
     words, strange = [], 0
     for _ in range(size):
         raw = _read_word(file, b"\0")
-        words.append(raw.decode(encoding, errors))
+        words.append(decoded(raw, encoding, errors))
         strange += words[-1].encode(encoding, "replace") != raw
         struct.unpack("<qb", file.read(9))
     if strange:

@@ -11,8 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,29 +20,19 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
 
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
-SHORTEST_PREFIX = 4  # letters; shorter ones say little about a word's meaning
-
-
-class Subwords(Protocol):
-    """Anything that composes vectors of words from their pieces."""
-
-    def vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector for each word, shape (N, D); zeros for a word that has no known piece."""
-        ...
+_SHORTEST_PREFIX = 4  # letters; shorter ones say little about a word's meaning
+_BLOCK = 2_048  # words composed of n-grams at a time, so that memory stays bounded
+_FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many of the words asked for have a vector of their own. Counts add up.
+    """How many of the `total` words asked for have a vector of their own. Counts add up.
 
     Attributes
     ----------
-    total : int
-        Words asked for.
-    known : int
-        Those with a row of their own.
-    composed : int
-        Unknown ones that the policy gave a vector other than zero.
+    total, known, composed : int
+        Words asked for; those with a row of their own; unknown ones that the policy gave a vector.
 
     Examples
     --------
@@ -69,6 +58,83 @@ class Coverage:
 
 
 @dataclass(frozen=True, eq=False)
+class CharacterNgrams:
+    """fastText's sub-words: one vector for each hash bucket of character n-grams.
+
+    The hash is 32-bit FNV-1a over the UTF-8 bytes, each taken as a signed number, modulo K. gensim has it
+    too, but its import takes 1.6 s, and it hashes word by word in seven times the time.
+
+    Parameters
+    ----------
+    matrix : array of shape (K, D)
+        The vectors of the K buckets.
+    shortest, longest : int
+        Length of the n-grams in characters; a word is read as ``<word>``.
+
+    References
+    ----------
+    Bojanowski et al. (2017), "Enriching word vectors with subword information", section 3.2.
+    """
+
+    matrix: NDArray[Any]
+    shortest: int
+    longest: int
+
+    def __post_init__(self) -> None:
+        if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
+            raise DataError(f"expected sub-word vectors of shape (K, D), found {self.matrix.shape}")
+        if not 0 <= self.shortest <= self.longest:
+            raise DataError(f"sub-words of {self.shortest} to {self.longest} characters make no sense")
+
+    def __str__(self) -> str:
+        return f"{len(self.matrix):,} vectors of {self.shortest} to {self.longest} characters"
+
+    def vectors(self, words: Sequence[str], own: NDArray[Any] | None = None) -> NDArray[np.float32]:
+        """Return the mean of each word's n-gram vectors and of its own vector, if given, shape (N, D).
+
+        A word without any gets zeros. They are added in fastText's order, so that the bits are the same.
+        """
+        shape = len(words), self.matrix.shape[1]
+        result = np.zeros(shape, np.float32) if own is None else np.array(own, np.float32)
+        for begin in range(0, len(words) if len(self.matrix) else 0, _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            buckets, counts = self._buckets(words[block])
+            starts, sums = np.cumsum(counts) - counts, result[block]  # the sums are a view
+            for nth in range(counts.max()):
+                owners = np.flatnonzero(counts > nth)
+                sums[owners] += self.matrix[buckets[starts[owners] + nth]]
+            sums /= np.maximum(counts + (own is not None), 1)[:, None].astype(np.float32)
+        return result
+
+    def _buckets(self, words: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the buckets of all n-grams, by where they begin, then by length; and each word's count."""
+        text = "".join(f"<{word}>" for word in words).encode("utf-8", "replace").decode()  # no surrogates
+        letters, place = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
+        utf8 = np.array([chr(letter).encode() for letter in letters], "S4").view(np.int8).reshape(-1, 4)
+        added = utf8.astype(np.uint32)[place].T  # (4, L): bytes of each letter, then zeros
+        lengths = np.array([len(word) + 2 for word in words])  # (N,)
+        left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(place))  # (L,): letters to the end
+        hashes = np.zeros((len(place), min(self.longest, lengths.max())), np.uint32)
+        kept = left[:, None] > np.arange(hashes.shape[1])  # inside of the word
+        kept[:, : max(self.shortest - 1, 0)] = False
+        kept[(left == 1) | (left == np.repeat(lengths, lengths)), :1] = False  # < and > alone
+        grown = np.full(len(place), _FNV_START)
+        for size in range(hashes.shape[1]):
+            grown = _hashed(grown[: len(place) - size], added[:, size:])
+            hashes[: len(grown), size] = grown
+        counts = np.add.reduceat(kept.sum(axis=1), np.cumsum(lengths) - lengths)
+        return hashes[kept] % np.uint32(len(self.matrix)), counts
+
+
+def _hashed(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the FNV-1a hashes of n-grams with one more letter each, shape (L,)."""
+    hashes = (hashes ^ letters[0]) * _FNV_PRIME
+    for byte in letters[1:]:
+        hashes = np.where(byte > 0, (hashes ^ byte) * _FNV_PRIME, hashes)
+    return hashes
+
+
+@dataclass(frozen=True, eq=False)
 class Embeddings:
     """Word vectors of one language.
 
@@ -78,8 +144,8 @@ class Embeddings:
         Row of each word.
     matrix : array of shape (V, D)
         One vector for each row, floating point; may be memory-mapped.
-    subwords : Subwords, optional
-        Composes vectors of unknown words from their pieces.
+    subwords : CharacterNgrams, optional
+        Compose vectors of unknown words.
     unknown : {"zero", "subword", "backoff"}
         What an unknown word gets. ``zero``: the zero vector. ``subword``: a composition of its pieces.
         ``backoff``: the vector of the known word that differs only in case or accents; else the mean of
@@ -105,7 +171,7 @@ class Embeddings:
 
     vocabulary: Vocabulary
     matrix: NDArray[Any]
-    subwords: Subwords | None = None
+    subwords: CharacterNgrams | None = None
     unknown: str = "zero"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -138,9 +204,8 @@ class Embeddings:
         """Return the first words only (usually the most frequent ones)."""
         if count >= len(self):
             return self
-        words = self.vocabulary.words[:count]
-        rows = self.vocabulary.rows(words)
-        return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
+        words = Vocabulary.from_words(self.vocabulary.words[:count])
+        return replace(self, vocabulary=words, matrix=self.matrix[self.vocabulary.rows(words)])
 
     def compact(self) -> Embeddings:
         """Return the same words with row n for the n-th word, without rows that no word has."""
@@ -182,7 +247,7 @@ class Embeddings:
         return Coverage(len(words), len(words) - len(missing), composed)
 
     def normalized(self) -> Embeddings:
-        """Return the vectors at unit length (zero rows stay zero), in float32 or wider, without sub-words."""
+        """Return the vectors as :func:`unit_rows`, without sub-words."""
         policy = "zero" if self.unknown == "subword" else self.unknown
         return Embeddings(self.vocabulary, unit_rows(self.matrix), unknown=policy, settings=self.settings)
 
@@ -192,7 +257,7 @@ class Embeddings:
         return np.stack([self._back_off(word) for word in words])
 
     def _back_off(self, word: str) -> NDArray[np.floating]:
-        """Mean vector of the word's spelling variants, else of its prefix family; else from its spelling."""
+        """Return the vector of an unknown word under the policy ``backoff``, shape (D,)."""
         rows = self._relatives(fold(word))
         if len(rows):
             mean: NDArray[np.floating] = np.asarray(self.matrix[rows], dtype=np.float32).mean(axis=0)
@@ -203,15 +268,14 @@ class Embeddings:
     def _relatives(self, folded: str) -> list[int]:
         """Rows of the known words spelled alike, else of those that share the longest prefix."""
         spellings, rows = self._sorted_spellings
-        place = bisect_left(spellings, folded)
-        stop = bisect_right(spellings, folded)
-        if place < stop:
-            return rows[place:stop]
-        neighbours = spellings[max(place - 1, 0) : place + 1]
-        prefix = max((common_prefix(folded, word) for word in neighbours), key=len, default="")
-        if len(prefix) < SHORTEST_PREFIX or any(map(str.isdigit, folded)):
-            return []
-        return rows[bisect_left(spellings, prefix) : bisect_left(spellings, prefix + chr(0x10FFFF))]
+        alike = rows[bisect_left(spellings, folded) : bisect_right(spellings, folded)]
+        if alike or any(map(str.isdigit, folded)):
+            return alike
+        for length in range(len(folded), _SHORTEST_PREFIX - 1, -1):
+            first, after = folded[:length], folded[:length] + chr(0x10FFFF)
+            if family := rows[bisect_left(spellings, first) : bisect_left(spellings, after)]:
+                return family
+        return []
 
     @cached_property
     def _sorted_spellings(self) -> tuple[list[str], list[int]]:
@@ -233,16 +297,6 @@ def fold(word: str) -> str:
     """
     decomposed = unicodedata.normalize("NFD", word.casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
-
-
-def common_prefix(first: str, second: str) -> str:
-    """Return the longest beginning that two words share.
-
-    >>> common_prefix("running", "runner")
-    'runn'
-    """
-    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
-    return first[:alike]
 
 
 def spelling_direction(word: str, dimension: int) -> NDArray[np.float32]:

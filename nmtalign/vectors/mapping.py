@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,24 +23,23 @@ Floats = NDArray[np.floating]
 Pairs = NDArray[np.int64]  # (P, 2): rows of source and target
 WORDS = 5_000  # the most frequent words of each language take part in the refinement
 _MOST_ROUNDS = 20
+_RCSLS_STEPS = 10
 _GAIN = 1e-4  # least gain in mean cosine for another round
 _SHORTEST_STRING = 4  # letters; shorter words are often spelled alike by accident
-_FEW_STRINGS = 20  # fewer identical strings tell nothing about two spaces
+_FEW_STRINGS = 20  # fewer identical strings are no evidence
 _RELATED = 0.5  # spaces trained apart had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
 
 
 @dataclass(frozen=True)
 class MappedSpaces:
-    """Two spaces in one, and how they got there.
+    """Two spaces in one.
 
     Attributes
     ----------
     source, target : Embeddings
         Unit rows of one space; sub-words are left out.
-    seeds : int
-        Seed pairs that had vectors.
-    pairs : int
-        Pairs of the last dictionary.
+    seeds, pairs : int
+        Seed pairs that had vectors; pairs of the last dictionary.
     rounds : int
         Rounds of refinement.
     cosine : float
@@ -88,10 +86,6 @@ def map_spaces(
     words : int
         How many words of each language take part in the refinement.
 
-    Returns
-    -------
-    MappedSpaces
-
     Raises
     ------
     UsageError
@@ -110,23 +104,22 @@ def map_spaces(
         raise UsageError(f"expected spaces of equal dimension, found {found}")
     source, target = source.compact(), target.compact()
     X, Y = centred(source.matrix), centred(target.matrix)
-    first = seed_rows(source, target, seeds)
+    first = _seed_rows(source, target, seeds)
     pairs, W, rounds = first, procrustes(X, Y, first), 0
     if refine:
         refined, W, rounds = _refined(X[:words], Y[:words], first[(first < words).all(axis=1)], W)
         pairs = refined if len(refined) else first
     if rcsls:
-        W = improve_by_rcsls(X[pairs[:, 0]], Y[pairs[:, 1]], X[:words], Y[:words], W)
+        W = _improved_by_rcsls(X[pairs[:, 0]], Y[pairs[:, 1]], X[:words], Y[:words], W)
     mapped = unit_rows(X @ W)
     cosine = float((mapped[pairs[:, 0]] * Y[pairs[:, 1]]).sum(axis=1).mean())
     note = {"seeds": len(first), "rounds": rounds, "rcsls": rcsls, "words": words}
-    sides = _with_matrix(source, mapped, note), _with_matrix(target, Y, note)
-    warn_if_unrelated(*sides)
-    return MappedSpaces(*sides, len(first), len(pairs), rounds, cosine)
-
-
-def _with_matrix(embeddings: Embeddings, matrix: Floats, note: dict[str, Any]) -> Embeddings:
-    return Embeddings(embeddings.vocabulary, matrix, settings={**embeddings.settings, "map": note})
+    first_side, second_side = (
+        Embeddings(side.vocabulary, matrix, settings={**side.settings, "map": note})
+        for side, matrix in ((source, mapped), (target, Y))
+    )
+    warn_if_unrelated(first_side, second_side)
+    return MappedSpaces(first_side, second_side, len(first), len(pairs), rounds, cosine)
 
 
 def centred(matrix: Floats) -> Floats:
@@ -156,7 +149,7 @@ def _refined(X: Floats, Y: Floats, seeds: Pairs, W: Floats) -> tuple[Pairs, Floa
     return kept
 
 
-def improve_by_rcsls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats, *, rounds: int = 10) -> Floats:
+def _improved_by_rcsls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats) -> Floats:
     """Improve a map W by gradient descent on the relaxed CSLS loss, shape (D, D).
 
     With the k = 10 nearest neighbours N among the rows of X W and Y, the loss of the P pairs (x_i, y_i) is
@@ -167,7 +160,7 @@ def improve_by_rcsls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats, *, r
     """
     best, kept, step = np.inf, W, 1.0
     gradient = np.zeros_like(W)
-    for _ in range(rounds):
+    for _ in range(_RCSLS_STEPS):
         moved = kept - step * gradient
         loss, slope = _relaxed_csls(x, y, X, Y, moved)
         if loss < best:
@@ -179,11 +172,10 @@ def improve_by_rcsls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats, *, r
 
 def _relaxed_csls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats) -> tuple[float, Floats]:
     """Return the loss and its gradient; the neighbours are taken as fixed, as the paper does."""
-    k = min(10, len(X), len(Y))
+    k, count = min(10, len(X), len(Y)), len(x)
     mapped, whole = x @ W, X @ W
     near_y = Y[nearest(mapped, Y, count=k)[0]].mean(axis=1)  # (P, D)
     near_x = X[nearest(y, whole, count=k)[0]].mean(axis=1)  # (P, D)
-    count = len(x)
     loss = (mapped * (near_y - 2 * y)).sum() + ((near_x @ W) * y).sum()
     gradient = x.T @ (near_y - 2 * y) + near_x.T @ y
     return float(loss) / count, (gradient / count).astype(np.float32)
@@ -192,13 +184,12 @@ def _relaxed_csls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats) -> tupl
 # ---------------------------------------------------------------- seeds
 
 
-def seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str, str]]) -> Pairs:
+def _seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str, str]]) -> Pairs:
     """Return the rows of the seed pairs that have both vectors, shape (P, 2)."""
     pairs = list(seeds)
-    rows = np.stack(
-        [source.vocabulary.rows([a for a, _ in pairs]), target.vocabulary.rows([b for _, b in pairs])], axis=1
-    )
-    found = np.unique(rows[(rows >= 0).all(axis=1)], axis=0).astype(np.int64)
+    sides = zip((source.vocabulary, target.vocabulary), zip(*pairs, strict=True), strict=False)
+    rows = np.array([side.rows(words) for side, words in sides], np.int64).reshape(2, -1).T
+    found = np.unique(rows[(rows >= 0).all(axis=1)], axis=0)
     if not len(found):
         raise DataError(
             f"none of the {len(pairs)} seed pairs has both vectors; give a dictionary of these words"
@@ -207,19 +198,14 @@ def seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str,
 
 
 def read_dictionary(path: str | Path) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a dictionary: the first two columns of each line, between tabs, else spaces.
-
-    Raises
-    ------
-    DataError
-        With the line, if it has fewer than two columns.
-    """
+    """Yield the pairs of a dictionary: the first two columns of each line, between tabs, else spaces."""
     for number, line in enumerate(read_lines(path), 1):
-        columns = line.split("\t") if "\t" in line else line.split(" ")
-        if line.strip() and len(columns) < 2:
+        if not line.strip():
+            continue
+        columns = line.split("\t" if "\t" in line else " ")
+        if len(columns) < 2:
             raise DataError(f"expected a word and its translation, found {line!r}").at(path, line=number)
-        if line.strip():
-            yield columns[0], columns[1]
+        yield columns[0], columns[1]
 
 
 def identical_strings(source: Vocabulary, target: Vocabulary) -> list[tuple[str, str]]:
@@ -235,12 +221,8 @@ def relatedness(source: Embeddings, target: Embeddings) -> float | None:
     """Return by how many standard deviations identical strings are closer than different strings.
 
     Most words that two languages write alike mean the same (names, numbers). In one space their cosine is
-    above that of one such word and the next; in spaces that have nothing to do with each other it is not.
-
-    Returns
-    -------
-    float or None
-        Around 0 for unrelated spaces; None when fewer than 20 words are written alike.
+    above that of one such word and the next. In unrelated spaces the result is around 0. It is None when
+    fewer than 20 words are written alike.
     """
     words = [word for word, _ in identical_strings(source.vocabulary, target.vocabulary)]
     x, y = unit_rows(source.vectors(words)), unit_rows(target.vectors(words))

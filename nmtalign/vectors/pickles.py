@@ -1,11 +1,10 @@
-"""Reading old pickles as data.
+"""Reading old pickles and NumPy's files as data, so that no code in them runs.
 
-A pickle is a small program. The standard library's unpickler runs it here with its hands bound: names are
-looked up in a list of exact (module, name) pairs and never imported, and what they stand for are inert
-records, NumPy arrays of plain numbers and a few functions of this module. Nothing else can be called.
+A pickle is a small program. Its names are looked up here in a list of exact (module, name) pairs and never
+imported. They stand for inert records, arrays of plain numbers and a few functions of this module.
 
-It is the unpickler written in Python. The one in C offers no place to look at a dictionary's keys, and to
-hash tuples of tuples can take for ever; it also makes room for as many values as a pickle claims.
+The unpickler is the one written in Python. The one in C offers no place to look at a dictionary's keys, and
+to hash tuples of tuples can take for ever; it also makes room for as many values as a pickle claims.
 """
 
 from __future__ import annotations
@@ -14,16 +13,20 @@ import io
 import math
 import pickle
 import struct
+import zipfile
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 
-_NUMERIC_KINDS = "biuf"
+_NUMBERS = ("b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8")
 _MOST_DIMENSIONS = 32
+_HIGHEST_DEFLATE_RATIO = 1100  # no honest member of a zip file grows more than 1032 times
 # What the unpickler raises when a pickle ends too early or makes no sense.
 _BROKEN = (
     *(AttributeError, EOFError, LookupError, OverflowError, TypeError, ValueError),
@@ -37,74 +40,29 @@ _REFUSED = (
 
 
 class Record:
-    """What an object of a pickle becomes: its class name and its state.
+    """What an object of a pickle becomes: module and name of its class, arguments and state as they came."""
 
-    Attributes
-    ----------
-    name : str
-        Module and name of the class, for example ``gensim.models.keyedvectors.KeyedVectors``.
-    state : dict
-        The attributes of the object.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.state: dict[str, Any] = {}
+    def __init__(self, name: str, *arguments: Any) -> None:
+        self.name, self.arguments = name, arguments
+        self.state: Any = None  # references, not copies, so that no short pickle can multiply a long one
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return one attribute."""
-        return self.state.get(key, default)
+        return self.state.get(key, default) if isinstance(self.state, dict) else default
 
-    def build(self, state: Any) -> None:
-        """Take the state; a reference, not a copy, so that no short pickle can multiply a long one."""
-        if isinstance(state, dict):
-            self.state = state
-
-
-class _DataType(Record):
-    """A NumPy data type on its way: the code comes first, the byte order with the state."""
-
-    def __init__(self, code: Any) -> None:
-        super().__init__("numpy.dtype")
-        self.code, self.order = code if isinstance(code, str) else "?", "="
-
-    def build(self, state: Any) -> None:
-        if isinstance(state, tuple) and len(state) > 1 and state[1] in ("<", ">", "=", "|"):
-            self.order = state[1]
-
-    def resolve(self) -> np.dtype[Any] | None:
-        """Return the data type, or None where its values are not plain numbers."""
-        if self.code[:1] not in _NUMERIC_KINDS or self.code[1:] not in ("1", "2", "4", "8"):
-            return None
-        try:
-            return np.dtype(self.order + self.code)
-        except TypeError:
-            return None
+    def array(self) -> NDArray[Any] | None:
+        """Return the numbers of a NumPy array, read-only; None of anything else."""
+        match self.name.rpartition(".")[2], self.arguments, self.state:
+            case "_frombuffer", (raw, dtype, shape, order), _:
+                return _numbers(raw, dtype, shape, "F" if order == "F" else "C")
+            case "_reconstruct", _, (_, shape, dtype, fortran, raw):
+                return _numbers(raw, dtype, shape, "F" if fortran else "C")
+        return None
 
 
-class ArrayRecord(Record):
-    """A NumPy array on its way: the shell comes first, shape and bytes with the state.
-
-    Attributes
-    ----------
-    value : array or None
-        The array, read-only; None where it holds anything but plain numbers.
-    """
-
-    def __init__(self, value: NDArray[Any] | None = None) -> None:
-        super().__init__("numpy.ndarray")
-        self.value = value
-
-    def build(self, state: Any) -> None:
-        if not (isinstance(state, tuple) and len(state) == 5):
-            raise DataError("the pickle has a NumPy array without shape and content")
-        _, shape, dtype, fortran, raw = state
-        self.value = _array_of(raw, dtype, shape, "F" if fortran else "C")
-
-
-def _array_of(raw: Any, dtype: Any, shape: Any, order: Any) -> NDArray[Any] | None:
+def _numbers(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> NDArray[Any] | None:
     """Return numbers as a read-only array over their bytes; None for an array of anything else."""
-    kind = dtype.resolve() if isinstance(dtype, _DataType) else None
+    kind = _data_type(dtype)
     if kind is None:
         return None
     if isinstance(raw, str):  # Python 2 wrote bytes as text
@@ -114,7 +72,17 @@ def _array_of(raw: Any, dtype: Any, shape: Any, order: Any) -> NDArray[Any] | No
     expected = kind.itemsize * math.prod(shape)
     if expected != len(raw):
         raise DataError(f"the pickle has an array {shape}: expected {expected} bytes, found {len(raw)}")
-    return np.frombuffer(raw, kind).reshape(shape, order="F" if order == "F" else "C")
+    return np.frombuffer(raw, kind).reshape(shape, order=order)
+
+
+def _data_type(record: Any) -> np.dtype[Any] | None:
+    """Return the data type that a record stands for; None where its values are not plain numbers."""
+    if isinstance(record, Record) and record.name == "numpy.dtype":
+        match record.arguments, record.state:
+            case (str(code), *_), (_, "<" | ">" | "=" | "|" as order, *_) if code in _NUMBERS:
+                found: np.dtype[Any] = np.dtype(order + code)
+                return found
+    return None
 
 
 def _is_shape(value: Any) -> bool:
@@ -124,7 +92,7 @@ def _is_shape(value: Any) -> bool:
 
 
 def _make_scalar(unpickler: _Unpickler, dtype: Any, raw: Any = b"") -> Any:
-    value = _array_of(raw, dtype, (), "C")
+    value = _numbers(raw, dtype, (), "C")
     return None if value is None else value.item()
 
 
@@ -155,14 +123,9 @@ _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
     ("collections", "OrderedDict"): _make_dict,
     ("collections", "defaultdict"): _make_dict,
     ("collections", "Counter"): _make_dict,
-    ("numpy", "dtype"): lambda unpickler, code, *_: _DataType(code),
+    ("numpy.core.multiarray", "scalar"): _make_scalar,
+    ("numpy._core.multiarray", "scalar"): _make_scalar,  # since NumPy 2
 }
-for _core in ("numpy.core", "numpy._core"):  # before and since NumPy 2
-    _FUNCTIONS |= {
-        (f"{_core}.multiarray", "_reconstruct"): lambda unpickler, *_: ArrayRecord(),
-        (f"{_core}.multiarray", "scalar"): _make_scalar,
-        (f"{_core}.numeric", "_frombuffer"): lambda unpickler, *content: ArrayRecord(_array_of(*content)),
-    }
 _CLASSES = {
     "__builtin__": "hash int long",
     "builtins": "hash int long",
@@ -172,7 +135,11 @@ _CLASSES = {
     ),
     "gensim.models.word2vec": "Vocab Word2Vec Word2VecTrainables Word2VecVocab",
     "gensim.utils": "call_on_class_only",
-    "numpy": "ndarray",
+    "numpy": "dtype ndarray",
+    "numpy._core.multiarray": "_reconstruct",
+    "numpy._core.numeric": "_frombuffer",
+    "numpy.core.multiarray": "_reconstruct",
+    "numpy.core.numeric": "_frombuffer",
     "numpy.random": "__RandomState_ctor",
     "numpy.random._mt19937": "MT19937",
     "numpy.random._pickle": "__bit_generator_ctor __randomstate_ctor",
@@ -182,22 +149,15 @@ _INERT = {(module, name) for module, names in _CLASSES.items() for name in names
 ALLOWED: frozenset[tuple[str, str]] = frozenset(_FUNCTIONS) | frozenset(_INERT)
 
 
-class _Name:
-    """A name of the list, the only kind of value that a pickle can call."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self.key = module, name
-
-    def make(self, unpickler: _Unpickler, arguments: Iterable[Any]) -> Any:
-        function = _FUNCTIONS.get(self.key)
-        return function(unpickler, *arguments) if function else Record(".".join(self.key))
-
-
 def _check_keys(keys: Iterable[Any]) -> None:
     """Refuse keys of a dictionary or set other than plain values: to hash nested tuples can take for ever."""
     for key in keys:
         if not (key is None or isinstance(key, str | bytes | int | float)):
             raise DataError(f"expected text or numbers as dictionary keys, found {type(key).__name__}")
+
+
+_Step = Callable[[Any], None]
+_STANDARD: dict[int, _Step] = dict(pickle._Unpickler.dispatch)
 
 
 def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
@@ -213,7 +173,7 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
     Returns
     -------
     object
-        Plain values; objects become :class:`Record`, arrays :class:`ArrayRecord`.
+        Plain values; objects become :class:`Record`.
 
     Raises
     ------
@@ -232,10 +192,6 @@ def read_pickle(data: bytes, *, encoding: str = "latin-1") -> Any:
         raise
     except _BROKEN as error:
         raise DataError(f"not a readable pickle ({type(error).__name__}: {error})") from error
-
-
-_Step = Callable[[Any], None]
-_STANDARD: dict[int, _Step] = dict(pickle._Unpickler.dispatch)
 
 
 def _looking_at(keys: slice, code: bytes) -> _Step:
@@ -265,14 +221,15 @@ class _Unpickler(pickle._Unpickler):
         if self.budget < 0:
             raise DataError("the pickle copies its content over and over; refused")
 
-    def find_class(self, module: str, name: str) -> _Name:
+    def find_class(self, module: str, name: str) -> partial[Any]:
         if (module, name) not in ALLOWED:
             raise DataError(
                 f"the pickle asks for {module}.{name}, which is not on the list of allowed names and could"
                 " run any code; if you trust the file completely, read it with unsafe_pickle"
                 " (--unsafe-pickle)"
             )
-        return _Name(module, name)
+        function = _FUNCTIONS.get((module, name))
+        return partial(function, self) if function else partial(Record, f"{module}.{name}")
 
     def _frame(self) -> None:
         """Read a frame's length, only to compare it; its content is read as if there were no frame."""
@@ -283,10 +240,10 @@ class _Unpickler(pickle._Unpickler):
 
     def _instantiate(self, found: Any, arguments: Any) -> None:
         """Make what a name stands for; the objects of protocol 0 and 1 come here by themselves."""
-        if not (isinstance(found, _Name) and isinstance(arguments, tuple | list)):
+        if not (isinstance(found, partial) and isinstance(arguments, tuple | list)):
             raise TypeError("a call of something that is not a function")
         self.spend(len(arguments))
-        self.stack.append(found.make(self, arguments))
+        self.stack.append(found(*arguments))
 
     def _call(self) -> None:
         arguments = self.stack.pop()
@@ -300,7 +257,7 @@ class _Unpickler(pickle._Unpickler):
         state, target = self.stack.pop(), self.stack[-1]
         if not isinstance(target, Record):
             raise TypeError("a state for something that is not an object")
-        target.build(state)
+        target.state = state
 
     dispatch: ClassVar[dict[int, _Step]] = {
         **{code: step for code, step in _STANDARD.items() if bytes([code]) not in _REFUSED},
@@ -316,3 +273,46 @@ class _Unpickler(pickle._Unpickler):
         ord(pickle.ADDITEMS): _looking_at(slice(None), pickle.ADDITEMS),
         ord(pickle.FROZENSET): _looking_at(slice(None), pickle.FROZENSET),
     }
+
+
+# ---------------------------------------------------------------- NumPy's files
+
+
+def load_array(path: Path, *, mapped: bool = False, unsafe_pickle: bool = False) -> NDArray[Any]:
+    """Read an .npy file, or ``embeddings`` (or the only array) of an .npz file; no pickled objects."""
+    try:
+        if zipfile.is_zipfile(path):
+            return _load_member(path, unsafe_pickle)
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=unsafe_pickle)
+        return array
+    except DataError as error:
+        raise error.at(path) from error
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"not a readable array of numbers ({error})").at(path) from error
+
+
+def _load_member(path: Path, unsafe_pickle: bool) -> NDArray[Any]:
+    with zipfile.ZipFile(path) as archive:
+        names = [info.filename.removesuffix(".npy") for info in archive.infolist()]
+        name = "embeddings" if "embeddings" in names or len(names) != 1 else names[0]
+        if name not in names:
+            raise DataError(f"expected an array named 'embeddings', found {names}")
+        info = archive.infolist()[names.index(name)]
+        if info.file_size > _HIGHEST_DEFLATE_RATIO * max(info.compress_size, 1):
+            found = f"{info.file_size} bytes from {info.compress_size}"
+            raise DataError(f"the array {name!r} claims to unpack to {found}; refused")
+        with archive.open(info) as file:
+            _check_header(file, info.file_size)
+    with np.load(path, allow_pickle=unsafe_pickle) as arrays:
+        array: NDArray[Any] = arrays[name]
+        return array
+
+
+def _check_header(file: Any, size: int) -> None:
+    """Refuse a shape that needs more bytes than the member has, before memory is asked for."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    needed = dtype.itemsize * math.prod(shape)
+    if not dtype.hasobject and needed > size:
+        raise DataError(f"the array claims shape {shape}, {needed} bytes, in a member of {size}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +21,18 @@ _CELLS = 1 << 26  # of one block of similarities: 256 MB in float32
 _NEIGHBOURS = 10  # k of CSLS, as in the paper
 
 
-def blocks(rows: int, columns: int) -> Iterator[slice]:
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
     """Cut `rows` into blocks of at most 2^26 cells."""
     step = max(1, _CELLS // max(columns, 1))
     for start in range(0, rows, step):
         yield slice(start, start + step)
 
 
-def mean_of_nearest(queries: Floats, keys: Floats, *, neighbours: int = _NEIGHBOURS) -> Floats:
+def mean_of_nearest(queries: Floats, keys: Floats) -> Floats:
     """Return the mean cosine of each query to its nearest keys, shape (N,): r(x) of CSLS."""
-    count = min(neighbours, len(keys))
+    count = min(_NEIGHBOURS, len(keys))
     result = np.zeros(len(queries), np.float32)
-    for block in blocks(len(queries), len(keys)):
+    for block in _blocks(len(queries), len(keys)):
         cosines = queries[block] @ keys.T  # (n, V)
         cosines.partition(len(keys) - count, axis=1)
         result[block] = cosines[:, len(keys) - count :].mean(axis=1)
@@ -62,7 +63,7 @@ def nearest(
     """
     count = min(count, len(keys))
     rows, scores = np.zeros((len(queries), count), np.int64), np.zeros((len(queries), count), np.float32)
-    for block in blocks(len(queries), len(keys)):
+    for block in _blocks(len(queries), len(keys)):
         found = queries[block] @ keys.T  # (n, V)
         if hubness is not None:
             found = 2 * found - hubness
@@ -81,12 +82,12 @@ def mutual_neighbours(source: Floats, target: Floats) -> tuple[NDArray[np.int64]
     -------
     (pairs, quality)
         Rows of source and target, shape (M, 2), by source row; and the mean CSLS of every source word to its
-        nearest target word, which tells without any dictionary how well the spaces lie on each other.
+        nearest target word, a measure of the map that needs no dictionary.
     """
     source_hubness, target_hubness = mean_of_nearest(source, target), mean_of_nearest(target, source)
     forward, own = np.zeros(len(source), np.int64), np.zeros(len(source), np.float32)
     best = np.full(len(target), -np.inf, np.float32)
-    for block in blocks(len(source), len(target)):
+    for block in _blocks(len(source), len(target)):
         score = (2 * source[block]) @ target.T  # (n, V)
         score -= target_hubness
         score -= source_hubness[block, None]
@@ -99,8 +100,7 @@ def mutual_neighbours(source: Floats, target: Floats) -> tuple[NDArray[np.int64]
     return np.stack([mutual, forward[mutual]], axis=1), float(own.mean()) if len(own) else 0.0
 
 
-@dataclass(frozen=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """One neighbour of a word in the other language."""
 
     word: str
@@ -114,8 +114,6 @@ def neighbours(
 
     Parameters
     ----------
-    source, target : Embeddings
-        Of one space.
     words : sequence of str
         Source words; one that gets no vector has no neighbours.
     score : {"csls", "cosine"}
@@ -129,40 +127,29 @@ def neighbours(
     >>> neighbours(english, french, ["cat"], count=1, score="cosine")
     {'cat': [Neighbour(word='chat', score=1.0)]}
     """
-    queries, keys = unit_rows(source.vectors(words)), _known_rows(target)
-    hubness = _hubness(source, keys, score)
-    rows, scores = nearest(queries, keys, count=count, hubness=hubness)
-    if hubness is not None:
-        scores = scores - mean_of_nearest(queries, keys)[:, None]
-    names = target.vocabulary.words
-    return {
-        word: [Neighbour(names[row], float(value)) for row, value in zip(*found, strict=True)]
-        if query.any()
-        else []
-        for word, query, found in zip(words, queries, zip(rows, scores, strict=True), strict=True)
-    }
-
-
-def _known_rows(embeddings: Embeddings) -> Floats:
-    """Return the unit vectors of all words in the order of the vocabulary, shape (V, D)."""
-    return unit_rows(embeddings.compact().matrix)
-
-
-def _hubness(source: Embeddings, keys: Floats, score: str) -> Floats | None:
     if score not in SCORES:
         raise UsageError(f"score: expected one of {', '.join(SCORES)}, found {score!r}")
-    return mean_of_nearest(keys, _known_rows(source)) if score == "csls" else None
+    queries, keys = unit_rows(source.vectors(words)), unit_rows(target.compact().matrix)
+    if score == "csls":
+        hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix))
+        rows, scores = nearest(queries, keys, count=count, hubness=hubness)
+        scores = scores - mean_of_nearest(queries, keys)[:, None]
+    else:
+        rows, scores = nearest(queries, keys, count=count)
+    names, found = target.vocabulary.words, {}
+    for n, word in enumerate(words):
+        near = zip(rows[n], scores[n].tolist(), strict=True) if queries[n].any() else ()
+        found[word] = [Neighbour(names[row], value) for row, value in near]
+    return found
 
 
 @dataclass(frozen=True)
 class DictionaryScore:
-    """How many translations of a dictionary are found among the nearest neighbours.
+    """Precision at k: the share of words with a translation of the dictionary among their k nearest.
 
     Attributes
     ----------
     precision : dict of int to float
-        Precision at k: the share of the covered words with a translation of the dictionary among their k
-        nearest.
     covered, total : int
         Different source words that have a vector and a translation with a vector; all source words.
     score : str
@@ -188,36 +175,26 @@ def evaluate_dictionary(
     at: Sequence[int] = (1, 5, 10),
     score: str = "csls",
 ) -> DictionaryScore:
-    """Look the translations of a dictionary up by nearest neighbour.
+    """Look the translations of a dictionary up by nearest neighbour, in two languages of one space.
 
     Parameters
     ----------
-    source, target : Embeddings
-        Of one space.
     pairs : sequence of (source word, target word)
         A word may have several translations; one of them is enough.
     at : sequence of int
         The k of precision at k.
-
-    Raises
-    ------
-    DataError
-        If no pair has both its words in the vectors.
     """
-    gold: dict[str, set[int]] = {}
-    rows = {word: place for place, word in enumerate(target.vocabulary.words)}
+    gold: dict[str, set[str]] = {}
     for word, translation in pairs:
-        known = gold.setdefault(word, set())
-        if word in source.vocabulary and translation in rows:
-            known.add(rows[translation])
+        translations = gold.setdefault(word, set())
+        if word in source.vocabulary and translation in target.vocabulary:
+            translations.add(translation)
     covered = [word for word, translations in gold.items() if translations]
     if not covered:
         raise DataError(
             f"none of the {len(gold)} words of the dictionary has a vector beside its translation"
         )
-    keys = _known_rows(target)
-    queries = unit_rows(source.vectors(covered))
-    found, _ = nearest(queries, keys, count=max(at), hubness=_hubness(source, keys, score))
-    right = np.array([[row in gold[word] for row in rows] for word, rows in zip(covered, found, strict=True)])
-    precision = {k: float(right[:, :k].any(axis=1).mean()) for k in at}
+    found = neighbours(source, target, covered, count=max(at), score=score)
+    right = [[one.word in gold[word] for one in found[word]] for word in covered]
+    precision = {k: sum(any(hits[:k]) for hits in right) / len(covered) for k in at}
     return DictionaryScore(precision, len(covered), len(gold), score)

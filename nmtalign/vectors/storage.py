@@ -16,27 +16,44 @@ format                what it is                                                
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.binary_files import (
     FASTTEXT_MAGIC,
     read_fasttext_binary,
     read_word2vec_binary,
     write_word2vec_binary,
 )
-from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.files import read_header, reading
-from nmtalign.vectors.folders import read_folder, read_json, read_word2int, write_folder, write_word2int
-from nmtalign.vectors.gensim_files import read_gensim, read_gensim_unsafely
-from nmtalign.vectors.text_files import first_dimension, read_text_vectors, write_text_vectors
+from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.gensim_models import read_gensim, read_gensim_unsafely
+from nmtalign.vectors.pickles import load_array, read_pickle
+from nmtalign.vectors.text_files import (
+    first_dimension,
+    read_header,
+    read_text_vectors,
+    reading,
+    write_text_vectors,
+)
 
 FORMATS = ("folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
+_FILE_NAMES = {
+    "folder": "{}",
+    "word2int": "word2int_{}.pkl",
+    "word2vec": "vectors_{}.vec",
+    "glove": "vectors_{}.txt",
+    "word2vec-binary": "vectors_{}.bin",
+}
+_OWN = {"format": "nmtalign-vectors", "version": 1}
 
 
 def load_embeddings(
@@ -53,11 +70,11 @@ def load_embeddings(
     Parameters
     ----------
     path : path
-        A file or folder in one of :data:`FORMATS`; for ``word2int`` either of the two files.
+        A file or folder; for ``word2int`` either of the two files.
     format : str
         One of :data:`FORMATS`, or ``auto``: the content decides.
     limit : int, optional
-        Load only the first words (the most frequent ones in every usual file).
+        Load only the first words, usually the most frequent ones.
     unsafe_pickle : bool
         Read pickles with Python's own reader, which runs whatever they say. Warns.
     encoding, errors : str
@@ -71,24 +88,23 @@ def load_embeddings(
     Raises
     ------
     DataError
-        If the file cannot be read safely and completely; the message says why.
+        If the file cannot be read safely and completely.
     """
     path = Path(path)
-    if format == "auto":
-        format = detect_format(path)
+    format = detect_format(path) if format == "auto" else format
     if unsafe_pickle:
         warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=2)
     if limit is not None and limit < 1:
         raise UsageError(f"the limit must be at least 1, found {limit}")
     decoding = {"encoding": encoding} | ({"errors": errors} if errors else {})
     readers: dict[str, Callable[[], Embeddings]] = {
-        "folder": lambda: read_folder(path),
-        "word2int": lambda: read_word2int(*_word2int_files(path), unsafe_pickle=unsafe_pickle),
+        "folder": lambda: _read_folder(path),
+        "word2int": lambda: _read_word2int(*_word2int_files(path), unsafe_pickle),
         "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
         "glove": lambda: read_text_vectors(path, limit=limit, **decoding),
         "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
         "fasttext": lambda: read_fasttext_binary(path, limit=limit, **decoding),
-        "gensim": lambda: (read_gensim_unsafely if unsafe_pickle else read_gensim)(path, limit=limit),
+        "gensim": lambda: read_gensim_unsafely(path) if unsafe_pickle else read_gensim(path, limit=limit),
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(FORMATS)}, found {format!r}")
@@ -97,31 +113,21 @@ def load_embeddings(
 
 
 def detect_format(path: str | Path) -> str:
-    """Return the format of a file or folder, from its content.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or its beginning looks like no known format.
-    """
+    """Return the format of a file or folder, from its content; DataError where it looks like none."""
     path = Path(path)
     if (path / "meta.json").is_file():
         return "folder"
     if not path.is_file():
         raise DataError("no such file of vectors, nor a folder with meta.json").at(path)
-    if _is_word2int(path):
+    if path.name.startswith(("word2int", "embeddings")) and path.suffix in (".pkl", ".npz"):
         return "word2int"
     with reading(path) as file:
         return _detect_content(file.read(1 << 20))
 
 
-def _is_word2int(path: Path) -> bool:
-    return path.name.startswith(("word2int", "embeddings")) and path.suffix in (".pkl", ".npz")
-
-
 def _detect_content(start: bytes) -> str:
-    """Tell the format from the first megabyte."""
-    if start[:1] == b"\x80" and start[1:2] in (b"\2", b"\3", b"\4", b"\5"):
+    """Return the format of a file that begins so."""
+    if start.startswith((b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")):
         return "gensim"
     if start.startswith(FASTTEXT_MAGIC) or b"\0\0" in start[:8]:  # old models begin with small int32 numbers
         return "fasttext"
@@ -130,12 +136,11 @@ def _detect_content(start: bytes) -> str:
     if header is None:
         first_dimension(first)
         return "glove"
-    line = rest.partition(b"\n")[0]
     try:
-        is_text = first_dimension(line) == header[1]
+        is_text = not rest or first_dimension(rest.partition(b"\n")[0]) == header[1]
     except DataError:
         is_text = False
-    return "word2vec" if is_text or not rest else "word2vec-binary"
+    return "word2vec" if is_text else "word2vec-binary"
 
 
 def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "folder") -> None:
@@ -149,21 +154,21 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
         A folder for ``folder``; ``word2int_XX.pkl`` or ``embeddings_XX.npz`` for ``word2int`` (both are
         written); else a file.
     format : {"folder", "word2int", "word2vec", "word2vec-binary", "glove"}
-        See the table at the top of this module.
 
     Raises
     ------
     UsageError
-        If the format is not written. gensim's own files are pickles: write ``word2vec-binary``, which gensim
-        reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
+        If the format is not written. For gensim write ``word2vec-binary``, which it reads with
+        ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
-    path = Path(path)
+    path, whole = Path(path), embeddings.compact()
+    whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
     writers: dict[str, Callable[[], Any]] = {
-        "folder": lambda: write_folder(embeddings, path),
-        "word2int": lambda: write_word2int(embeddings, *_word2int_files(path)),
-        "word2vec": lambda: write_text_vectors(embeddings, path),
-        "glove": lambda: write_text_vectors(embeddings, path, header=False),
-        "word2vec-binary": lambda: write_word2vec_binary(embeddings, path),
+        "folder": lambda: _write_folder(whole, path),
+        "word2int": lambda: _write_word2int(whole, *_word2int_files(path)),
+        "word2vec": lambda: write_text_vectors(whole, path),
+        "glove": lambda: write_text_vectors(whole, path, header=False),
+        "word2vec-binary": lambda: write_word2vec_binary(whole, path),
     }
     if format not in writers:
         raise UsageError(
@@ -174,6 +179,60 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
     writers[format]()
 
 
+# ---------------------------------------------------------------- the own format
+
+
+def _read_folder(folder: Path) -> Embeddings:
+    """Read the own format; the matrices stay on disk until their rows are used."""
+    meta = _read_json(folder / "meta.json")
+    if {key: meta.get(key) for key in _OWN} != _OWN:
+        raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
+    with open(folder / "vocab.txt", encoding="utf-8", newline="\n") as file:
+        words = file.read().split("\n")[:-1]
+    matrix = load_array(folder / "vectors.npy", mapped=True)
+    if len(words) != len(matrix):
+        raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {len(matrix)} rows").at(folder)
+    pieces = None
+    if found := meta.get("subwords"):
+        table = load_array(folder / "subwords.npy", mapped=True)
+        pieces = CharacterNgrams(table, found["shortest"], found["longest"])
+    return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta.get("settings", {}))
+
+
+def _write_folder(embeddings: Embeddings, folder: Path) -> None:
+    """Write the own format; ``meta.json`` comes last, so a folder that has it is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "meta.json").unlink(missing_ok=True)
+    for row, word in enumerate(embeddings.vocabulary):
+        if "\n" in word:
+            raise DataError(f"the word {word!r} in row {row} holds a line end; vocab.txt cannot keep it")
+    with open(folder / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{word}\n" for word in embeddings.vocabulary)
+    np.save(folder / "vectors.npy", embeddings.matrix, allow_pickle=False)
+    meta: dict[str, Any] = {**_OWN, "words": len(embeddings), "dimension": embeddings.dimension}
+    if pieces := embeddings.subwords:
+        np.save(folder / "subwords.npy", pieces.matrix, allow_pickle=False)
+        meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
+    _write_json({**meta, "settings": dict(embeddings.settings)}, folder / "meta.json")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"not readable as JSON ({error})").at(path) from error
+    if not isinstance(found, dict) or not isinstance(found.get("settings", {}), dict):
+        raise DataError("expected an object whose settings are an object").at(path)
+    return found
+
+
+def _write_json(content: dict[str, Any], path: Path) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+# ---------------------------------------------------------------- the seeds' form
+
+
 def _word2int_files(path: Path) -> tuple[Path, Path]:
     """Return pickle and matrix of the seeds' form, given either of them."""
     name = path.name
@@ -182,6 +241,33 @@ def _word2int_files(path: Path) -> tuple[Path, Path]:
             middle = name[len(start) : -len(end)]
             return path.with_name(f"word2int{middle}.pkl"), path.with_name(f"embeddings{middle}.npz")
     raise UsageError(f"{path}: expected a name like word2int_en.pkl or embeddings_en.npz")
+
+
+def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) -> Embeddings:
+    """Read the seeds' form: a pickled dictionary word -> row, and a matrix in an .npz or .npy file."""
+    data = pickle_path.read_bytes()
+    try:
+        rows = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")
+        if not isinstance(rows, dict):
+            raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
+        vocabulary = Vocabulary.from_word2int(rows)
+    except DataError as error:
+        raise error.at(pickle_path) from error
+    matrix = load_array(matrix_path, unsafe_pickle=unsafe_pickle)
+    try:
+        return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
+    except DataError as error:
+        raise error.at(matrix_path) from error
+
+
+def _write_word2int(embeddings: Embeddings, pickle_path: Path, matrix_path: Path) -> None:
+    """Write the seeds' form; the same content gives the same bytes."""
+    word2int = {word: row for row, word in enumerate(embeddings.vocabulary)}
+    pickle_path.write_bytes(pickle.dumps(word2int, protocol=2))
+    np.savez_compressed(matrix_path, allow_pickle=False, embeddings=embeddings.matrix)
+
+
+# ---------------------------------------------------------------- two languages side by side
 
 
 def load_pair(
@@ -214,17 +300,16 @@ def load_pair(
         If a language is not there, or the two have different dimensions.
     """
     folder = Path(folder)
-    places, noted = languages_of(folder), _read_pair_note(folder)
+    places = languages_of(folder)
     if places is None:
         raise DataError("expected word2int_XX.pkl files or folders of vectors, found none").at(folder)
     names = languages or pair_languages(folder)
     for name in names:
         if name not in places:
             raise DataError(f"no vectors for language {name!r}; found {sorted(places)}").at(folder)
-    source, target = (
-        _with_settings(load_embeddings(places[name], limit=limit, unsafe_pickle=unsafe_pickle), noted)
-        for name in names
-    )
+    noted = _pair_note(folder).get("settings", {})
+    sides = (load_embeddings(places[name], limit=limit, unsafe_pickle=unsafe_pickle) for name in names)
+    source, target = (replace(side, settings=side.settings or noted) for side in sides)
     if source.dimension != target.dimension:
         found = f"{names[0]} has {source.dimension} dimensions, {names[1]} {target.dimension}"
         raise DataError(f"{found}; they share no space").at(folder)
@@ -248,23 +333,12 @@ def save_pair(
     folder.mkdir(parents=True, exist_ok=True)
     for language, embeddings in zip(languages, (source, target), strict=True):
         save_embeddings(embeddings, folder / _FILE_NAMES[format].format(language), format=format)
-    note = {"languages": list(languages), "settings": dict(source.settings)}
-    text = json.dumps(note, indent=2, ensure_ascii=False)
-    (folder / "pair.json").write_text(text + "\n", encoding="utf-8")
+    _write_json({"languages": list(languages), "settings": dict(source.settings)}, folder / "pair.json")
 
 
 def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:
     """Return the vectors with a note of how lines became words, so that others can do the same."""
     return replace(embeddings, settings={**embeddings.settings, "text": text.as_dict()})
-
-
-_FILE_NAMES = {
-    "folder": "{}",
-    "word2int": "word2int_{}.pkl",
-    "word2vec": "vectors_{}.vec",
-    "glove": "vectors_{}.txt",
-    "word2vec-binary": "vectors_{}.bin",
-}
 
 
 def languages_of(folder: str | Path) -> dict[str, Path] | None:
@@ -275,25 +349,16 @@ def languages_of(folder: str | Path) -> dict[str, Path] | None:
     return dict(sorted(places.items())) or None
 
 
-def _read_pair_note(folder: Path) -> dict[str, Any]:
+def _pair_note(folder: Path) -> dict[str, Any]:
     path = folder / "pair.json"
-    return read_json(path, _has_settings, "an object with languages and settings") if path.exists() else {}
-
-
-def _has_settings(note: dict[str, Any]) -> bool:
-    return isinstance(note.get("settings", {}), dict)
-
-
-def _with_settings(embeddings: Embeddings, noted: dict[str, Any]) -> Embeddings:
-    settings = embeddings.settings or noted.get("settings", {})
-    return replace(embeddings, settings=settings)
+    return _read_json(path) if path.exists() else {}
 
 
 def pair_languages(folder: str | Path) -> tuple[str, str]:
     """Return source and target language of a folder: as ``pair.json`` says, else the only two there are."""
     folder = Path(folder)
     found = list(languages_of(folder) or {})
-    languages = _read_pair_note(folder).get("languages", found)
+    languages = _pair_note(folder).get("languages", found)
     if len(languages) != 2:
         raise UsageError(f"{folder}: expected vectors of two languages, found {found}; name them (--langs)")
     return languages[0], languages[1]

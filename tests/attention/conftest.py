@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtalign.attention.parameters import map_arrays
+from nmtalign.attention import map_arrays
 
 TOLERANCE = {"float32": 1e-5, "float64": 1e-10}
 

@@ -171,7 +171,7 @@ def gru_step(x, h, W, U, b_W, b_U, *, reset_after):
 
 def bahdanau(p, source, target):
     """Return (states, weights, contexts) of the whole model, word by word."""
-    forward, backward = p.encoder.forward, p.encoder.backward
+    ((forward, backward),) = p.encoder.layers
 
     def step(g, x, h):
         return gru_step(x, h, g.W, g.U, g.b_W, g.b_U, reset_after=False)

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.attention.mechanism import attend, self_attention
-from nmtalign.attention.scores import additive, additive_concatenated, cosine, dot, scaled_dot, unit
-from nmtalign.attention.weights import causal_mask, masked_softmax, softmax
+from nmtalign import attention as at
 
 # --- Four words with queries, keys and values (texts 000 and 001) ---
 
@@ -32,21 +30,21 @@ def test_the_matrices_are_what_legacy_numpy_draws_from_seed_42():
 
 def test_scores_weights_and_context_of_the_first_word():
     query, keys, values = WORDS[0] @ W_Q, WORDS @ W_K, WORDS @ W_V
-    assert_array_equal(dot(query, keys), [8, 2, 10, 2])
-    weights = softmax(scaled_dot(query, keys))
+    assert_array_equal(at.dot(query, keys), [8, 2, 10, 2])
+    weights = at.softmax(at.scaled_dot(query, keys))
     assert_allclose(weights, [0.23608986, 0.00738988, 0.74913039, 0.00738988], atol=5e-9)
     assert_allclose(weights @ values, CONTEXTS[0], atol=5e-9)
 
 
 def test_all_words_at_once():
-    assert_allclose(self_attention(WORDS, W_Q, W_K, W_V).context, CONTEXTS, atol=5e-9)
+    assert_allclose(at.self_attention(WORDS, W_Q, W_K, W_V).context, CONTEXTS, atol=5e-9)
 
 
 def test_one_query_at_a_time_gives_the_same():
     queries, keys, values = WORDS @ W_Q, WORDS @ W_K, WORDS @ W_V
-    together = attend(queries, keys, values)
+    together = at.attend(queries, keys, values)
     for t, query in enumerate(queries):
-        alone = attend(query, keys, values)
+        alone = at.attend(query, keys, values)
         assert_allclose(alone.context, together.context[t], rtol=1e-14)
         assert_allclose(alone.weights, together.weights[t], rtol=1e-14)
 
@@ -55,7 +53,7 @@ def test_a_matrix_product_worked_by_hand():
     queries = [[2, 0, 2], [2, 0, 0], [4, 0, 2], [2, 1, 2]]
     keys = [[2, 2, 2], [0, 2, 1], [2, 4, 3], [0, 1, 1]]
     expected = [[8, 2, 10, 2], [4, 0, 4, 0], [12, 2, 14, 2], [10, 4, 14, 3]]
-    assert_array_equal(dot(queries, keys), expected)
+    assert_array_equal(at.dot(queries, keys), expected)
 
 
 # --- Attention from plain lists (text 003) ---
@@ -77,22 +75,22 @@ FULL = [
     ],
 )
 def test_softmax(row, expected):
-    assert_allclose(softmax(row), expected, atol=5e-11)
+    assert_allclose(at.softmax(row), expected, atol=5e-11)
 
 
 def test_relevance_matrix_full():
     words = [[2, 4], [1, 2], [0, 2]]
-    assert_allclose(softmax(dot(words, words)), FULL, rtol=1e-8)
+    assert_allclose(at.softmax(at.dot(words, words)), FULL, rtol=1e-8)
 
 
 def test_relevance_matrix_masked():
     words = [[2, 4], [1, 2], [0, 2]]
     expected = [[1, 0, 0], [0.9933071491, 0.0066928509, 0], FULL[2]]
-    assert_allclose(masked_softmax(dot(words, words), causal_mask(3)), expected, rtol=1e-8)
+    assert_allclose(at.masked_softmax(at.dot(words, words), at.causal_mask(3)), expected, rtol=1e-8)
 
 
 def contextualized(words):
-    return attend(words, words, score=dot, mask=causal_mask(len(words))).context
+    return at.attend(words, words, score=at.dot, mask=at.causal_mask(len(words))).context
 
 
 def test_contextualised_vectors():
@@ -115,13 +113,13 @@ def test_the_word_chair_in_two_contexts(second, expected):
 def test_length_effect_and_its_cure():
     keys = [[2, 4], [1, 2], [2, 0.1]]
     word = keys[2]
-    by_dot, by_cosine = dot(word, keys), cosine(word, keys)
+    by_dot, by_cosine = at.dot(word, keys), at.cosine(word, keys)
     assert_allclose(by_dot, [4.4, 2.2, 4.01], rtol=1e-12)
-    assert_allclose(softmax(by_dot), [0.56, 0.06, 0.38], atol=5e-3)
+    assert_allclose(at.softmax(by_dot), [0.56, 0.06, 0.38], atol=5e-3)
     assert by_dot.argmax() == 0  # more similar to a longer vector than to itself
     assert by_cosine.argmax() == 2
     assert_allclose(by_cosine[2], 1.0, rtol=1e-15)
-    assert_allclose(by_cosine, dot(unit(word), unit(keys)), rtol=1e-15)
+    assert_allclose(by_cosine, at.dot(at.unit(word), at.unit(keys)), rtol=1e-15)
 
 
 # --- Bahdanau's score in two layers (text 004) ---
@@ -143,8 +141,8 @@ def test_two_layers_over_concatenated_states(bahdanau_example):
     h, s, layer_1, layer_2 = bahdanau_example
     inputs = np.concatenate([h, np.repeat(s, 5, axis=0)], axis=1)  # (5, 32)
     expected = (np.tanh(inputs @ layer_1) @ layer_2)[:, 0]
-    score = lambda queries, keys: additive_concatenated(queries, keys, layer_1, layer_2)  # noqa: E731
-    context, weights = attend(s, h, score=score)
+    score = lambda queries, keys: at.additive_concatenated(queries, keys, layer_1, layer_2)  # noqa: E731
+    context, weights = at.attend(s, h, score=score)
     assert_allclose(score(s, h)[0], expected, rtol=1e-12)
     powers = np.exp(expected)
     assert_allclose(weights[0], powers / powers.sum(), rtol=1e-12)
@@ -154,20 +152,22 @@ def test_two_layers_over_concatenated_states(bahdanau_example):
 
 def test_summed_form_is_the_same_function(bahdanau_example):
     h, s, layer_1, layer_2 = bahdanau_example
-    summed = additive(s, h, layer_1[16:], layer_1[:16], layer_2[:, 0])
-    assert_allclose(summed, additive_concatenated(s, h, layer_1, layer_2), rtol=1e-14)
+    summed = at.additive(s, h, layer_1[16:], layer_1[:16], layer_2[:, 0])
+    assert_allclose(summed, at.additive_concatenated(s, h, layer_1, layer_2), rtol=1e-14)
 
 
 def test_softmax_does_not_overflow():
-    assert_allclose(softmax([[1e4, 1e4 - 1], [-1e300, 1e300]]), [softmax([1.0, 0.0]), [0, 1]], rtol=1e-12)
-    assert_allclose(softmax(np.array([3e38, 3e38], dtype=np.float32)), [0.5, 0.5])
+    assert_allclose(
+        at.softmax([[1e4, 1e4 - 1], [-1e300, 1e300]]), [at.softmax([1.0, 0.0]), [0, 1]], rtol=1e-12
+    )
+    assert_allclose(at.softmax(np.array([3e38, 3e38], dtype=np.float32)), [0.5, 0.5])
 
 
 def test_weights_of_the_main_job_unknown_words_are_zero_vectors():
     random = np.random.default_rng(0)
     english, french = random.normal(size=(4, 300)), random.normal(size=(3, 300))
     french[1] = 0
-    weights = attend(french, english).weights
+    weights = at.attend(french, english).weights
     expected = np.exp(french @ english.T / np.sqrt(300))
     assert_allclose(weights, expected / expected.sum(axis=1, keepdims=True), rtol=1e-12)
     assert_allclose(weights[1], 0.25)

@@ -6,20 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nmtalign.attention.mechanism import MultiHead, attend, attend_blockwise, multi_head
-from nmtalign.attention.recurrent import GRU, RecurrentEncoder, gru, recurrent_encoder
-from nmtalign.attention.scores import additive, additive_gradient
-from nmtalign.attention.transformer import (
-    DecoderBlock,
-    EncoderBlock,
-    LayerNorm,
-    Transformer,
-    decoder_block,
-    encoder_block,
-    layer_norm,
-    transformer,
-)
-from nmtalign.attention.weights import causal_mask, padding_mask, softmax, softmax_gradient
+from nmtalign import attention as at
 from nmtalign.errors import DataError
 
 B, T, S, D, H, F = 3, 5, 7, 12, 4, 20
@@ -51,8 +38,8 @@ def reference(layer, *arguments, **options):
 
 MASKS = {
     "none": None,
-    "causal": causal_mask(T, S),
-    "padding": padding_mask([7, 3, 1], S),
+    "causal": at.causal_mask(T, S),
+    "padding": at.padding_mask([7, 3, 1], S),
     "ragged": np.random.default_rng(1).random((B, T, S)) < 0.5,
     "nothing to see": np.zeros((T, S), dtype=bool),
 }
@@ -65,9 +52,9 @@ def test_scaled_dot_product_attention(library, draw, name):
     sdpa = torch.nn.functional.scaled_dot_product_attention
     expected = reference(sdpa, q, k, v, attn_mask=mask)
     own_mask = None if mask is None else library(mask)
-    library.equal(attend(library(q), library(k), library(v), mask=own_mask).context, expected)
+    library.equal(at.attend(library(q), library(k), library(v), mask=own_mask).context, expected)
     for block in (1, 3, 100):
-        online = attend_blockwise(library(q), library(k), library(v), mask=own_mask, block=block)
+        online = at.attend_blockwise(library(q), library(k), library(v), mask=own_mask, block=block)
         library.equal(online, expected)
 
 
@@ -75,13 +62,13 @@ def test_scaled_dot_product_attention(library, draw, name):
 def test_causal_attention_without_a_mask_in_memory(library, draw, block):
     q, k, v = draw(B, T, D), draw(B, S, D), draw(B, S, 6)
     expected = reference(torch.nn.functional.scaled_dot_product_attention, q, k, v, is_causal=True)
-    library.equal(attend_blockwise(library(q), library(k), library(v), causal=True, block=block), expected)
+    library.equal(at.attend_blockwise(library(q), library(k), library(v), causal=True, block=block), expected)
 
 
 def test_attention_with_a_bias(library, draw):
     q, k, v, bias = draw(B, T, D), draw(B, S, D), draw(B, S, D), draw(T, S)
     expected = reference(torch.nn.functional.scaled_dot_product_attention, q, k, v, attn_mask=bias)
-    library.equal(attend(library(q), library(k), library(v), bias=library(bias)).context, expected)
+    library.equal(at.attend(library(q), library(k), library(v), bias=library(bias)).context, expected)
 
 
 @pytest.mark.parametrize("heads", [1, 3, 4, D])
@@ -90,8 +77,8 @@ def test_multi_head_attention(library, draw, heads, bias):
     layer = scrambled(torch.nn.MultiheadAttention(D, heads, bias=bias, batch_first=True))
     x, memory = draw(B, T, D), draw(B, S, D)
     expected, weights = reference(layer, x, memory, memory, average_attn_weights=False)
-    own = library(MultiHead.from_torch(layer.state_dict(), heads))
-    attended = multi_head(own, library(x), library(memory))
+    own = library(at.MultiHead.from_torch(layer.state_dict(), heads))
+    attended = at.multi_head(own, library(x), library(memory))
     library.equal(attended.context, expected)
     library.equal(attended.weights, weights)
 
@@ -100,31 +87,24 @@ def test_multi_head_attention_with_other_sizes_of_keys_and_values(library, draw)
     layer = scrambled(torch.nn.MultiheadAttention(D, H, kdim=5, vdim=9, batch_first=True))
     q, k, v = draw(B, T, D), draw(B, S, 5), draw(B, S, 9)
     expected, _ = reference(layer, q, k, v)
-    own = library(MultiHead.from_torch(layer.state_dict(), H))
-    library.equal(multi_head(own, library(q), library(k), library(v)).context, expected)
+    own = library(at.MultiHead.from_torch(layer.state_dict(), H))
+    library.equal(at.multi_head(own, library(q), library(k), library(v)).context, expected)
 
 
-def test_multi_head_attention_with_padding(library, draw):
+@pytest.mark.parametrize("name", ["causal", "padding"])
+def test_multi_head_attention_with_a_mask(library, draw, name):
     layer = scrambled(torch.nn.MultiheadAttention(D, H, batch_first=True))
-    q, k = draw(B, T, D), draw(B, S, D)
-    mask = padding_mask([7, 3, 1], S)  # (B, 1, S)
-    expected, _ = reference(layer, q, k, k, key_padding_mask=~mask[:, 0])
-    own = library(MultiHead.from_torch(layer.state_dict(), H))
-    library.equal(multi_head(own, library(q), library(k), mask=library(mask)).context, expected)
-
-
-def test_multi_head_attention_with_a_causal_mask(library, draw):
-    layer = scrambled(torch.nn.MultiheadAttention(D, H, batch_first=True))
-    x = draw(B, T, D)
-    expected, _ = reference(layer, x, x, x, attn_mask=~causal_mask(T))
-    own = library(MultiHead.from_torch(layer.state_dict(), H))
-    library.equal(multi_head(own, library(x), mask=library(causal_mask(T))).context, expected)
+    q, k, mask = draw(B, T, D), draw(B, S, D), MASKS[name]
+    torch_mask = {"attn_mask": ~mask} if name == "causal" else {"key_padding_mask": ~mask[:, 0]}
+    expected, _ = reference(layer, q, k, k, **torch_mask)
+    own = library(at.MultiHead.from_torch(layer.state_dict(), H))
+    library.equal(at.multi_head(own, library(q), library(k), mask=library(mask)).context, expected)
 
 
 def test_bias_for_keys_and_values_is_refused():
     layer = torch.nn.MultiheadAttention(D, H, add_bias_kv=True)
     with pytest.raises(DataError, match="add_bias_kv=False"):
-        MultiHead.from_torch(layer.state_dict(), H)
+        at.MultiHead.from_torch(layer.state_dict(), H)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -132,8 +112,8 @@ def test_bias_for_keys_and_values_is_refused():
 def test_layer_norm(library, draw, bias, epsilon):
     layer = scrambled(torch.nn.LayerNorm(D, eps=epsilon, bias=bias))
     x = draw(B, T, D)
-    own = library(LayerNorm.from_torch(layer.state_dict(), epsilon=epsilon))
-    library.equal(layer_norm(own, library(x)), reference(layer, x))
+    own = library(at.LayerNorm.from_torch(layer.state_dict(), epsilon=epsilon))
+    library.equal(at.layer_norm(own, library(x)), reference(layer, x))
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
@@ -141,11 +121,11 @@ def test_layer_norm(library, draw, bias, epsilon):
 def test_encoder_block(library, draw, pre_norm, bias):
     layer = torch.nn.TransformerEncoderLayer(D, H, F, norm_first=pre_norm, bias=bias, batch_first=True)
     layer, x = scrambled(layer), draw(B, S, D)
-    mask = padding_mask([7, 3, 1], S)
+    mask = at.padding_mask([7, 3, 1], S)
     expected = reference(layer, x, src_key_padding_mask=~mask[:, 0])
-    own = library(EncoderBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
+    own = library(at.TransformerBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
     real = np.broadcast_to(mask[:, 0, :, None], x.shape)  # PyTorch's fast path leaves padding undefined
-    words = np.asarray(encoder_block(own, library(x), mask=library(mask)).context)
+    words = np.asarray(at.encoder_block(own, library(x), mask=library(mask)).context)
     library.equal(library(np.where(real, words, 0)), np.where(real, expected, 0))
 
 
@@ -154,10 +134,12 @@ def test_encoder_block(library, draw, pre_norm, bias):
 def test_decoder_block(library, draw, pre_norm, bias):
     layer = torch.nn.TransformerDecoderLayer(D, H, F, norm_first=pre_norm, bias=bias, batch_first=True)
     layer, x, memory = scrambled(layer), draw(B, T, D), draw(B, S, D)
-    mask = padding_mask([7, 3, 1], S)
-    expected = reference(layer, x, memory, tgt_mask=~causal_mask(T), memory_key_padding_mask=~mask[:, 0])
-    own = library(DecoderBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
-    library.equal(decoder_block(own, library(x), library(memory), memory_mask=library(mask)).words, expected)
+    mask = at.padding_mask([7, 3, 1], S)
+    expected = reference(layer, x, memory, tgt_mask=~at.causal_mask(T), memory_key_padding_mask=~mask[:, 0])
+    own = library(at.TransformerBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
+    library.equal(
+        at.decoder_block(own, library(x), library(memory), memory_mask=library(mask)).words, expected
+    )
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
@@ -175,9 +157,9 @@ def test_the_whole_transformer(library, draw, pre_norm):
         )
     )
     source, target = draw(B, S, D), draw(B, T, D)
-    expected = reference(model, source, target, tgt_mask=~causal_mask(T))
-    own = library(Transformer.from_torch(model.state_dict(), H, pre_norm=pre_norm))
-    result = transformer(own, library(source), library(target))
+    expected = reference(model, source, target, tgt_mask=~at.causal_mask(T))
+    own = library(at.Transformer.from_torch(model.state_dict(), H, pre_norm=pre_norm))
+    result = at.transformer(own, library(source), library(target))
     library.equal(result.words, expected)
     assert [len(weights) for weights in result[2:]] == [2, 3, 3]
 
@@ -189,8 +171,8 @@ def test_gru(library, draw, layers, bidirectional, bias):
     layer = torch.nn.GRU(D, 5, layers, bidirectional=bidirectional, bias=bias, batch_first=True)
     layer, x = scrambled(layer), draw(B, T, D)
     expected, _ = reference(layer, x)
-    own = library(RecurrentEncoder.from_torch(layer.state_dict()))
-    library.equal(recurrent_encoder(own, library(x)), expected)
+    own = library(at.RecurrentEncoder.from_torch(layer.state_dict()))
+    library.equal(at.recurrent_encoder(own, library(x)), expected)
 
 
 def test_gru_over_padding(library, draw):
@@ -199,9 +181,9 @@ def test_gru_over_padding(library, draw):
     packed = torch.nn.utils.rnn.pack_padded_sequence(torch.as_tensor(x), lengths, batch_first=True)
     with torch.no_grad():
         states, _ = torch.nn.utils.rnn.pad_packed_sequence(layer(packed)[0], batch_first=True)
-    mask = padding_mask(lengths, T)[:, 0]
-    own = library(RecurrentEncoder.from_torch(layer.state_dict()))
-    result = np.asarray(recurrent_encoder(own, library(x), mask=library(mask)))
+    mask = at.padding_mask(lengths, T)[:, 0]
+    own = library(at.RecurrentEncoder.from_torch(layer.state_dict()))
+    result = np.asarray(at.recurrent_encoder(own, library(x), mask=library(mask)))
     library.equal(library(result * mask[..., None]), states)
 
 
@@ -209,8 +191,8 @@ def test_gru_with_a_first_state(library, draw):
     layer = scrambled(torch.nn.GRU(D, 5, batch_first=True))
     x, state = draw(B, T, D), draw(1, B, 5)
     expected, _ = reference(layer, x, state)
-    own = library(GRU.from_torch(layer.state_dict()))
-    library.equal(gru(own, library(x), library(state[0])), expected)
+    own = library(at.GRU.from_torch(layer.state_dict()))
+    library.equal(at.gru(own, library(x), library(state[0])), expected)
 
 
 def test_pytorch_finds_the_same_gradients_through_the_same_functions(draw):
@@ -218,14 +200,14 @@ def test_pytorch_finds_the_same_gradients_through_the_same_functions(draw):
     arrays = {"queries": draw(B, T, D), "keys": draw(B, S, D), "W": W, "U": U, "v": v, "bias": draw(6)}
     upstream = draw(B, T, S)
     tensors = {name: torch.tensor(array, requires_grad=True) for name, array in arrays.items()}
-    weights = softmax(additive(**tensors))
+    weights = at.softmax(at.additive(**tensors))
     (weights * torch.tensor(upstream)).sum().backward()
-    by_score = softmax_gradient(softmax(additive(**arrays)), upstream)
-    mine = additive_gradient(**arrays, upstream=by_score)._asdict()
+    by_score = at.softmax_gradient(at.softmax(at.additive(**arrays)), upstream)
+    mine = at.additive_gradient(**arrays, upstream=by_score)._asdict()
     for name, tensor in tensors.items():
         np.testing.assert_allclose(mine[name], tensor.grad, rtol=1e-9, atol=1e-11)
 
 
 def test_a_missing_entry_is_named():
     with pytest.raises(DataError, match=r"expected 'weight' in the state dict, found bias"):
-        LayerNorm.from_torch({"bias": np.zeros(3)})
+        at.LayerNorm.from_torch({"bias": np.zeros(3)})

@@ -8,19 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.attention.transformer import (
-    DecoderBlock,
-    EncoderBlock,
-    FeedForward,
-    LayerNorm,
-    Transformer,
-    decoder_block,
-    encoder_block,
-    feed_forward,
-    layer_norm,
-    transformer,
-)
-from nmtalign.attention.weights import padding_mask
+from nmtalign import attention as at
+from nmtalign.errors import UsageError
 
 from . import naive
 
@@ -30,53 +19,55 @@ T, S, D, H, F = 4, 6, 8, 2, 10
 def test_layer_norm_against_slow_loops(library, draw):
     x, gain, bias = draw(3, T, D), draw(D), draw(D)
     expected = [[naive.layer_norm(row, gain, bias, 1e-3) for row in sentence] for sentence in x]
-    library.equal(layer_norm(library(LayerNorm(gain, bias, 1e-3)), library(x)), expected)
+    library.equal(at.layer_norm(library(at.LayerNorm(gain, bias, 1e-3)), library(x)), expected)
 
 
 @given(scale=st.floats(1, 1e4), shift=st.floats(-1e3, 1e3), seed=st.integers(0, 999))
 def test_layer_norm_has_mean_0_and_variance_1(scale, shift, seed):
     x = np.random.default_rng(seed).normal(size=(3, D)) * scale + shift
-    y = layer_norm(LayerNorm.start(D), x)
+    y = at.layer_norm(at.LayerNorm.start(D), x)
     assert_allclose(y.mean(axis=-1), 0, atol=1e-9)
     assert_allclose(y.var(axis=-1), 1, atol=1e-3)
 
 
 def test_layer_norm_of_equal_entries_is_the_bias():
-    assert_array_equal(layer_norm(LayerNorm(np.ones(3), np.array([1.0, 2, 3])), [[5, 5, 5]]), [[1, 2, 3]])
+    assert_array_equal(
+        at.layer_norm(at.LayerNorm(np.ones(3), np.array([1.0, 2, 3])), [[5, 5, 5]]), [[1, 2, 3]]
+    )
 
 
 def test_feed_forward_works_on_each_word_by_itself(draw):
-    parameters, x = FeedForward.start(D, F, seed=0), draw(T, D)
-    together = feed_forward(parameters, x)
+    parameters, x = at.FeedForward.start(D, F, seed=0), draw(T, D)
+    together = at.feed_forward(parameters, x)
     for word, result in zip(x, together, strict=True):
-        assert_allclose(feed_forward(parameters, word), result, rtol=1e-12)
+        assert_allclose(at.feed_forward(parameters, word), result, rtol=1e-12)
         assert_allclose(np.maximum(word @ parameters.W_1, 0) @ parameters.W_2, result, rtol=1e-12)
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_where_the_norms_stand(draw, pre_norm):
-    block, x = EncoderBlock.start(D, H, F, seed=0, pre_norm=pre_norm), draw(S, D)
-    variance = encoder_block(block, x).context.var(axis=-1)
+    block, x = at.TransformerBlock.start(D, H, F, seed=0, pre_norm=pre_norm), draw(S, D)
+    variance = at.encoder_block(block, x).context.var(axis=-1)
     assert np.all(np.abs(variance - 1) < 1e-3) != pre_norm
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_target_words_see_the_source_and_the_past(draw, pre_norm):
-    parameters = Transformer.start(D, H, F, layers=2, seed=0, pre_norm=pre_norm)
+    parameters = at.Transformer.start(D, H, F, layers=2, seed=0, pre_norm=pre_norm)
     source, target = draw(S, D), draw(T, D)
-    before = transformer(parameters, source, target)
+    before = at.transformer(parameters, source, target)
     changed = target.copy()
     changed[2:] = draw(2, D)
-    after = transformer(parameters, source, changed)
+    after = at.transformer(parameters, source, changed)
     assert_array_equal(after.words[:2], before.words[:2])
     assert np.abs(after.words[2:] - before.words[2:]).min() > 0
     source[-1] = draw(D)
-    assert np.abs(transformer(parameters, source, target).words - before.words).max(axis=-1).min() > 0
+    assert np.abs(at.transformer(parameters, source, target).words - before.words).max(axis=-1).min() > 0
 
 
 def test_three_kinds_of_attention(draw):
-    parameters = Transformer.start(D, H, F, layers=3, seed=0)
-    result = transformer(parameters, draw(2, S, D), draw(2, T, D))
+    parameters = at.Transformer.start(D, H, F, layers=3, seed=0)
+    result = at.transformer(parameters, draw(2, S, D), draw(2, T, D))
     shapes = [weights[0].shape for weights in result[2:]]
     assert shapes == [(2, H, S, S), (2, H, T, T), (2, H, T, S)]
     for weights in (*result.encoder_weights, *result.decoder_weights, *result.cross_weights):
@@ -85,31 +76,30 @@ def test_three_kinds_of_attention(draw):
 
 
 def test_padding_of_either_side_changes_nothing(draw):
-    parameters = Transformer.start(D, H, F, layers=2, seed=0)
+    parameters = at.Transformer.start(D, H, F, layers=2, seed=0)
     source, target = draw(2, S, D), draw(2, T, D)
-    padded = transformer(
+    padded = at.transformer(
         parameters,
         source,
         target,
-        source_mask=padding_mask([3, S], S),
-        target_mask=padding_mask([2, T], T),
+        source_mask=at.padding_mask([3, S], S),
+        target_mask=at.padding_mask([2, T], T),
     )
-    short = transformer(parameters, source[0, :3], target[0, :2])
+    short = at.transformer(parameters, source[0, :3], target[0, :2])
     assert_allclose(padded.words[0, :2], short.words, rtol=1e-10)
     assert_allclose(padded.memory[0, :3], short.memory, rtol=1e-10)
 
 
 def test_a_mask_of_the_target_joins_the_causal_mask(draw):
-    block, x, memory = DecoderBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D)
+    block, x, memory = at.TransformerBlock.start(D, H, F, seed=0, decoder=True), draw(T, D), draw(S, D)
     hidden = np.ones((T, T), dtype=bool)
     hidden[2, 0] = False
-    weights = decoder_block(block, x, memory, mask=hidden).self_weights
+    weights = at.decoder_block(block, x, memory, mask=hidden).self_weights
     assert_array_equal(weights[:, 2, 0], 0)
     assert_array_equal(weights, np.tril(weights))
     assert weights[:, 2, 1].min() > 0
 
 
-def test_a_decoder_block_need_not_be_causal(draw):
-    block, x, memory = DecoderBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D)
-    assert decoder_block(block, x, memory, causal=False).self_weights[:, 0, 1:].min() > 0
-    assert decoder_block(block, x, memory).self_weights[:, 0, 1:].max() == 0
+def test_the_block_of_an_encoder_does_not_decode(draw):
+    with pytest.raises(UsageError, match="expected a block with cross-attention"):
+        at.decoder_block(at.TransformerBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D))

@@ -9,22 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmtalign.attention.weights import (
-    causal_mask,
-    entmax15,
-    mask_scores,
-    masked_softmax,
-    padding_mask,
-    softmax,
-    softmax_gradient,
-    sparsemax,
-)
+from nmtalign import attention as at
 from nmtalign.errors import UsageError
 
 from . import naive
 from .test_scores import numerical_gradient
 
-NORMALIZERS = [softmax, sparsemax, entmax15]
+NORMALIZERS = [at.softmax, at.sparsemax, at.entmax15]
 rows = hnp.arrays(
     np.float64,
     st.tuples(st.integers(1, 4), st.integers(1, 8)),
@@ -91,7 +82,7 @@ def test_order_is_kept_and_permutation_permutes(normalize, scores, seed):
 
 @given(scores=finite_rows)
 def test_entmax_lies_between_softmax_and_sparsemax(scores):
-    soft, half, sparse = softmax(scores), entmax15(scores), sparsemax(scores)
+    soft, half, sparse = at.softmax(scores), at.entmax15(scores), at.sparsemax(scores)
     assert np.all(soft.max(axis=-1) <= half.max(axis=-1) + 1e-12)
     assert np.all(half.max(axis=-1) <= sparse.max(axis=-1) + 1e-12)
     assert np.all((sparse > 0).sum(axis=-1) <= (half > 0).sum(axis=-1))
@@ -99,20 +90,20 @@ def test_entmax_lies_between_softmax_and_sparsemax(scores):
 
 def test_sparse_weights_have_exact_zeros():
     scores = [[2.0, 1.0, -1.0, -3.0]]
-    assert_array_equal(sparsemax(scores), [[1, 0, 0, 0]])
-    assert_array_equal(entmax15(scores)[0, 2:], 0)
-    assert np.all(softmax(scores) > 0)
+    assert_array_equal(at.sparsemax(scores), [[1, 0, 0, 0]])
+    assert_array_equal(at.entmax15(scores)[0, 2:], 0)
+    assert np.all(at.softmax(scores) > 0)
 
 
 @given(scores=finite_rows, temperature=st.floats(0.05, 20))
 def test_temperature_divides_the_scores(scores, temperature):
-    assert_allclose(softmax(scores, temperature=temperature), softmax(scores / temperature), rtol=1e-12)
+    assert_allclose(at.softmax(scores, temperature=temperature), at.softmax(scores / temperature), rtol=1e-12)
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, np.inf, np.nan])
 def test_a_temperature_that_is_not_positive_is_refused(temperature):
     with pytest.raises(UsageError, match=f"positive number, found {temperature}"):
-        softmax([1.0], temperature=temperature)
+        at.softmax([1.0], temperature=temperature)
 
 
 @pytest.mark.parametrize("normalize", NORMALIZERS)
@@ -127,30 +118,30 @@ def test_masked_softmax_is_softmax_of_what_is_left(library, draw):
     for t in range(6):
         if mask[t].any():
             expected[t, mask[t]] = naive.softmax(scores[t, mask[t]])
-    library.equal(masked_softmax(library(scores), library(mask)), expected)
+    library.equal(at.masked_softmax(library(scores), library(mask)), expected)
 
 
 def test_a_mask_from_lists():
-    assert_array_equal(mask_scores([[1.0, 2.0]], [[1, 0]]), [[1, -np.inf]])
+    assert_array_equal(at.mask_scores([[1.0, 2.0]], [[1, 0]]), [[1, -np.inf]])
 
 
 def test_masks(module):
     like = module.asarray([1.0])
-    assert_array_equal(np.asarray(causal_mask(2, 3, like=like)), [[1, 0, 0], [1, 1, 0]])
-    assert_array_equal(np.asarray(padding_mask([0, 2], 3, like=like)), [[[0, 0, 0]], [[1, 1, 0]]])
-    assert type(causal_mask(2, like=like)) is type(like)
+    assert_array_equal(np.asarray(at.causal_mask(2, 3, like=like)), [[1, 0, 0], [1, 1, 0]])
+    assert_array_equal(np.asarray(at.padding_mask([0, 2], 3, like=like)), [[[0, 0, 0]], [[1, 1, 0]]])
+    assert type(at.causal_mask(2, like=like)) is type(like)
 
 
 def test_a_sentence_that_does_not_fit_is_refused():
     with pytest.raises(UsageError, match="4 words does not fit into 3 places"):
-        padding_mask([1, 4], 3)
+        at.padding_mask([1, 4], 3)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
 def test_gradient_of_softmax(library, draw, temperature):
     scores, upstream = draw(2, 3, 5), draw(2, 3, 5)
-    expected = numerical_gradient(lambda e: softmax(e, temperature=temperature), scores, upstream)
-    weights = softmax(library(scores), temperature=temperature)
-    mine = softmax_gradient(weights, library(upstream), temperature=temperature)
+    expected = numerical_gradient(lambda e: at.softmax(e, temperature=temperature), scores, upstream)
+    weights = at.softmax(library(scores), temperature=temperature)
+    mine = at.softmax_gradient(weights, library(upstream), temperature=temperature)
     library.equal(mine, expected, rtol=1e-4, atol=1e-6)
     assert_allclose(np.asarray(mine).sum(axis=-1), 0, atol=1e-5)

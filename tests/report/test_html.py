@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
+from nmtalign.aligner.extraction import THRESHOLD
+from nmtalign.aligner.opening import vector_aligner
 from nmtalign.report.html import html_report, pack, write_report
 from nmtalign.report.sample import (
     SamplePair,
@@ -27,6 +29,8 @@ from nmtalign.report.sample import (
     lexicon,
 )
 from nmtalign.report.summary import summarize
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
 
 
@@ -193,9 +197,22 @@ def test_jumps_and_lexicon_of_a_sample() -> None:
     assert [e.links for e in lexicon([CAT, SamplePair(18, CAT.aligned)], most=2)] == [2, 2]
 
 
-def test_the_rule_is_that_of_the_aligner() -> None:
-    data = data_of(html_report([CAT]))
-    assert data["rule"] == {"name": CAT.aligned.extraction, "threshold": CAT.aligned.threshold}
+@pytest.mark.parametrize(
+    ("chosen", "rule"),
+    [
+        ({"extract": "itermax"}, ("itermax", None)),
+        ({"symmetrize": "grow-diag", "threshold": 0.25}, ("grow-diag", 0.25)),
+        ({"positions": "hmm"}, ("posterior", THRESHOLD)),
+    ],
+)
+def test_the_rule_is_that_of_the_aligner(chosen: dict, rule: tuple[str, float | None]) -> None:
+    sides = [Embeddings(Vocabulary.from_words(["a"]), np.ones((1, 1))) for _ in range(2)]
+    aligned = vector_aligner(*sides, **chosen).align("a", "a")
+    found = data_of(html_report([SamplePair(1, aligned)]))["rule"]
+    assert (found["name"], found["threshold"]) == rule
+
+
+def test_an_empty_report_has_no_rule() -> None:
     assert data_of(html_report([]))["rule"] == {"name": "", "threshold": None}
 
 

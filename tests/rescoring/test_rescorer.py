@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nmtalign.aligner.learned import LearnedAligner, joint_probability
-from nmtalign.training.train import train
 
-from nmtalign.aligner.model_folder import load_model, save_model
-from nmtalign.corpus.buckets import encode_pairs
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.model_folder import load_aligner
+from nmtalign.aligner.train import learn
+from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
+from nmtalign.positions.hmm import joint_probability
 from nmtalign.rescoring import training
 from nmtalign.rescoring.features import known_words, lexical_features, posterior_features
 from nmtalign.rescoring.rescorer import mix
@@ -22,7 +23,7 @@ from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import links_of, toy_bitext
 
 TOY = toy_bitext(150)
-SETTINGS = Settings(lexicon_passes=3, jump_passes=2, spectral_weight=0.4)
+SETTINGS = Settings(model1_iterations=3, hmm_iterations=2, spectral_weight=0.4)
 KINDS = [("additive", "features"), ("scaled-dot", "features"), ("additive", "words"), ("scaled-dot", "words")]
 
 
@@ -41,24 +42,36 @@ GOLD = without_low_words(TOY)
 
 
 @pytest.fixture(scope="module")
-def models():
-    """A model of each kind, by its name and inputs; that of gold links is None."""
-    found = {kind: train(TOY.pairs, settings=SETTINGS, rescore=kind, workers=1).model for kind in KINDS}
-    return found | {None: train(TOY.pairs, settings=SETTINGS, gold=GOLD, workers=1).model}
+def aligners():
+    """An aligner of each kind, by its name and inputs; that of gold links is None."""
+    return {kind: taught(kind) for kind in (*KINDS, None)}
 
 
-def error(aligner: LearnedAligner, toy) -> float:
+def taught(kind: tuple[str, str] | None, **options) -> Aligner:
+    """Learn an aligner with a rescorer of a kind."""
+    if kind is None:
+        options["gold"] = GOLD
+    else:
+        options["rescore"], options["rescore_inputs"] = kind
+    return learn(TOY.pairs, **{"settings": SETTINGS, "workers": 1} | options).aligner
+
+
+def decoder_of(aligner: Aligner, pairs):
+    return aligner.decoder(aligner.heads.read(encode_text(pairs)))
+
+
+def error(aligner: Aligner, toy) -> float:
     found = links_of(aligner.align_batch(toy.words))
     right = sum(len(a & b) for a, b in zip(found, toy.links, strict=True))
     return 1 - 2 * right / sum(len(a) + len(b) for a, b in zip(found, toy.links, strict=True))
 
 
 @pytest.mark.parametrize("kind", [*KINDS, None])
-def test_rows_and_columns_sum_to_at_most_1(models, kind):
-    for model in (models[kind], models[kind].with_heads([models[kind].rescorer.name])):
-        text = LearnedAligner(model)._prepared(TOY.words[:40])
-        for k, bucket in enumerate(text.buckets):
-            forward, reverse, joint = text.attend(k)
+def test_rows_and_columns_sum_to_at_most_1(aligners, kind):
+    for aligner in (aligners[kind], aligners[kind].with_heads([aligners[kind].rescorer.name])):
+        decoder = decoder_of(aligner, TOY.words[:40])
+        for k, bucket in enumerate(decoder.text.buckets):
+            forward, reverse, joint = decoder.attend(k).posteriors
             assert forward.shape == reverse.shape == joint.shape == bucket.shape
             assert min(forward.min(), reverse.min(), joint.min()) >= 0
             assert max(forward.sum(axis=1).max(), reverse.sum(axis=0).max(), joint.max()) <= 1 + 1e-5
@@ -68,29 +81,29 @@ def test_rows_and_columns_sum_to_at_most_1(models, kind):
 
 
 @pytest.mark.parametrize("kind", [*KINDS, None])
-def test_alone_as_in_a_batch_padded_or_not(models, kind):
+def test_alone_as_in_a_batch_padded_or_not(aligners, kind):
     pairs = TOY.words[:60] + [(s + s, t + t) for s, t in TOY.words[:20]]
-    for model in (models[kind], models[kind].with_heads([models[kind].rescorer.name])):
-        check_alone(LearnedAligner(model, workers=1), pairs, range(0, 80, 7))
+    for aligner in (aligners[kind], aligners[kind].with_heads([aligners[kind].rescorer.name])):
+        check_alone(replace(aligner, workers=1), pairs, range(0, 80, 7))
 
 
 @pytest.mark.parametrize("kind", [("additive", "words"), ("scaled-dot", "words")])
-def test_equal_words_have_equal_scores(models, kind):
-    model = models[kind].with_heads([kind[0]])
+def test_equal_words_have_equal_scores(aligners, kind):
+    aligner = aligners[kind].with_heads([kind[0]])
     source, target = TOY.words[3][0], TOY.words[3][1]
-    pair = LearnedAligner(model).inspect([*source, *source], [*target, *target])
+    pair = aligner.align([*source, *source], [*target, *target])
     S, T = len(source), len(target)
     np.testing.assert_array_equal(pair.forward[:T, :S], pair.forward[T:, S:])
     np.testing.assert_array_equal(pair.forward[:T, :S], pair.forward[:T, S:])
 
 
-def test_weight_0_changes_nothing(models):
-    model = models["additive", "features"]
-    idle = model._replace(rescorer=replace(model.rescorer, weight=0.0))
-    plain = LearnedAligner(model._replace(rescorer=None)).align_batch(TOY.words[:30])
-    found = LearnedAligner(idle).align_batch(TOY.words[:30])
+def test_weight_0_changes_nothing(aligners):
+    aligner = aligners["additive", "features"]
+    idle = replace(aligner, rescorer=replace(aligner.rescorer, weight=0.0))
+    plain = replace(aligner, rescorer=None).align_batch(TOY.words[:30])
+    found = idle.align_batch(TOY.words[:30])
     np.testing.assert_array_equal(found.probability, plain.probability)
-    mixed = LearnedAligner(model).align_batch(TOY.words[:30])
+    mixed = aligner.align_batch(TOY.words[:30])
     assert (mixed.probability[: len(plain.probability)] != plain.probability).any()
 
 
@@ -109,49 +122,48 @@ def test_mixing_is_log_linear_with_null():
     )
 
 
-def test_the_joint_probability_is_that_of_the_aligner(models):
-    text = LearnedAligner(models["additive", "features"])._prepared(TOY.words[:20])
-    forward, reverse, joint = text.attend(0)
-    np.testing.assert_allclose(joint, joint_probability(forward, reverse), atol=2e-3)
+def test_the_joint_probability_is_that_of_the_aligner(aligners):
+    decoder = decoder_of(aligners["additive", "features"], TOY.words[:20])
+    forward, reverse, joint = decoder.attend(0).posteriors
+    np.testing.assert_array_equal(joint, joint_probability(forward, reverse))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_distilled_it_aligns_a_toy_language_alone(models, kind):
-    model = models[kind]
-    assert error(LearnedAligner(model), TOY) < 0.03
-    alone = model.with_heads([kind[0]])
-    assert alone.heads == (kind[0],)
+def test_distilled_it_aligns_a_toy_language_alone(aligners, kind):
+    aligner = aligners[kind]
+    assert error(aligner, TOY) < 0.03
+    alone = aligner.with_heads([kind[0]])
+    assert alone.head_names == (kind[0],)
     new = toy_bitext(60, seed=5)
-    assert error(LearnedAligner(alone), new) < (0.06 if kind[1] == "features" else 0.15)
+    assert error(alone, new) < (0.06 if kind[1] == "features" else 0.15)
 
 
-def test_gold_links_teach_a_convention(models):
+def test_gold_links_teach_a_convention(aligners):
     new = toy_bitext(80, seed=7)
     wanted = [gold.possible for gold in without_low_words(new)]
-    plain, taught = models[None]._replace(rescorer=None), models[None]
 
-    def wrong(model) -> int:
-        found = links_of(LearnedAligner(model).align_batch(new.words))
+    def wrong(aligner) -> int:
+        found = links_of(aligner.align_batch(new.words))
         return sum(len(a ^ b) for a, b in zip(found, wanted, strict=True))
 
-    assert wrong(taught) < 0.5 * wrong(plain)
+    assert wrong(aligners[None]) < 0.5 * wrong(replace(aligners[None], rescorer=None))
 
 
 @pytest.mark.parametrize("kind", [("additive", "features"), None])
-def test_the_same_text_makes_the_same_weights(models, kind):
-    options = {"gold": GOLD} if kind is None else {"rescore": kind}
-    again = train(TOY.pairs, settings=SETTINGS, workers=2, **options).model
-    for name, array in models[kind].rescorer.as_arrays().items():
+def test_the_same_text_makes_the_same_weights(aligners, kind):
+    again = taught(kind, workers=2)
+    for name, array in aligners[kind].rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array, err_msg=name)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, None])
-def test_a_model_folder_keeps_it(models, kind, tmp_path):
-    save_model(models[kind], tmp_path / "model")
-    again = load_model(tmp_path / "model")
-    assert again.rescorer.as_meta() == models[kind].rescorer.as_meta()
-    assert again.heads == models[kind].heads == ("lexicon", "spectral", models[kind].rescorer.name)
-    for name, array in models[kind].rescorer.as_arrays().items():
+def test_a_model_folder_keeps_it(aligners, kind, tmp_path):
+    aligner = aligners[kind]
+    aligner.save(tmp_path / "model")
+    again = load_aligner(tmp_path / "model")
+    assert again.rescorer.as_meta() == aligner.rescorer.as_meta()
+    assert again.head_names == aligner.head_names == ("lexicon", "spectral", aligner.rescorer.name)
+    for name, array in aligner.rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array)
     assert (tmp_path / "model" / "bahdanau").is_dir() == (kind == ("additive", "words"))
 
@@ -160,7 +172,7 @@ class Stopped(Exception):
     pass
 
 
-def test_training_that_was_stopped_goes_on_to_the_same_bytes(models, tmp_path, monkeypatch):
+def test_training_that_was_stopped_goes_on_to_the_same_bytes(aligners, tmp_path, monkeypatch):
     kind = "additive", "features"
     monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS", 0.0)
     whole = training._State.end_pass
@@ -172,15 +184,13 @@ def test_training_that_was_stopped_goes_on_to_the_same_bytes(models, tmp_path, m
 
     monkeypatch.setattr(training._State, "end_pass", stopping)
     with pytest.raises(Stopped):
-        train(TOY.pairs, settings=SETTINGS, rescore=kind, workers=1, state=tmp_path)
+        taught(kind, state=tmp_path)
     assert (tmp_path / "rescorer.npz").exists()
     monkeypatch.setattr(training._State, "end_pass", whole)
     lines: list[str] = []
-    again = train(
-        TOY.pairs, settings=SETTINGS, rescore=kind, workers=1, state=tmp_path, report=lines.append
-    ).model
+    again = taught(kind, state=tmp_path, report=lines.append)
     assert next(line for line in lines if "rescorer" in line).startswith("rescorer: pass 4")
-    for name, array in models[kind].rescorer.as_arrays().items():
+    for name, array in aligners[kind].rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array, err_msg=name)
 
 
@@ -189,16 +199,16 @@ def test_a_checkpoint_of_another_training_is_not_read(tmp_path):
     assert Checkpoint(tmp_path / "rescorer.npz", "mine").read() is None
 
 
-def test_features_of_cells_one_by_one(models):
-    model = models["additive", "features"]._replace(rescorer=None)
+def test_features_of_cells_one_by_one(aligners):
+    aligner = replace(aligners["additive", "features"], rescorer=None)
     pairs = [(["a", "b", "1", "a"], ["x", "1", "y"]), (["b", "b", "c", "d"], ["1", "x", "x"])]
-    text, (source, target) = LearnedAligner(model)._prepared(pairs), encode_pairs(pairs)
+    decoder = decoder_of(aligner, pairs)
+    source, target = decoder.text.source, decoder.text.target
     known = known_words(source, target, (source.counts, target.counts), (["b"], []), None)
-    bucket, ratios = text.buckets[0], text.words.pairs.take(text.cells[0])
-    forward, reverse, joint = text.attend(0)
-    features = lexical_features(bucket, ratios, text.words, known) + posterior_features(
-        forward, reverse, joint
-    )
+    bucket = decoder.text.buckets[0]
+    (forward, reverse, joint), ratios = decoder.attend(0)
+    features = lexical_features(bucket, ratios, decoder.scores.null_ratios, known)
+    features += posterior_features(forward, reverse, joint)
     cells = np.stack([np.broadcast_to(own, bucket.shape) for own in features])
     b = int(np.flatnonzero(bucket.pairs == 0)[0])
     t, s, both = 1, 2, np.sqrt(forward * reverse)[:, :, b]
@@ -228,18 +238,18 @@ def test_features_of_cells_one_by_one(models):
 
 
 def test_what_cannot_be_taught_is_refused():
-    gold = GOLD[-49:]
-    with pytest.raises(DataError, match=r"at least 50 pairs .* found 4\d"):
-        train(TOY.pairs, settings=SETTINGS, gold=gold)
-    with pytest.raises(DataError, match="at most 150 pairs, found 151"):
-        train(TOY.pairs, settings=SETTINGS, gold=[*GOLD, GOLD[0]])
     outside = GoldAlignment(frozenset({(90, 0)}), frozenset({(90, 0)}))
-    with pytest.raises(DataError, match=r"gold link 90-0 lies outside .* number 150"):
-        train(TOY.pairs, settings=SETTINGS, gold=[*GOLD[:-1], outside])
+    for gold, message in (
+        (GOLD[-49:], r"at least 50 pairs .* found 4\d"),
+        ([*GOLD, GOLD[0]], "at most 150 pairs, found 151"),
+        ([*GOLD[:-1], outside], r"gold link 90-0 lies outside .* number 150"),
+    ):
+        with pytest.raises(DataError, match=message):
+            learn(TOY.pairs, settings=SETTINGS, gold=gold)
     with pytest.raises(UsageError, match="leave the other one out"):
-        train(TOY.pairs, settings=SETTINGS, gold=GOLD, rescore=("additive", "features"))
+        learn(TOY.pairs, settings=SETTINGS, gold=GOLD, rescore="additive")
     with pytest.raises(UsageError, match="looks at word vectors"):
-        train(TOY.pairs, settings=replace(SETTINGS, spectral_weight=0), rescore=("scaled-dot", "features"))
+        taught(("scaled-dot", "features"), settings=replace(SETTINGS, spectral_weight=0))
 
 
 def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(monkeypatch):
@@ -250,9 +260,9 @@ def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(
         return first
 
     monkeypatch.setattr(training, "trained", keep)
-    taught = train(TOY.pairs, settings=SETTINGS, gold=GOLD[-80:], workers=1).model
+    aligner = learn(TOY.pairs, settings=SETTINGS, gold=GOLD[-80:], workers=1).aligner
     usable = [gold for gold in GOLD[-80:] if gold.possible]
-    assert taught.rescorer.weight == pytest.approx(len(usable) / (len(usable) + 10))
+    assert aligner.rescorer.weight == pytest.approx(len(usable) / (len(usable) + 10))
     assert 0.9 * len(usable) < len(seen) <= len(usable)
     for batch in seen:
         np.testing.assert_array_equal(batch.importance, 1 + batch.targets)

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError
-from nmtalign.vectors.pickles import ALLOWED, ArrayRecord, Record, read_pickle
+from nmtalign.vectors.pickles import ALLOWED, Record, read_pickle
 from nmtalign.vectors.storage import load_embeddings
 
 PROTOCOLS = range(6)
@@ -48,7 +48,7 @@ def test_arrays_are_what_numpy_wrote(protocol: int, dtype: str) -> None:
     array = np.asfortranarray(np.arange(12).reshape(3, 4).astype(dtype))
     found = read_pickle(pickle.dumps([array, array], protocol))
     for one in found:
-        np.testing.assert_array_equal(one.value, array)
+        np.testing.assert_array_equal(one.array(), array)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -108,6 +108,13 @@ def long_text(length: int) -> bytes:
 KEYED = b"cgensim.models.keyedvectors\nKeyedVectors\n)\x81"
 SHELL = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(K\x00tC\x01btR"
 FLOAT = b"cnumpy\ndtype\n(V%s\nK\x00K\x01tR(K\x03V<\nNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb" % b"f4"
+
+
+SIDES = {
+    "an array of 4 TB": b"J\xff\xff\xff\x7fM\xff\x01",
+    "an array of 2^200 numbers": b"\x8a\x1a" + b"\x00" * 25 + b"\x01",
+    "an array of minus one number": b"J\xff\xff\xff\xff",
+}
 
 
 def huge_array(sides: bytes) -> bytes:
@@ -216,9 +223,7 @@ SWELLING = {
     "a decimal number of a million digits": b"I" + b"9" * 1_000_000 + b"\n.",
     "a place in the memo at 2^32": b"}r\xff\xff\xff\xff(j\xff\xff\xff\xfee.",
     "a place that was never filled": b"h\x07.",
-    "an array of 4 TB": huge_array(b"J\xff\xff\xff\x7fM\xff\x01"),
-    "an array of 2^200 numbers": huge_array(b"\x8b\x1a\x00\x00\x00" + b"\x00" * 25 + b"\x01"),
-    "an array of minus one number": huge_array(b"J\xff\xff\xff\xff"),
+    **{name: huge_array(sides) for name, sides in SIDES.items()},
     "the same text encoded over and over": (
         b"(" + long_text(100_000) + b"q\x00c_codecs\nencode\nq\x01"
         + b"h\x01h\x00Vlatin1\n\x86R" * 5_000 + b"l."
@@ -297,7 +302,14 @@ def test_unsafe_pickle_is_loud(tmp_path: Path) -> None:
         assert len(load_embeddings(tmp_path / "word2int_en.pkl", unsafe_pickle=True)) == 1
 
 
-def test_array_records_of_objects_hold_nothing() -> None:
+@pytest.mark.parametrize("sides", SIDES.values(), ids=SIDES)
+def test_arrays_that_claim_more_than_they_have_are_refused(sides: bytes) -> None:
+    with pytest.raises(DataError, match=r"NumPy array whose shape|expected [0-9]+ bytes, found 4"):
+        read_pickle(huge_array(sides)).array()
+    assert read_pickle(huge_array(b"K\x01")).array().tolist() == [0.0]
+
+
+def test_arrays_of_objects_hold_nothing() -> None:
     found = read_pickle(pickle.dumps(np.array(["a", None], dtype=object), 4))
-    assert isinstance(found, ArrayRecord)
-    assert found.value is None
+    assert isinstance(found, Record)
+    assert found.array() is None

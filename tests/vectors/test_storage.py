@@ -16,7 +16,7 @@ import pytest
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.storage import (
     detect_format,
     languages_of,
@@ -25,7 +25,6 @@ from nmtalign.vectors.storage import (
     save_embeddings,
     save_pair,
 )
-from nmtalign.vectors.subwords import CharacterNgrams
 
 WORDS = ["le", "été", "日本", "\x85", "a\u2028b", "null", "NA", '"', "1e5", "#", "\\", "𝒳"]
 PLACES = {

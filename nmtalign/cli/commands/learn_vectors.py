@@ -118,7 +118,7 @@ def _learner(method: str, subwords: bool) -> Callable[..., Sides]:
         from nmtalign.training.count_vectors import learn_counted
 
         return partial(learn_counted, subwords=subwords)
-    from nmtalign.vectors.induction import learn_cooccurrence
+    from nmtalign.vectors.correspondence import learn_cooccurrence
 
     return learn_cooccurrence
 
@@ -205,7 +205,7 @@ def _trained(
 ) -> Embeddings:
     """Train the vectors of one text."""
     from nmtalign.files import read_lines
-    from nmtalign.vectors.monolingual import train_monolingual
+    from nmtalign.vectors.gensim_models import train_monolingual
     from nmtalign.vectors.storage import with_text_settings
 
     def sentences() -> Iterator[list[str]]:

@@ -1,0 +1,327 @@
+"""The Transformer: layer normalisation, feed-forward, encoder block, decoder block, the whole forward pass.
+
+Words come in as vectors (..., N, D) to which positions were added; what comes out has the same shape.
+
+Axes: T target words, S source words, N either, D dimension, F inner dimension of the feed-forward layer,
+H heads. Masks are True where a query may look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nmtalign.attention._arrays import Array, as_floats
+from nmtalign.attention.mechanism import Attended, MultiHead, linear, multi_head
+from nmtalign.attention.parameters import (
+    Seed,
+    StateDict,
+    glorot,
+    torch_array,
+    torch_matrix,
+    torch_part,
+    torch_vector,
+)
+from nmtalign.attention.weights import causal_mask
+from nmtalign.errors import UsageError
+
+
+@dataclass(frozen=True)
+class LayerNorm:
+    """Parameters of layer normalisation: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``."""
+
+    gain: Array
+    bias: Array | None = None
+    epsilon: float = 1e-5
+
+    @classmethod
+    def start(cls, D: int) -> LayerNorm:
+        """Return gain 1 and bias 0."""
+        return cls(np.ones(D), np.zeros(D))
+
+    @classmethod
+    def from_torch(cls, state: StateDict, *, epsilon: float = 1e-5) -> LayerNorm:
+        """Read the state dict of ``torch.nn.LayerNorm(D)``: ``weight`` (D,) and ``bias`` (D,)."""
+        return cls(torch_array(state, "weight"), torch_vector(state, "bias"), epsilon)
+
+
+def layer_norm(parameters: LayerNorm, x: Array) -> Array:
+    r"""Layer normalisation of each word by itself: :math:`\gamma\,(x-\mu)/\sqrt{\sigma^2+\epsilon}+\beta`.
+
+    With gain 1 and bias 0 every vector of x (..., D) gets mean 0 and variance
+    :math:`\sigma^2 / (\sigma^2 + \epsilon)` (Ba, Kiros & Hinton 2016, "Layer Normalization", eq. 4).
+
+    Examples
+    --------
+    >>> layer_norm(LayerNorm.start(2), [[1.0, 3.0]]).round(3)
+    array([[-1.,  1.]])
+    """
+    xp, x = as_floats(x)
+    centred = x - xp.mean(x, axis=-1, keepdims=True)
+    variance = xp.mean(centred * centred, axis=-1, keepdims=True)
+    normed = centred / xp.sqrt(variance + parameters.epsilon) * parameters.gain
+    return normed if parameters.bias is None else normed + parameters.bias
+
+
+@dataclass(frozen=True)
+class FeedForward:
+    """Parameters of a feed-forward layer: ``W_1`` (D, F), ``b_1`` (F,), ``W_2`` (F, D), ``b_2`` (D,)."""
+
+    W_1: Array
+    W_2: Array
+    b_1: Array | None = None
+    b_2: Array | None = None
+
+    @classmethod
+    def start(cls, D: int, F: int, *, seed: Seed) -> FeedForward:
+        """Return Glorot-drawn matrices and biases of 0."""
+        random = np.random.default_rng(seed)
+        return cls(glorot(random, D, F), glorot(random, F, D), np.zeros(F), np.zeros(D))
+
+    @classmethod
+    def from_torch(cls, state: StateDict) -> FeedForward:
+        """Read ``linear1`` and ``linear2`` of a PyTorch encoder or decoder layer with ReLU."""
+        W_1, W_2 = (torch_matrix(state, f"linear{i}.weight") for i in (1, 2))
+        return cls(W_1, W_2, *(torch_vector(state, f"linear{i}.bias") for i in (1, 2)))
+
+
+def feed_forward(parameters: FeedForward, x: Array) -> Array:
+    r"""Position-wise feed-forward layer: :math:`\max(0, x W_1 + b_1) W_2 + b_2`.
+
+    It works on each word of x (..., N, D) by itself and is the non-linearity that attention lacks (Vaswani et
+    al. 2017, eq. 2).
+
+    Examples
+    --------
+    >>> feed_forward(FeedForward(np.eye(2), np.eye(2)), [[-1.0, 2.0]])
+    array([[0., 2.]])
+    """
+    xp, x = as_floats(x)
+    inner = linear(x, parameters.W_1, parameters.b_1)  # (..., N, F)
+    return linear(xp.clip(inner, 0.0, None), parameters.W_2, parameters.b_2)
+
+
+@dataclass(frozen=True)
+class TransformerBlock:
+    """Parameters of an encoder block, or of a decoder block if it has cross-attention.
+
+    There is one norm for each sub-layer: self-attention, cross-attention if there is one, feed-forward.
+    `pre_norm` says whether each sub-layer reads normalised words (pre-norm), or the sums behind them are
+    normalised (post-norm, as first published).
+    """
+
+    self_attention: MultiHead
+    feed_forward: FeedForward
+    norms: tuple[LayerNorm, ...]
+    cross_attention: MultiHead | None = None
+    pre_norm: bool = False
+
+    @classmethod
+    def start(
+        cls, D: int, heads: int, F: int, *, seed: Seed, decoder: bool = False, pre_norm: bool = False
+    ) -> TransformerBlock:
+        """Return Glorot-drawn matrices, biases of 0 and gains of 1."""
+        random = np.random.default_rng(seed)
+        attention = MultiHead.start(D, heads, seed=random)
+        cross = MultiHead.start(D, heads, seed=random) if decoder else None
+        norms = (LayerNorm.start(D),) * (3 if decoder else 2)
+        return cls(attention, FeedForward.start(D, F, seed=random), norms, cross, pre_norm)
+
+    @classmethod
+    def from_torch(
+        cls, state: StateDict, heads: int, *, pre_norm: bool = False, epsilon: float = 1e-5
+    ) -> TransformerBlock:
+        """Read the state dict of a ``torch.nn.TransformerEncoderLayer`` or ``...DecoderLayer`` with ReLU.
+
+        It has ``self_attn.*`` as in :meth:`MultiHead.from_torch`; ``linear1.weight`` (F, D), ``linear1.bias``
+        (F,), ``linear2.weight`` (D, F), ``linear2.bias`` (D,); ``norm1.weight`` and ``norm1.bias`` (D,), and
+        so ``norm2``. A decoder layer has ``multihead_attn.*`` (the cross-attention) and ``norm3.*`` besides.
+        `heads`, `pre_norm` and `epsilon` are ``nhead``, ``norm_first`` and ``layer_norm_eps`` of the layer;
+        they are not part of a state dict.
+        """
+        cross = torch_part(state, "multihead_attn.")
+        norms = [torch_part(state, f"norm{i}.") for i in ((1, 2, 3) if cross else (1, 2))]
+        return cls(
+            MultiHead.from_torch(torch_part(state, "self_attn."), heads),
+            FeedForward.from_torch(state),
+            tuple(LayerNorm.from_torch(norm, epsilon=epsilon) for norm in norms),
+            MultiHead.from_torch(cross, heads) if cross else None,
+            pre_norm,
+        )
+
+
+def _residual(p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]) -> Attended:
+    """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``."""
+    norm = p.norms[number]
+    y, weights = sublayer(layer_norm(norm, x) if p.pre_norm else x)
+    return Attended(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
+
+
+def _feed_forward(p: TransformerBlock, x: Array) -> Array:
+    return _residual(p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)).context
+
+
+def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> Attended:
+    """Encoder block: multi-head self-attention and feed-forward, each with residual and normalisation.
+
+    Gives the words (..., S, D) and the weights of each head (..., H, S, S). The mask, for instance a padding
+    mask, broadcasts to (..., S, S). References: Vaswani et al. (2017), section 3.1; Xiong et al. (2020), "On
+    Layer Normalization in the Transformer Architecture" (pre-norm).
+
+    Examples
+    --------
+    >>> encoder_block(TransformerBlock.start(4, 2, 8, seed=0), np.eye(4)).context.shape
+    (4, 4)
+    """
+    p, x = parameters, as_floats(x)[1]
+    x, weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
+    return Attended(_feed_forward(p, x), weights)
+
+
+class Decoded(NamedTuple):
+    """What a decoder block gives: the words, and the weights of each head of its two attentions."""
+
+    words: Array  # (..., T, D)
+    self_weights: Array  # (..., H, T, T)
+    cross_weights: Array  # (..., H, T, S)
+
+
+def decoder_block(
+    parameters: TransformerBlock,
+    x: Array,
+    memory: Array,
+    *,
+    mask: Array | None = None,
+    memory_mask: Array | None = None,
+) -> Decoded:
+    """Decoder block: causal self-attention, cross-attention to the encoder's output, and feed-forward.
+
+    Parameters
+    ----------
+    parameters : TransformerBlock
+        With cross-attention.
+    x, memory : arrays (..., T, D) and (..., S, D)
+        Target words; the encoder's output, which gives keys and values of the cross-attention.
+    mask, memory_mask : bool arrays that broadcast to (..., T, T) and (..., T, S), optional
+        Where target words may look, for instance padding masks; the future is masked in any case.
+
+    Examples
+    --------
+    >>> block = TransformerBlock.start(4, 2, 8, decoder=True, seed=0)
+    >>> decoder_block(block, np.eye(4), np.ones((3, 4))).cross_weights.shape
+    (2, 4, 3)
+    """
+    p = parameters
+    if p.cross_attention is None:
+        raise UsageError("expected a block with cross-attention, found the block of an encoder")
+    _, x, memory = as_floats(x, memory)
+    past = causal_mask(x.shape[-2], like=x)
+    mask = past if mask is None else mask & past
+    x, self_weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
+    from_memory = partial(multi_head, p.cross_attention, keys=memory, mask=memory_mask)
+    x, cross_weights = _residual(p, 1, x, from_memory)
+    return Decoded(_feed_forward(p, x), self_weights, cross_weights)
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """Parameters of an encoder-decoder: its blocks, and the normalisation behind each stack."""
+
+    encoder: tuple[TransformerBlock, ...]
+    decoder: tuple[TransformerBlock, ...]
+    encoder_norm: LayerNorm
+    decoder_norm: LayerNorm
+
+    @classmethod
+    def start(
+        cls, D: int, heads: int, F: int, *, layers: int, seed: Seed, pre_norm: bool = False
+    ) -> Transformer:
+        """Return Glorot-drawn matrices, biases of 0 and gains of 1, with `layers` blocks in each stack."""
+        start = partial(
+            TransformerBlock.start, D, heads, F, seed=np.random.default_rng(seed), pre_norm=pre_norm
+        )
+        encoder = tuple(start() for _ in range(layers))
+        decoder = tuple(start(decoder=True) for _ in range(layers))
+        return cls(encoder, decoder, LayerNorm.start(D), LayerNorm.start(D))
+
+    @classmethod
+    def from_torch(
+        cls, state: StateDict, heads: int, *, pre_norm: bool = False, epsilon: float = 1e-5
+    ) -> Transformer:
+        """Read the state dict of ``torch.nn.Transformer`` with ReLU.
+
+        It has ``encoder.layers.0.*`` and on, ``decoder.layers.0.*`` and on, with the names and settings of
+        :meth:`TransformerBlock.from_torch`; ``encoder.norm.*`` and ``decoder.norm.*``.
+        """
+        encoder, decoder = torch_part(state, "encoder."), torch_part(state, "decoder.")
+        read = partial(TransformerBlock.from_torch, heads=heads, pre_norm=pre_norm, epsilon=epsilon)
+        return cls(
+            tuple(map(read, _torch_layers(encoder))),
+            tuple(map(read, _torch_layers(decoder))),
+            LayerNorm.from_torch(torch_part(encoder, "norm."), epsilon=epsilon),
+            LayerNorm.from_torch(torch_part(decoder, "norm."), epsilon=epsilon),
+        )
+
+
+def _torch_layers(state: StateDict) -> list[dict[str, Any]]:
+    """Return the parts ``layers.0``, ``layers.1``, ... of a state dict, in order."""
+    count = len({name.split(".")[1] for name in state if name.startswith("layers.")})
+    return [torch_part(state, f"layers.{index}.") for index in range(count)]
+
+
+class Transformed(NamedTuple):
+    """What the forward pass gives; the weights are tuples, one entry for each block."""
+
+    words: Array  # (..., T, D)
+    memory: Array  # (..., S, D)
+    encoder_weights: tuple[Array, ...]  # (..., H, S, S)
+    decoder_weights: tuple[Array, ...]  # (..., H, T, T)
+    cross_weights: tuple[Array, ...]  # (..., H, T, S)
+
+
+def transformer(
+    parameters: Transformer,
+    source: Array,
+    target: Array,
+    *,
+    source_mask: Array | None = None,
+    target_mask: Array | None = None,
+) -> Transformed:
+    """Full encoder-decoder forward pass with its three kinds of attention (Vaswani et al. 2017, Figure 1).
+
+    Target word t depends on all source words and on the target words 0 to t.
+
+    Parameters
+    ----------
+    parameters : Transformer
+    source, target : arrays (..., S, D) and (..., T, D)
+        Vectors of the source words, and of the target words known so far, positions included.
+    source_mask, target_mask : bool arrays that broadcast to (..., 1, S) and (..., T, T), optional
+        False for padding, where no word may look; the future is masked in any case.
+
+    Examples
+    --------
+    >>> parameters = Transformer.start(4, 2, 8, layers=2, seed=0)
+    >>> transformer(parameters, np.ones((3, 4)), np.eye(4)).words.shape
+    (4, 4)
+    """
+    p, (_, memory, words) = parameters, as_floats(source, target)
+    encoded, decoded = [], []
+    for block in p.encoder:
+        encoded.append(encoder_block(block, memory, mask=source_mask))
+        memory = encoded[-1].context
+    memory = layer_norm(p.encoder_norm, memory)
+    for block in p.decoder:
+        decoded.append(decoder_block(block, words, memory, mask=target_mask, memory_mask=source_mask))
+        words = decoded[-1].words
+    return Transformed(
+        layer_norm(p.decoder_norm, words),
+        memory,
+        tuple(block.weights for block in encoded),
+        tuple(block.self_weights for block in decoded),
+        tuple(block.cross_weights for block in decoded),
+    )

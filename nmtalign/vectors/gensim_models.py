@@ -1,0 +1,185 @@
+"""gensim: its files, read as data (see pickles.py) so that no code in them runs, and training by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
+from nmtalign.vectors.pickles import Record, load_array, read_pickle
+from nmtalign.vectors.text_files import BLOCK, reading
+
+KINDS = ("word2vec", "fasttext")
+_HIGHEST_RATIO = 100  # how many times a compressed model may grow
+_FREE_SIZE = 1 << 26  # bytes that any file may unpack to
+Sentences = Iterable[Sequence[str]]
+
+
+def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
+    """Read gensim's KeyedVectors (.kv) or the vectors of a Word2Vec or FastText model, of gensim 1.0 to 4.
+
+    Raises
+    ------
+    DataError
+        If the file asks for a name that is not allowed, holds no vectors, or is a fastText model of before
+        gensim 3.8, whose hashes today's gensim refuses too.
+    """
+    with reading(path) as file:
+        vectors, place = _keyed_vectors(read_pickle(_read_all(file, path)), path)
+        words = _words(vectors)
+        if vectors.name.endswith("FastTextKeyedVectors"):
+            return _with_subwords(vectors, place, words[:limit])
+        matrix = _array(vectors, place, "vectors", "syn0")
+        if len(words) != len(matrix):
+            raise DataError(f"{len(words)} words, but {len(matrix)} vectors")
+        return Embeddings(Vocabulary.from_words(words[:limit]), matrix[:limit])
+
+
+def read_gensim_unsafely(path: Path) -> Embeddings:
+    """Read with gensim itself, which runs whatever the pickle says."""
+    from gensim.models import KeyedVectors
+
+    loaded: Any = KeyedVectors.load(str(path))
+    return _embeddings(getattr(loaded, "wv", loaded))
+
+
+def _embeddings(vectors: Any, **settings: Any) -> Embeddings:
+    """Return what gensim's KeyedVectors hold."""
+    pieces = None
+    if hasattr(vectors, "vectors_ngrams"):
+        pieces = CharacterNgrams(vectors.vectors_ngrams, vectors.min_n, vectors.max_n)
+    vocabulary = Vocabulary.from_words(vectors.index_to_key)
+    return Embeddings(vocabulary, np.asarray(vectors.vectors), pieces, settings=settings)
+
+
+def _read_all(file: IO[bytes], path: Path) -> bytes:
+    """Return the whole file; one that unpacks out of all proportion is refused."""
+    most = max(_FREE_SIZE, _HIGHEST_RATIO * path.stat().st_size)
+    blocks: list[bytes] = []
+    while block := file.read(BLOCK):
+        blocks.append(block)
+        if sum(map(len, blocks)) > most:
+            raise DataError(f"the compressed file unpacks to more than {most} bytes; refused")
+    return b"".join(blocks)
+
+
+def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
+    """Return the vectors inside a model, and the path that the names of its side files begin with."""
+    if not isinstance(top, Record):
+        raise DataError(f"expected a gensim object, found {type(top).__name__}")
+    if isinstance(top.get("wv"), Record):
+        return top.get("wv"), path.with_name(path.name + ".wv")
+    if "KeyedVectors" not in top.name:
+        raise DataError(f"a {top.name} without word vectors (wv), as gensim before 1.0 wrote it")
+    return top, path
+
+
+def _words(vectors: Record) -> list[str]:
+    """Return the words in the order of their rows; the list had other names in older versions."""
+    for name in ("index_to_key", "index2word", "index2entity"):
+        words = vectors.get(name)
+        if isinstance(words, list) and all(isinstance(word, str) for word in words):
+            return words
+    raise DataError(f"the {vectors.name} has no list of words")
+
+
+def _array(vectors: Record, place: Path, *names: str) -> NDArray[Any]:
+    """Return the first of these attributes that is an array of numbers, maybe from a side file."""
+    for name in names:
+        value = vectors.get(name)
+        if isinstance(value, Record) and (array := value.array()) is not None:
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
+        if name in vectors.get("__numpys", []):
+            return _side_file(place, name)
+    raise DataError(f"the {vectors.name} has no array {' or '.join(names)}")
+
+
+def _side_file(place: Path, name: str) -> NDArray[Any]:
+    """Return an array that gensim stored beside the pickle: .npy, memory-mapped, or .npz."""
+    compressed = ".gz" in place.suffixes or ".bz2" in place.suffixes
+    side = place.with_name(f"{place.name}.{name}.{'npz' if compressed else 'npy'}")
+    if not side.exists():
+        raise DataError(f"the file {side.name} should lie beside it, and does not")
+    return load_array(side, mapped=not compressed)
+
+
+def _with_subwords(vectors: Record, place: Path, words: list[str]) -> Embeddings:
+    """Return a fastText model's words, composed of their own and their n-grams' vectors if not stored."""
+    if vectors.get("compatible_hash") is not True:
+        raise DataError(
+            "a fastText model of before gensim 3.8, with other hashes;"
+            " load it in gensim 3.8.3 and save it again"
+        )
+    own = _array(vectors, place, "vectors_vocab")[: len(words)]
+    vocabulary = Vocabulary.from_words(words)
+    if not vectors.get("bucket"):
+        return Embeddings(vocabulary, own)
+    sizes = vectors.get("min_n", -1), vectors.get("max_n", -1)
+    pieces = CharacterNgrams(_array(vectors, place, "vectors_ngrams"), *sizes)
+    if vectors.get("vectors") is None and "vectors" not in vectors.get("__numpys", []):
+        return Embeddings(vocabulary, pieces.vectors(words, own), pieces)
+    return Embeddings(vocabulary, _array(vectors, place, "vectors")[: len(words)], pieces)
+
+
+def train_monolingual(
+    sentences: Callable[[], Sentences],
+    *,
+    kind: str = "word2vec",
+    dimension: int = 300,
+    minimum: int = 5,
+    epochs: int = 5,
+    seed: int = 1,
+    workers: int = 1,
+) -> Embeddings:
+    """Train vectors of one language: skip-gram with negative sampling, window 5.
+
+    Parameters
+    ----------
+    sentences : callable
+        Gives the sentences as lists of words, anew at each call: once to count, once for each epoch.
+    kind : {"word2vec", "fasttext"}
+        ``fasttext`` also learns character n-grams, so unknown words get vectors.
+    dimension, minimum, epochs, seed
+        Of gensim's models; `minimum` is the least count of a word.
+    workers : int
+        Threads; only one gives the same vectors twice.
+
+    Returns
+    -------
+    Embeddings
+        float32, the most frequent words first.
+
+    References
+    ----------
+    Mikolov et al. (2013), "Distributed representations of words and phrases and their compositionality".
+    Bojanowski et al. (2017), "Enriching word vectors with subword information".
+    """
+    if kind not in KINDS:
+        raise UsageError(f"monolingual vectors: expected one of {', '.join(KINDS)}, found {kind!r}")
+    from gensim.models import FastText, Word2Vec
+
+    model = (FastText if kind == "fasttext" else Word2Vec)(
+        vector_size=dimension, min_count=minimum, sg=1, window=5, seed=seed, workers=workers
+    )
+    corpus = _Again(sentences)
+    model.build_vocab(corpus)
+    if not len(model.wv):
+        raise DataError(f"no word occurs {minimum} times in the {model.corpus_count} sentences to train on")
+    model.train(corpus, total_examples=model.corpus_count, epochs=epochs)
+    return _embeddings(model.wv, method=kind, dimension=dimension, minimum=minimum, epochs=epochs, seed=seed)
+
+
+class _Again:
+    """Sentences that can be read any number of times; gensim wants lists."""
+
+    def __init__(self, sentences: Callable[[], Sentences]) -> None:
+        self._sentences = sentences
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return map(list, self._sentences())
