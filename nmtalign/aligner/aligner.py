@@ -249,7 +249,7 @@ class Aligner(Listed):
 
 
 def load_aligner(folder: str | Path) -> Aligner:
-    """Open the folder of a learned aligner; errors as of :func:`~nmtalign.aligner.model_folder.read_model`."""
+    """Open the folder of a learned aligner; errors as of :func:`nmtalign.aligner.model_folder.read_model`."""
     return Aligner(**read_model(folder))
 
 

@@ -14,8 +14,11 @@ Pairs = Sequence[tuple[list[str], list[str]]]
 def check_alone(aligner: Aligner, pairs: Pairs, places: Iterable[int]) -> None:
     """Check that the pairs at some places get the same links and bits alone as in a batch of all."""
     batch = aligner.align_batch(pairs)
+    turned = aligner.align_batch(pairs[::-1])
     for n in places:
         alone = aligner.align_batch([pairs[n]])
-        own = slice(*batch.offsets[n : n + 2])
-        np.testing.assert_array_equal(batch.probability[own], alone.probability)
-        assert batch.links(n) == alone.links(0)
+        for other, m in ((batch, n), (turned, len(pairs) - 1 - n)):
+            own = slice(*other.offsets[m : m + 2])
+            np.testing.assert_array_equal(other.probability[own], alone.probability)
+            assert other.scores[m] == alone.scores[0]
+            assert other.links(m) == alone.links(0)

@@ -9,7 +9,7 @@ import pytest
 
 from nmtalign.attention.scores import additive_concatenated
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.scoring import BahdanauScorer, load_bahdanau, make_scorer, untrained_bahdanau
+from nmtalign.heads.scoring import BahdanauScorer, exact_rows, load_bahdanau, make_scorer, untrained_bahdanau
 
 QUERIES = np.array([[1.0, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0]])  # (T, D); an unknown word is the zero vector
 KEYS = np.array([[3.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 4.0, 2.0]])  # (S, D)
@@ -36,6 +36,46 @@ def test_cosine_looks_at_directions_only():
     scorer = make_scorer("cosine", 4, temperature=1.0)
     longer = scorer.score(scorer.queries(7 * QUERIES), scorer.keys(0.01 * KEYS))
     np.testing.assert_allclose(longer, expected, **near)
+
+
+def vectors(size: int, dimension: int, random: np.random.Generator) -> np.ndarray:
+    """Vectors whose lengths lie over six decades, one of them zero."""
+    rows = random.normal(size=(size, dimension))
+    rows *= (10 ** random.uniform(-3, 3, size) / np.linalg.norm(rows, axis=1))[:, None]
+    rows[size // 2] = 0
+    return rows
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 50, 300, 1000])
+@pytest.mark.parametrize("seed", range(3))
+def test_products_of_exact_rows_are_exact_in_any_order(dimension: int, seed: int):
+    random = np.random.default_rng(seed)
+    plain = [vectors(size, dimension, random) for size in (9, 33)]
+    queries, keys = (exact_rows(rows) for rows in plain)
+    expected = [
+        [math.fsum(products) for products in query * keys] for query in queries
+    ]  # sums without rounding
+    order = random.permutation(dimension)
+    for found in (
+        queries @ keys.T,
+        queries[:, order] @ keys[:, order].T,
+        np.einsum("td,sd->ts", queries[:, ::-1], keys[:, ::-1]),
+        np.matmul(queries[:, None], keys.T[None])[:, 0],
+        np.stack([queries @ key for key in keys], axis=1),
+        (queries[:, None, order] * keys[:, order]).sum(axis=2),
+    ):
+        np.testing.assert_array_equal(found, expected)
+    lengths = np.outer(*(np.linalg.norm(rows, axis=1) for rows in plain))
+    assert (
+        np.abs(queries @ keys.T - plain[0] @ plain[1].T) <= 4 * math.sqrt(dimension) * 2**-26 * lengths
+    ).all()
+
+
+def test_rows_of_few_bits_and_zeros_stay_as_they_are():
+    rows = np.vstack([QUERIES, KEYS, [[1e-3 * 2**-20, 0, 0, 0]]])
+    rows[-1] = np.ldexp(np.rint(np.ldexp(rows[-1], 50)), -50)
+    np.testing.assert_array_equal(exact_rows(rows), rows)
+    np.testing.assert_array_equal(exact_rows(exact_rows(rows / 3)), exact_rows(rows / 3))
 
 
 @pytest.mark.parametrize(("dimension", "scale"), [(4, 8), (144, 12), (300, math.sqrt(300)), (900, 20)])

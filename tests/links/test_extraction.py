@@ -17,6 +17,7 @@ from nmtalign.links.extraction import (
     EXTRACTORS,
     argmax_forward,
     argmax_reverse,
+    best_cells,
     diagonal_distance,
     extract,
     itermax,
@@ -50,6 +51,28 @@ def test_argmax_equals_the_naive_version_with_ties(weights):
     assert cells(mutual_argmax(weights)) == choose_naively(weights.tolist(), 0) & choose_naively(
         weights.tolist(), 1
     )
+
+
+SIZES = st.tuples(st.integers(0, 6), st.integers(0, 6))  # target and source words
+
+
+@given(st.lists(SIZES, min_size=1, max_size=6), st.integers(0, 10_000), st.sampled_from([0.0, 9.0, np.inf]))
+def test_best_cells_of_a_padded_stack_equal_the_naive_ones(sizes, seed, padding):
+    """Pairs of different lengths, few different weights, and padding that is better than all of them."""
+    random = np.random.default_rng(seed)
+    pairs = [random.choice([-np.inf, 0.0, 0.25, 0.5], size) for size in sizes]
+    T, S = np.array(sizes).T
+    stacked = np.full((T.max(), S.max(), len(sizes)), padding)
+    for b, weights in enumerate(pairs):
+        stacked[: T[b], : S[b], b] = weights
+    for axis, own in ((1, 0), (0, 1)):
+        found = best_cells(stacked, axis, S, T)
+        assert found.shape == stacked.shape
+        for b, weights in enumerate(pairs):
+            naive = choose_naively(weights.tolist(), own) if weights.size else set()
+            assert cells(found[..., b]) == naive
+            alone = best_cells(weights[..., None], axis, S[[b]], T[[b]])  # without padding
+            assert cells(alone[..., 0]) == naive
 
 
 @given(tied, st.integers(1, 4), st.sampled_from([0.5, 0.9]))

@@ -1,0 +1,60 @@
+"""A new head is one file and one line of the dictionary: this file, and the line that says HEADS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nmtalign.aligner.aligner import load_aligner
+from nmtalign.corpus.text import EncodedText
+from nmtalign.errors import UsageError
+from nmtalign.heads.head import LogRatios, Stored, StoredArrays
+from nmtalign.heads.mixture import HEADS
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """Words that are each other's mirror image are translations; nothing is known of other words."""
+
+    log_ratio: float
+    weight: float
+    name: str = "mirror"
+
+    def log_ratios(self, text: EncodedText) -> LogRatios:
+        mirrored = np.array([word[::-1] for word in text.source.words])[text.index.source]
+        place = np.flatnonzero(mirrored == np.array(text.target.words)[text.index.target])
+        return LogRatios(place, np.full(len(place), self.log_ratio, np.float32))
+
+    def stored(self) -> Stored:
+        return Stored({"weight": self.weight, "log_ratio": self.log_ratio}, {}, {})
+
+    @classmethod
+    def opened(cls, name: str, words: Any, meta: Mapping[str, Any], arrays: StoredArrays) -> Mirror:
+        return cls(arrays.number(meta["log_ratio"]), arrays.number(meta["weight"], 0, 1), name)
+
+
+SOURCE, TARGET = ["qwe", "asd", "yxc"], ["dsa", "ewq", "cxy"]
+MIRRORED = [(0, 1), (1, 0), (2, 2)]
+
+
+def test_a_new_head_aligns_is_saved_and_is_chosen(learned, tmp_path, monkeypatch):
+    assert learned.align(SOURCE, TARGET).links != MIRRORED
+    mixed = replace(learned, heads=learned.heads.with_head(Mirror(16.0, weight=0.5)))
+    assert mixed.heads.names == ("lexicon", "spectral", "mirror")
+    assert mixed.align(SOURCE, TARGET).links == MIRRORED
+    assert mixed.align_batch([(SOURCE, TARGET)]).links(0) == MIRRORED
+    assert "heads=lexicon,spectral,mirror" in mixed.settings
+    monkeypatch.setitem(HEADS, "mirror", Mirror)  # the one line
+    mixed.save(tmp_path / "model")
+    opened = load_aligner(tmp_path / "model")
+    assert opened.heads.others[-1] == Mirror(16.0, weight=0.5)
+    assert opened.align(SOURCE, TARGET).links == MIRRORED
+    alone = opened.with_heads(["mirror"])
+    assert alone.heads.names == ("mirror",)
+    assert alone.align(SOURCE, TARGET).links == MIRRORED
+    with pytest.raises(UsageError, match="has the heads lexicon,spectral, not mirror"):
+        learned.with_heads(["mirror"])
