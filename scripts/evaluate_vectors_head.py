@@ -13,8 +13,8 @@ measured. For each corpus the script runs, as a user would,
     nmtalign train src tgt -o MODEL --vectors VECTORS --vectors-weight X --links links
 
 and prints a markdown table of alignment error, precision and recall of the gold lines for each weight X; 0 is
-a model without the head. The vectors and links stay in WORK/vectors-head. With `--vectors` all corpora are
-learned with the vectors of that folder.
+a model without the head. The vectors and links stay in WORK/vectors-head. With `--vectors` those of that
+folder are used.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from _corpora import Score, lines_of, read_pairs, score, split_all, tokenize
+from _corpora import Score, lines_of, read_pairs, score, tokenize
 
 NAMES = ("laws", "tatoeba", "ted")
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.45)
-SPLIT = "golden"  # corpora whose gold text has apostrophes and hyphens apart
 
 
 def nmtalign(*arguments: object) -> None:
@@ -36,7 +35,12 @@ def nmtalign(*arguments: object) -> None:
     subprocess.run([sys.executable, "-m", "nmtalign", *map(str, arguments)], check=True)
 
 
-def monolingual(data: Path, corpora: list[Path], *, split: bool) -> tuple[list[str], list[str]]:
+def letters(line: str) -> str:
+    """Return a line without spaces, so that it is the same however it is cut into words."""
+    return "".join(line.split())
+
+
+def monolingual(data: Path, corpora: list[Path]) -> tuple[list[str], list[str]]:
     """Return English and French lines that are no translations of each other, and are in no corpus."""
     text: tuple[list[str], list[str]] = [], []
     for name in NAMES:
@@ -44,25 +48,22 @@ def monolingual(data: Path, corpora: list[Path], *, split: bool) -> tuple[list[s
         halves = pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
         for side, (lines, half) in enumerate(zip(text, halves, strict=True)):
             lines += [tokenize(pair[side], ("en", "fr")[side]) for pair in half]
-    seen = ({line for c in corpora for line in lines_of(c / side)} for side in ("src", "tgt"))
+    seen = ({letters(line) for c in corpora for line in lines_of(c / side)} for side in ("src", "tgt"))
     english, french = (
-        [line for line in (map(split_all, lines) if split else lines) if line and line not in own]
+        [line for line in lines if line and letters(line) not in own]
         for lines, own in zip(text, seen, strict=True)
     )
     return english, french
 
 
-def train_vectors(folder: Path, options: argparse.Namespace, *, split: bool) -> Path:
-    """Train and map vectors, once for each way to cut words; return their folder."""
-    vectors: Path = folder / f"{options.kind}{'-split' if split else ''}"
-    if vectors.exists():
-        return vectors
-    paths = folder / "text.en", folder / "text.fr"
+def train_vectors(folder: Path, options: argparse.Namespace) -> Path:
+    """Train and map vectors; return their folder."""
+    paths, vectors = (folder / "text.en", folder / "text.fr"), folder / str(options.kind)
     corpora = [options.work / name for name in options.corpora]
-    for path, lines in zip(paths, monolingual(options.data, corpora, split=split), strict=True):
+    for path, lines in zip(paths, monolingual(options.data, corpora), strict=True):
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
     seeds = options.data / "dictionaries" / "muse_enfr" / "en-fr.train.txt"
-    training = "--train-monolingual", options.kind, "--epochs", options.epochs, "--langs", "en,fr"
+    training = "--train-monolingual", options.kind, "--langs", "en,fr"
     nmtalign("vectors", "map", *paths, *training, "--dictionary", seeds, "-o", vectors)
     return vectors
 
@@ -84,7 +85,6 @@ def main() -> None:
     parser.add_argument("corpora", nargs="+")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--kind", choices=("word2vec", "fasttext"), default="word2vec")
-    parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--vectors", type=Path, help="use these, instead of training")
     parser.add_argument("--weights", nargs="+", type=float, default=WEIGHTS)
     parser.add_argument("--preset", choices=("fast", "default"), default="default")
@@ -92,9 +92,9 @@ def main() -> None:
     options = parser.parse_args()
     folder = options.output or options.work / "vectors-head"
     folder.mkdir(parents=True, exist_ok=True)
+    vectors = options.vectors or train_vectors(folder, options)
     print("| corpus | weight | AER | precision | recall |\n|---|---|---|---|---|", flush=True)
     for name in options.corpora:
-        vectors = options.vectors or train_vectors(folder, options, split=name.startswith(SPLIT))
         for weight in options.weights:
             found = error(options.work / name, folder, vectors, weight, options.preset)
             figures = f"{found.aer:.2f} | {found.precision:.2f} | {found.recall:.2f}"
