@@ -18,13 +18,18 @@ from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.mapped import WEIGHT, make_vectors_head
+from nmtalign.heads.lexicon import Lexicon
+from nmtalign.heads.mapped import WEIGHT, check_vectors, make_vectors_head
 from nmtalign.heads.mixture import Mixture, SeenViews
 from nmtalign.heads.spectral import learn_spectral
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
+from nmtalign.links.formats import read_gold
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
+from nmtalign.rescoring.network import NAMES
+from nmtalign.rescoring.rescorer import INPUTS
 from nmtalign.rescoring.training import Sample, chosen_pairs, distil, gold_of_pairs, learn_from_gold
+from nmtalign.shipped import place_of
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import encode_bitext, suspicions
@@ -49,6 +54,11 @@ def train(
     languages: tuple[str | None, str | None] = (None, None),
     prior: str | Path | None = None,
     init: str | Path | None = None,
+    vectors: str | Path | tuple[Embeddings, Embeddings] | None = None,
+    vectors_weight: float | None = None,
+    rescore: str | None = None,
+    rescore_inputs: str = "features",
+    gold: str | Path | Sequence[GoldAlignment] = (),
     workers: int | None = None,
 ) -> Aligner:
     """Learn an aligner from sentence pairs; options as of ``nmtalign train``.
@@ -66,6 +76,16 @@ def train(
         Bilingual word list: word, translation, weight if not 1.
     init : path, optional
         An older model to go on from, or a folder of aligned word vectors to start from.
+    vectors : path or (Embeddings, Embeddings), optional
+        Word vectors of both languages in one space, or their folder: a head beside the lexicon.
+    vectors_weight : float, optional
+        Weight of that head, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+    rescore : {"additive", "scaled-dot"}, optional
+        Distil a rescorer of the posteriors.
+    rescore_inputs : {"features", "words"}
+        What it looks at.
+    gold : path or sequence of GoldAlignment, optional
+        Gold links of the last pairs, or of all: they teach a rescorer.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
 
@@ -74,13 +94,15 @@ def train(
     DataError
         If no pair has words on both sides, or a file is damaged.
     UsageError
-        If an option has no such value.
+        If an option has no such value, or two contradict each other.
 
     Examples
     --------
     >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
     >>> train(bitext).align("the car", "la auto").links
     [Link(source=0, target=0), Link(source=1, target=1)]
+    >>> train(bitext, rescore="additive").head_names
+    ('lexicon', 'spectral', 'additive')
     """
     text = TextSettings(tokenizer, lowercase, unicode)
     return learn(
@@ -89,8 +111,24 @@ def train(
         text=text,
         languages=languages,
         prior=prior_of(prior, init, text),
+        vectors=_opened(vectors, languages),
+        vectors_weight=vectors_weight,
+        rescore=rescore,
+        rescore_inputs=rescore_inputs,
+        gold=list(read_gold(gold)) if isinstance(gold, str | Path) else gold,
         workers=workers,
     ).aligner
+
+
+def _opened(
+    vectors: str | Path | tuple[Embeddings, Embeddings] | None,
+    languages: tuple[str | None, str | None],
+) -> tuple[Embeddings, Embeddings] | None:
+    """Open the folder of two languages' vectors, if it is one."""
+    if not isinstance(vectors, str | Path):
+        return vectors
+    source, target = languages
+    return load_pair(place_of(vectors), languages=(source, target) if source and target else None)
 
 
 def prior_of(words: str | Path | None, init: str | Path | None, text: TextSettings) -> Prior | None:
@@ -174,7 +212,7 @@ def learn(
     vectors : (Embeddings, Embeddings), optional
         Word vectors that share a space, mixed with the lexicon as a head.
     vectors_weight : float, optional
-        Its weight in the log-linear interpolation, from 0 to 1.
+        Its weight in the log-linear interpolation, from 0 (makes none) to 1.
     rescore, rescore_inputs : str, optional
         Name and inputs of a rescorer to distil, as of :func:`nmtalign.rescoring.training.distil`.
     gold : sequence of GoldAlignment
@@ -184,14 +222,16 @@ def learn(
     Raises
     ------
     DataError
-        If no pair has words on both sides.
+        If no pair has words on both sides, the vectors do not go together or know no word of a side, or the
+        gold links do not belong to the pairs or are too few.
+    UsageError
+        If a rescorer or weight is none that there is, or two options contradict each other.
     """
     text, settings, known = text or TextSettings(), settings or PRESETS["default"], prior or Prior()
+    _check_options(settings, vectors, vectors_weight, rescore, rescore_inputs, gold)
     source, target, digest = encode_bitext(pairs, text, languages)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
-    if gold and rescore:
-        raise UsageError("gold links teach a rescorer of their own; leave the other one out")
     gold_links = gold_of_pairs(gold, source, target) if gold else {}
     warnings = suspicions(source, target)
     if known.swapped(source, target):
@@ -205,20 +245,15 @@ def learn(
         "sha256": digest,
     }
     source, target = known.extend(source, target)
-    checkpoints = Checkpoints(state, source, target, settings, known, rescore, rescore_inputs)
+    if vectors is not None:
+        check_vectors(vectors, (source.words, target.words))
     cut_source, cut_target, segments = cut_long_pairs(source, target)
     estimator = Estimator(
         cut_source, cut_target, settings, prior=prior, workers=workers, report=report, place=place
     )
-    estimate = estimator.run(checkpoints.of("lexicon"))
+    estimate = estimator.run(Checkpoints(state, source, target, settings, known).of("lexicon"))
     lexicon = stored_lexicon(estimator, estimate)
-    heads = Mixture(lexicon)
-    if settings.spectral_weight:
-        spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
-        heads = heads if spectral is None else heads.with_head(spectral)
-    if vectors is not None:
-        weight = WEIGHT if vectors_weight is None else vectors_weight
-        heads = heads.with_head(make_vectors_head(lexicon, *vectors, weight=weight))
+    heads = _mixture(lexicon, settings, vectors, WEIGHT if vectors_weight is None else vectors_weight)
     aligner = Aligner(
         heads,
         HiddenMarkov(estimate.transitions, lexicon.numbers, settings.null, settings.agreement),
@@ -227,7 +262,8 @@ def learn(
         training={"settings": settings.as_dict(), "corpus": corpus},
     )
     if rescore is not None:
-        kept = checkpoints.of("rescorer")
+        others = heads.others, rescore, rescore_inputs  # what a distilled rescorer depends on as well
+        kept = Checkpoints(state, source, target, settings, known, *others).of("rescorer")
         aligner = _distilled(aligner, (source, target), rescore, rescore_inputs, settings.seed, kept, report)
     elif gold_links:
         aligner = _taught(aligner, (source, target), gold_links, settings.seed, report)
@@ -245,6 +281,45 @@ def learn(
     return Training(aligner, align)
 
 
+def _check_options(
+    settings: Settings,
+    vectors: tuple[Embeddings, Embeddings] | None,
+    weight: float | None,
+    rescore: str | None,
+    inputs: str,
+    gold: Sequence[GoldAlignment],
+) -> None:
+    """Refuse options that have no such value or contradict each other, before any work is done."""
+    if weight is not None and vectors is None:
+        raise UsageError(
+            "a weight of vectors is for vectors that are mixed with the lexicon; give these, too"
+        )
+    if weight is not None and not 0 <= weight <= 1:
+        raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight}")
+    if rescore is None:
+        return
+    for found, expected in ((rescore, NAMES), (inputs, INPUTS)):
+        if found not in expected:
+            raise UsageError(f"expected a rescorer of {' or '.join(expected)}, found {found!r}")
+    if gold:
+        raise UsageError("gold links teach a rescorer of their own; leave the other one out")
+    if not settings.spectral_weight and (rescore, inputs) != ("additive", "features"):
+        raise UsageError(f"a rescorer {rescore} over {inputs} looks at word vectors; take --preset default")
+
+
+def _mixture(
+    lexicon: Lexicon, settings: Settings, vectors: tuple[Embeddings, Embeddings] | None, weight: float
+) -> Mixture:
+    """Return the lexicon with the heads that are mixed with it."""
+    heads = Mixture(lexicon)
+    if settings.spectral_weight:
+        spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
+        heads = heads if spectral is None else heads.with_head(spectral)
+    if vectors is not None and weight:
+        heads = heads.with_head(make_vectors_head(lexicon, *vectors, weight=weight))
+    return heads
+
+
 def _distilled(
     aligner: Aligner,
     bitext: tuple[EncodedSide, EncodedSide],
@@ -257,7 +332,7 @@ def _distilled(
     """Return the aligner with a rescorer distilled from its posteriors on a sample of the bitext."""
     heads = aligner.mixture
     if "spectral" not in heads.names and (name, inputs) != ("additive", "features"):
-        raise UsageError(f"a rescorer {name} over {inputs} looks at word vectors; take --preset default")
+        raise DataError(f"a rescorer {name} over {inputs} looks at word vectors, this bitext makes none")
     sample = _sample(aligner, bitext, chosen_pairs(*bitext, seed))
     rescorer = distil(
         sample,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,20 +34,39 @@ def make_vectors_head(
     Raises
     ------
     DataError
-        If the vectors differ in length, or know no word of a side.
+        As of :func:`check_vectors`.
     """
-    if source.dimension != target.dimension:
-        found = f"found {source.dimension} and {target.dimension} dimensions"
-        raise DataError(f"expected source and target vectors of one length, {found}")
     words = lexicon.source_words, lexicon.target_words
+    check_vectors((source, target), words)
     vectors = [unit_rows(side.vectors(own)) for side, own in zip((source, target), words, strict=True)]
-    for name, side in zip(("source", "target"), vectors, strict=True):
+    for side in vectors:
         side[0] = 0  # the padding
-        if not side.any():
-            raise DataError(f"the vectors know none of the {name} words; are the languages swapped?")
     counts = lexicon.source_counts, lexicon.target_counts
     scale = fitted_scale(lexicon, (vectors[0], vectors[1]))
     return make_dense_head("vectors", words, counts, (vectors[0], vectors[1]), scale=scale, weight=weight)
+
+
+def check_vectors(vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[str], Sequence[str]]) -> None:
+    """Refuse vectors that differ in length, or know no word of a side.
+
+    Parameters
+    ----------
+    vectors : (Embeddings, Embeddings)
+    words : (sequence of str, sequence of str)
+        Source and target words, the first of each the padding.
+
+    Raises
+    ------
+    DataError
+    """
+    source, target = vectors
+    if source.dimension != target.dimension:
+        found = f"found {source.dimension} and {target.dimension} dimensions"
+        raise DataError(f"expected source and target vectors of one length, {found}")
+    for name, side, own in zip(("source", "target"), vectors, words, strict=True):
+        coverage = side.coverage(own[1:])
+        if not coverage.known + coverage.composed:
+            raise DataError(f"the vectors know none of the {name} words; are the languages swapped?")
 
 
 def fitted_scale(lexicon: Lexicon, vectors: tuple[NDArray[np.floating], NDArray[np.floating]]) -> float:
