@@ -21,7 +21,7 @@ from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.mixture import Mixture
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.positions.hmm import HiddenMarkov
-from nmtalign.positions.model import Attended, PlainPosteriors, PositionModel, TextScores
+from nmtalign.positions.model import Attended, Posteriors, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.rescoring.rescorer import Rescorer
 from nmtalign.text.tokenization import TextSettings
@@ -43,7 +43,7 @@ class Aligner(Listed):
     ----------
     heads : Mixture or EmbeddingHead
         What the words say.
-    positions : PositionModel, optional
+    positions : SoftmaxPositions or HiddenMarkov, optional
         Where attention goes; anywhere, if left out.
     extraction : Extraction, optional
         How links are chosen.
@@ -72,7 +72,7 @@ class Aligner(Listed):
     """
 
     heads: Mixture | EmbeddingHead
-    positions: PositionModel = field(default_factory=SoftmaxPositions)
+    positions: SoftmaxPositions | HiddenMarkov = field(default_factory=SoftmaxPositions)
     extraction: Extraction = field(default_factory=Extraction)
     text: TextSettings = field(default_factory=TextSettings)
     languages: tuple[str | None, str | None] = (None, None)
@@ -199,7 +199,8 @@ class Aligner(Listed):
         """Return what aligns a text whose words have been looked up."""
         attend = self._rescored(self.positions.over(scores), scores)
         size = TrainingSize.of(self.heads.training_words)
-        return Decoder(scores, attend, self.resolved_extraction, self.positions.has_null, size)
+        evidence = scores.evidence if self.positions.has_null else None
+        return Decoder(scores.text, attend, self.resolved_extraction, evidence, size)
 
     def _rescored(self, attend: Callable[[int], Attended], scores: TextScores) -> Callable[[int], Attended]:
         """Let the rescorer look at the posteriors, where there is one."""
@@ -218,7 +219,7 @@ class Aligner(Listed):
             assert ratios is not None  # learned models have a null word
             posteriors = found.forward, found.reverse, found.joint
             again = reader.rescore(text.buckets[k], ratios, scores.null_ratios, *posteriors)
-            return Attended(PlainPosteriors(*again), ratios)
+            return Attended(Posteriors(*again), ratios)
 
         return rescored
 

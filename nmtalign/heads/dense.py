@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.checks import StoredArrays
 from nmtalign.corpus.text import EncodedText
-from nmtalign.heads.head import LogRatios, Stored, StoredArrays
+from nmtalign.heads.head import LogRatios, Stored
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,7 @@ class EmbeddingHead:
 
     def rescaled(self, scale: float) -> EmbeddingHead:
         """Return the head at another temperature, 1 / `scale`."""
-        return replace(self, scorer=cast(Scorer, replace(cast(Any, self.scorer), scale=scale)))
+        return replace(self, scorer=replace(self.scorer, scale=scale))
 
     def read(self, text: EncodedText) -> CellScores:
         """Look up the words of a text."""

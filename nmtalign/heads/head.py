@@ -16,7 +16,6 @@ from nmtalign.heads.counts import Emissions
 
 Floats = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[Any]]
-Shape = tuple[int | None, ...]
 
 TINY = np.float32(1e-30)  # least ratio under a logarithm
 
@@ -55,26 +54,6 @@ class Head(Protocol):
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return the log likelihood ratios of the word pairs of a text."""
-        ...
-
-
-class StoredArrays(Protocol):
-    """The arrays of a model folder; each is checked for kind, shape and range as it is taken."""
-
-    def take(
-        self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
-    ) -> NDArray[Any]:
-        """Return a small array."""
-        ...
-
-    def file(
-        self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
-    ) -> NDArray[Any]:
-        """Return a large array, memory-mapped."""
-        ...
-
-    def number(self, value: Any, low: float | None = None, high: float | None = None) -> float:
-        """Return a number of meta.json."""
         ...
 
 

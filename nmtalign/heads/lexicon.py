@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.word_pairs import PairIndex
+from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts
 from nmtalign.heads.views import View, make_view, shorten
@@ -192,11 +192,7 @@ def _looked_up(
     target = np.array([target_forms.get(form, -1) for form in view.target_forms])
     keys = source[view.source] * len(target_forms) + target[view.target]
     keys[(source[view.source] < 0) | (target[view.target] < 0)] = -1
-    place = np.minimum(np.searchsorted(learned.keys, keys), max(len(learned.keys) - 1, 0))
-    counts = np.zeros(len(keys), dtype=np.float32)
-    if len(learned.keys):
-        known = learned.keys[place] == keys
-        counts[known] = learned.counts[place[known]]
+    counts = values_of(learned.keys, learned.counts, keys)
     sides = (_known_forms(learned.source, source), _known_forms(learned.target, target))
     unknown = (keys < 0) & (view.source > 0)
     by_chance = (sides[0].linked + smoothing.discount)[view.source[unknown]]

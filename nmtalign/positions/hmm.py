@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
-from nmtalign.positions.model import Attended, PlainPosteriors, TextScores
+from nmtalign.positions.model import Attended, Posteriors, TextScores
 
 Floats = NDArray[np.float32]
 
@@ -18,10 +19,9 @@ DOUBT = np.float32(1e-6)  # least distance of a posterior from 1: single precisi
 
 
 def joint_probability(forward: Floats, reverse: Floats) -> Floats:
-    """Return the probability of links from both directions: half the mean of their two logits.
+    """Return the probability of links from the posteriors of both directions: half the mean of their logits.
 
-    Each direction is overconfident. Halving the mean changes no order, and calibrates the probabilities
-    (``scripts/calibration.py``).
+    Each direction is overconfident; halving calibrates (``scripts/calibration.py``).
 
     Parameters
     ----------
@@ -74,15 +74,12 @@ class HiddenMarkov:
 
     @property
     def settings(self) -> str:
-        """What it is, in a few words."""
+        """Name, and what the transitions were fitted on, as one setting."""
         if self.fitted is None:
             return "positions=hmm"
         return f"positions=hmm({f'fitted on {self.fitted} pairs' if self.fitted else 'unfitted'})"
 
-    @property
-    def has_null(self) -> bool:
-        """Words may be aligned to the null word."""
-        return True
+    has_null: ClassVar[bool] = True
 
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:
         """Return the transitions for the words of a text."""
@@ -93,7 +90,7 @@ class HiddenMarkov:
         return first, second
 
     def over(self, scores: TextScores) -> Callable[[int], Attended]:
-        """Return a function that attends in the bucket of a number."""
+        """Return a function that computes the posteriors of the bucket of a number."""
         scores.prepare(ratios=True)
         text = scores.text
         transitions = self.transitions_of(text.source, text.target)
@@ -109,6 +106,6 @@ class HiddenMarkov:
                 agreement=self.agreement,
             )
             weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
-            return Attended(PlainPosteriors(*weights, joint_probability(*weights)), ratios)
+            return Attended(Posteriors(*weights, joint_probability(*weights)), ratios)
 
         return attend

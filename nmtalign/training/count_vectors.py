@@ -63,9 +63,9 @@ def count_embeddings(
 
     Examples
     --------
-    >>> from nmtalign.training.train import train
+    >>> from nmtalign.aligner.train import train
     >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
-    >>> english, french = count_embeddings(train(bitext).model.lexicon, dimension=4)
+    >>> english, french = count_embeddings(train(bitext).lexicon, dimension=4)
     >>> scores = english.vectors(["house", "car"]) @ french.vectors(["maison", "auto"]).T
     >>> (scores > 0.9).tolist()
     [[True, False], [False, True]]

@@ -1,10 +1,7 @@
-"""A bitext distributed over other processes: E-step there, M-step here.
+"""A bitext distributed over processes: E-step there, M-step here.
 
-Every n-th bucket goes to one of n shards. Whoever holds a shard numbers the word pairs that meet in it.
-Each E-step sends it the emissions of those pairs and words alone, and gets back their counts; the rest of
-expectation-maximisation (:mod:`nmtalign.training.em`) does not know where the buckets are.
-
-What crosses the network in an iteration, for each word pair of a shard: 4 bytes there, 8 bytes back.
+Every n-th bucket goes to one of n shards. An E-step sends a shard the emissions of its words and word pairs
+(4 bytes each), and gets back their expected counts (8 bytes each).
 """
 
 from __future__ import annotations
@@ -30,7 +27,6 @@ from nmtalign.corpus.word_pairs import (
     worth_keeping,
 )
 from nmtalign.heads.counts import Emissions
-from nmtalign.positions.transitions import TransitionModel
 from nmtalign.training.e_step import EStep, ExpectedCounts, summed
 
 Ints = NDArray[np.int32]
@@ -42,16 +38,13 @@ Item = TypeVar("Item")
 
 
 class Processes(Protocol):
-    """Other processes that keep things and work on them."""
+    """Processes that hold the shards."""
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Call a function over there and return a handle of what it returns; handles may be given, too."""
+        """Call a function in a process and return a handle of its result; handles may be arguments, too."""
 
     def in_order(self, submit: Callable[[Item], Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
-        """Yield items, in order, with that of which `submit` returned the handle."""
-
-
-# --- where a shard is held -----------------------------------------------------------------------
+        """Yield items, in order, each with the result of which `submit` returned the handle."""
 
 
 class Shard(NamedTuple):
@@ -88,12 +81,9 @@ def pair_counts(shard: Shard) -> tuple[Ints, Ints, Ints]:
 
 def thinned(shard: Shard, kept: NDArray[np.bool_]) -> Shard:
     """Let the pairs that are not kept share one number; the padding stays number 0."""
-    index = shard.pairs
-    number = np.full(len(index), SHARED, np.int32)
+    index, number = shard.pairs, np.where(kept, np.cumsum(kept), SHARED).astype(np.int32)
     number[0] = 0
-    rest = np.flatnonzero(kept[1:]) + 1
-    number[rest] = np.arange(SHARED + 1, SHARED + 1 + len(rest))
-    source, target = (np.insert(words[rest], 0, [0, 0]) for words in (index.source, index.target))
+    source, target = (np.insert(words[kept], SHARED, 0) for words in (index.source, index.target))
     cells = [number[own] for own in index.cells]
     return shard._replace(pairs=PairIndex(source, target, cells, complete=False))
 
@@ -105,9 +95,6 @@ def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
         for k, bucket, cells in zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True)
     )
     return summed(found, (len(shard.pairs), *shard.sizes), step.transitions or ())
-
-
-# --- where the model is --------------------------------------------------------------------------
 
 
 class RemoteShard(NamedTuple):
@@ -135,12 +122,8 @@ class RemoteShard(NamedTuple):
                 words.pairs[self.pairs], words.source_null[self.source], words.target_null[self.target]
             )
         if transitions is not None:
-            transitions = _of_words(transitions[0], self.source), _of_words(transitions[1], self.target)
+            transitions = transitions[0].renumbered(self.source), transitions[1].renumbered(self.target)
         return step._replace(words=words, transitions=transitions)
-
-
-def _of_words(model: TransitionModel, words: Ints) -> TransitionModel:
-    return TransitionModel(model.tables, model.classes[words])
 
 
 class DistributedBitext:

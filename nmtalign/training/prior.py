@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
 from nmtalign.heads.counts import FormCounts, ViewCounts
@@ -120,11 +121,8 @@ class ViewPrior(NamedTuple):
 
     def add_to(self, view: View, counts: ViewCounts) -> ViewCounts:
         """Return counts of a view's pairs and forms with the prior added."""
-        wanted = _keys(view)
-        place = np.minimum(np.searchsorted(self.keys, wanted), max(len(self.keys) - 1, 0))
-        pairs = counts.pairs
-        if len(self.keys):
-            pairs = pairs + np.where(self.keys[place] == wanted, self.counts[place], np.float32(0))
+        wanted = view.source.astype(np.int64) * len(view.target_forms) + view.target
+        pairs = counts.pairs + values_of(self.keys, self.counts, wanted)
         return ViewCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
 
     def fill(self, learned: StoredView) -> StoredView:
@@ -134,10 +132,6 @@ class ViewPrior(NamedTuple):
         counts = np.concatenate([learned.counts, self.counts[new]])
         order = np.argsort(keys)
         return learned._replace(keys=keys[order], counts=counts[order])
-
-
-def _keys(view: View) -> Longs:
-    return view.source.astype(np.int64) * len(view.target_forms) + view.target
 
 
 def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
@@ -153,13 +147,14 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
-    for learned in _same_view(prior.lexicon, view.letters):
-        assert prior.lexicon is not None
+    older = prior.lexicon
+    learned = (
+        None if older is None else next((own for own in older.views if own.letters == view.letters), None)
+    )
+    if older is not None and learned is not None:
         places = [
             np.array([forms[form] for form in shorten(words, view.letters)[1]])
-            for forms, words in zip(
-                number, (prior.lexicon.source_words, prior.lexicon.target_words), strict=True
-            )
+            for forms, words in zip(number, (older.source_words, older.target_words), strict=True)
         ]
         source, target = np.divmod(learned.keys, len(places[1]))
         keys = np.concatenate([keys, places[0][source] * width + places[1][target]])
@@ -171,10 +166,6 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
     distinct, rank = np.unique(keys, return_inverse=True)
     summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
     return ViewPrior(distinct, summed, sides[0], sides[1])
-
-
-def _same_view(lexicon: Lexicon | None, letters: int) -> list[StoredView]:
-    return [] if lexicon is None else [view for view in lexicon.views if view.letters == letters]
 
 
 def _placed(counts: FormCounts, place: Longs, size: int) -> FormCounts:
@@ -215,9 +206,9 @@ def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str,
     """
     found = []
     for number, line in enumerate(read_lines(path), 1):
-        columns = line.split("\t") if "\t" in line else line.split(" ")
         if not line.strip():
             continue
+        columns = line.split("\t" if "\t" in line else " ")
         try:
             weight = float(columns[2]) if len(columns) > 2 else 1.0
         except ValueError:
