@@ -34,24 +34,12 @@ class BucketLinks(NamedTuple):
 
 
 class Decoder(NamedTuple):
-    """A text whose buckets can be aligned.
-
-    Attributes
-    ----------
-    text : EncodedText
-    attend : callable
-        Gives the posteriors of the bucket of a number.
-    extraction : Extraction
-    evidence : callable, optional
-        Gives the evidence (T, S, B) of bucket and ratios, as of
-        :meth:`nmtalign.positions.model.TextScores.evidence`; left out where there is no null word.
-    size : TrainingSize, optional
-        Of the text that was learned from, for pair scores that are probabilities.
-    """
+    """Decodes the buckets of a text: posteriors, links, pair scores."""
 
     text: EncodedText
-    attend: Callable[[int], Attended]
+    attend: Callable[[int], Attended]  # gives the posteriors of the bucket of a number
     extraction: Extraction
+    # as of :meth:`nmtalign.positions.model.TextScores.evidence`; None where there is no null word
     evidence: Callable[[int, NDArray[np.float32]], NDArray[np.float32]] | None = None
     size: TrainingSize = TrainingSize()
 

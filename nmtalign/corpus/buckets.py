@@ -26,19 +26,13 @@ SPREAD = 3  # buckets of like source length, or that length is widened
 
 @dataclass(frozen=True)
 class Bucket:
-    """B sentence pairs of like length, padded with word 0 to S and T words.
+    """B sentence pairs of like length, padded with word 0 to S and T words."""
 
-    Attributes
-    ----------
-    pairs : int64 array of shape (B,)
-        Number of each pair in the bitext; -1 marks a filler column.
-    source, target : int32 arrays of shapes (S, B) and (T, B)
-    source_lengths, target_lengths : int64 arrays of shape (B,)
-    """
-
-    pairs: NDArray[np.int64]
+    pairs: NDArray[np.int64]  # (B,): number of each pair in the bitext; -1 marks a filler column
+    # (S, B) and (T, B)
     source: Ints
     target: Ints
+    # (B,)
     source_lengths: NDArray[np.int64]
     target_lengths: NDArray[np.int64]
 

@@ -35,22 +35,13 @@ SHARED = 1  # number of the pairs that are not kept
 
 @dataclass(frozen=True)
 class PairIndex:
-    """The word pairs that meet in a bitext.
+    """The word pairs that meet in a bitext."""
 
-    Attributes
-    ----------
-    source, target : int32 arrays of shape (P,)
-        The two words of each pair; pair 0 is the padding.
-    cells : sequence of int32 arrays of shape (T, S, B)
-        Number of the word pair of every cell of every bucket.
-    complete : bool
-        Whether each pair has a number of its own.
-    """
-
+    # (P,): the two words of each pair; pair 0 is the padding
     source: Ints
     target: Ints
-    cells: Sequence[Ints]
-    complete: bool = True
+    cells: Sequence[Ints]  # (T, S, B): number of the word pair of every cell of every bucket
+    complete: bool = True  # whether each pair has a number of its own
 
     def __len__(self) -> int:
         return len(self.source)

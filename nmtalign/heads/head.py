@@ -1,4 +1,4 @@
-"""What every head offers, and how heads are mixed.
+"""Heads: log likelihood ratios of word pairs, and their log-linear interpolation.
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of a text, V vocabulary.
 """
@@ -21,22 +21,14 @@ TINY = np.float32(1e-30)  # least ratio under a logarithm
 
 
 class LogRatios(NamedTuple):
-    """What a head says of the word pairs of a text.
+    """Log likelihood ratios of some word pairs of a text."""
 
-    Attributes
-    ----------
-    place : int array
-        Numbers of the word pairs that the head knows.
-    values : float32 array of the same shape
-        Their log likelihood ratios to chance.
-    """
-
-    place: NDArray[np.integer]
-    values: Floats
+    place: NDArray[np.integer]  # numbers of the word pairs
+    values: Floats  # their log likelihood ratios to chance
 
 
 class Head(Protocol):
-    """A source of evidence on word pairs.
+    """Anything that gives log likelihood ratios to word pairs.
 
     Attributes
     ----------
@@ -58,7 +50,7 @@ class Head(Protocol):
 
 
 class Stored(NamedTuple):
-    """A head as plain values: what meta.json says, small arrays, and large ones to be memory-mapped."""
+    """A head as plain values: entries of meta.json, small arrays, and large ones to be memory-mapped."""
 
     meta: dict[str, Any]
     arrays: Arrays
@@ -66,7 +58,7 @@ class Stored(NamedTuple):
 
 
 def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText) -> Emissions:
-    """Mix heads into the emissions of a lexicon, one after the other.
+    """Interpolate the emissions of a lexicon with heads, one after the other.
 
     Notes
     -----

@@ -28,20 +28,11 @@ COSINE_SCALES = (8.0, 20.0)  # best between these at every dimension tried; sqrt
 
 @dataclass(frozen=True)
 class DotScorer:
-    """Dot products of word vectors, times a scale: ``dot``, ``scaled-dot`` and ``cosine``.
-
-    Attributes
-    ----------
-    name : str
-    scale : float
-        ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1.
-    unit_length : bool
-        Whether vectors are brought to length 1 first; a zero vector stays zero.
-    """
+    """Dot products of word vectors, times a scale: ``dot``, ``scaled-dot`` and ``cosine``."""
 
     name: str
-    scale: float
-    unit_length: bool = False
+    scale: float  # ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1
+    unit_length: bool = False  # whether vectors are brought to length 1 first; a zero vector stays zero
     costly: ClassVar[bool] = False  # whether a score takes much more than a product of vectors
 
     @property
@@ -82,27 +73,19 @@ def exact_rows(vectors: Floats) -> Floats:
 class BahdanauScorer:
     """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
 
-    Attributes
-    ----------
-    W, U : arrays of shape (D, A)
-        For target and source words; vectors are rows, so a projection is ``q @ W``.
-    v, b : arrays of shape (A,)
-    scale : float
-        The scores are multiplied by it.
-    origin : str
-        The file of the weights, or that they are untrained.
-
     References
     ----------
     Bahdanau, Cho & Bengio (2014), A.1.2.
     """
 
+    # (D, A): for target and source words; vectors are rows, so a projection is ``q @ W``
     W: Floats
     U: Floats
+    # (A,)
     v: Floats
     b: Floats
-    scale: float = 1.0
-    origin: str = ""
+    scale: float = 1.0  # the scores are multiplied by it
+    origin: str = ""  # the file of the weights, or that they are untrained
     costly: ClassVar[bool] = True
 
     @property

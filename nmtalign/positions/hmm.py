@@ -1,4 +1,4 @@
-"""The hidden Markov model as a position model: posteriors of both directions in agreement."""
+"""The hidden Markov alignment model, with posteriors of both directions in agreement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import Attended, Posteriors, TextScores
 
@@ -46,7 +46,7 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class HiddenMarkov:
-    """Hidden Markov model with learned transitions, in both directions.
+    """Hidden Markov alignment model in both directions.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class HiddenMarkov:
     agreement : int
         Fixed-point iterations of posterior regularisation.
     fitted : int, optional
-        On so many pairs of a text; left out, the transitions were learned with a lexicon.
+        Pairs of a text that the transitions were fitted on; None if they were learned with a lexicon.
 
     References
     ----------
@@ -84,7 +84,7 @@ class HiddenMarkov:
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:
         """Return the transitions for the words of a text."""
         first, second = (
-            model.renumbered(np.array([numbers.get(word, -1) for word in side.words], dtype=np.int64))
+            model.renumbered(look_up(numbers, side.words))
             for model, numbers, side in zip(self.transitions, self.numbers, (source, target), strict=True)
         )
         return first, second
@@ -97,14 +97,8 @@ class HiddenMarkov:
 
         def attend(k: int) -> Attended:
             ratios = scores.ratios(k)
-            forward, reverse = hmm_posteriors(
-                text.buckets[k],
-                ratios,
-                scores.null_ratios,
-                transitions,
-                self.null,
-                agreement=self.agreement,
-            )
+            model = scores.null_ratios, transitions, self.null
+            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agreement=self.agreement)
             weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
             return Attended(Posteriors(*weights, joint_probability(*weights)), ratios)
 

@@ -49,22 +49,13 @@ class TextScores(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Posteriors:
-    """Attention in both directions over a bucket, arrays of shape (T, S, B).
+    """Attention in both directions over a bucket, arrays of shape (T, S, B)."""
 
-    Attributes
-    ----------
-    forward, reverse : array
-        p(s|t) and p(t|s).
-    joint : array
-        Probability of a link, from both directions.
-    scores : array, optional
-        What an argmax compares instead of posteriors.
-    """
-
+    # p(s|t) and p(t|s)
     forward: Matrix
     reverse: Matrix
-    joint: Matrix
-    scores: Matrix | None = None
+    joint: Matrix  # probability of a link, from both directions
+    scores: Matrix | None = None  # what an argmax compares instead of posteriors
 
     def probability(self, cells: Cells) -> Matrix:
         """Return the joint probability of some cells."""

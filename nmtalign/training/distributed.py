@@ -48,22 +48,12 @@ class Processes(Protocol):
 
 
 class Shard(NamedTuple):
-    """Some buckets of a bitext, with numbers of their own for words and word pairs.
+    """Some buckets of a bitext, with numbers of their own for words and word pairs."""
 
-    Attributes
-    ----------
-    numbers : sequence of int
-        Number of each bucket in the whole bitext.
-    buckets : list of Bucket
-    pairs : PairIndex
-    sizes : (int, int)
-        Source and target words.
-    """
-
-    numbers: Sequence[int]
+    numbers: Sequence[int]  # number of each bucket in the whole bitext
     buckets: list[Bucket]
     pairs: PairIndex
-    sizes: tuple[int, int]
+    sizes: tuple[int, int]  # source and target words
 
 
 def open_shard(numbers: Sequence[int], buckets: list[Bucket], sizes: tuple[int, int]) -> Shard:
@@ -98,21 +88,13 @@ def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
 
 
 class RemoteShard(NamedTuple):
-    """A shard that another process holds.
-
-    Attributes
-    ----------
-    shard : handle
-    source, target : int32 arrays
-        Number, in the whole bitext, of each of its words.
-    pairs : int32 array
-        Number of each of its word pairs.
-    """
+    """A shard that another process holds."""
 
     shard: Any
+    # number, in the whole bitext, of each of its words
     source: Ints
     target: Ints
-    pairs: Ints
+    pairs: Ints  # number of each of its word pairs
 
     def own(self, step: EStep) -> EStep:
         """Return the E-step for the words and word pairs of the shard."""

@@ -36,22 +36,13 @@ class Sparse(NamedTuple):
 
 
 class BucketCounts(NamedTuple):
-    """Expected counts of one bucket.
+    """Expected counts of one bucket."""
 
-    Attributes
-    ----------
-    links : Sparse
-        Agreed links, by number of the word pair.
-    source_null, target_null : Sparse
-        Unaligned words, by number of the word.
-    forward_jumps, reverse_jumps : Sparse
-        Jumps, by place in the flattened transition tables.
-    log_likelihood : float
-    """
-
-    links: Sparse
+    links: Sparse  # agreed links, by number of the word pair
+    # unaligned words, by number of the word
     source_null: Sparse
     target_null: Sparse
+    # jumps, by place in the flattened transition tables
     forward_jumps: Sparse | None = None
     reverse_jumps: Sparse | None = None
     log_likelihood: float = 0.0
@@ -169,30 +160,14 @@ def hmm_counts(
 
 
 class EStep(NamedTuple):
-    """The parameters of one EM iteration, and its E-step over a bucket.
+    """The parameters of one EM iteration, and its E-step over a bucket."""
 
-    Attributes
-    ----------
-    null : float
-        Probability of the null word.
-    words : Emissions, optional
-        Left out in the very first iteration.
-    transitions : (TransitionModel, TransitionModel), optional
-        Left out in iterations of IBM model 1.
-    agree : bool
-        As of :func:`model1_counts`.
-    agreement : int
-        As of :func:`~nmtalign.positions.agreement.hmm_posteriors`.
-    step : int
-        Jumps are counted in every so many-th pair.
-    """
-
-    null: float
-    words: Emissions | None = None
-    transitions: BothTransitions | None = None
-    agree: bool = True
-    agreement: int = 0
-    step: int = 1
+    null: float  # probability of the null word
+    words: Emissions | None = None  # left out in the very first iteration
+    transitions: BothTransitions | None = None  # left out in iterations of IBM model 1
+    agree: bool = True  # as of :func:`model1_counts`
+    agreement: int = 0  # as of :func:`~nmtalign.positions.agreement.hmm_posteriors`
+    step: int = 1  # jumps are counted in every so many-th pair
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
         """Return the expected counts of bucket k."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.sides import EncodedSide, number_words
 from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
@@ -37,21 +37,11 @@ WORDS_A_SENTENCE = 20  # about: jumps from a word for each jump from the start o
 
 @dataclass(frozen=True)
 class Prior:
-    """Counts and transitions that training starts from.
+    """Counts and transitions that training starts from."""
 
-    Attributes
-    ----------
-    words : sequence of (source word, target word, weight)
-        The weight is a count of agreed links.
-    lexicon : Lexicon, optional
-        Of an older model.
-    transitions : (TransitionModel, TransitionModel), optional
-        Of the same.
-    """
-
-    words: Sequence[tuple[str, str, float]] = ()
-    lexicon: Lexicon | None = None
-    transitions: BothTransitions | None = None
+    words: Sequence[tuple[str, str, float]] = ()  # the weight is a count of agreed links
+    lexicon: Lexicon | None = None  # of an older model
+    transitions: BothTransitions | None = None  # of the same
 
     def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
         """Return the sides with the words of the prior in their vocabularies."""
@@ -104,18 +94,10 @@ def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
 
 
 class ViewPrior(NamedTuple):
-    """Prior counts of one view, in the numbers of its forms.
+    """Prior counts of one view, in the numbers of its forms."""
 
-    Attributes
-    ----------
-    keys : int64 array of shape (K,)
-        Sorted and distinct; ``source form * number of target forms + target form``.
-    counts : float32 array of shape (K,)
-    source, target : FormCounts
-    """
-
-    keys: Longs
-    counts: Floats
+    keys: Longs  # (K,): sorted and distinct; ``source form * number of target forms + target form``
+    counts: Floats  # (K,)
     source: FormCounts
     target: FormCounts
 
@@ -140,7 +122,7 @@ def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
 
 def view_prior(view: View, prior: Prior) -> ViewPrior:
     """Return the prior in the numbers of a view's forms."""
-    number = [{form: k for k, form in enumerate(forms)} for forms in (view.source_forms, view.target_forms)]
+    number = number_words(view.source_forms), number_words(view.target_forms)
     cut = slice(view.letters, None) if view.letters < 0 else slice(0, view.letters or None)
     width = len(number[1])
     listed = [number[0][s[cut]] * width + number[1][t[cut]] for s, t, _ in prior.words]
