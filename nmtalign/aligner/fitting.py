@@ -68,18 +68,10 @@ def with_fit(aligner: Aligner, fit: Fit | None) -> Aligner:
 
 
 def fit_text(aligner: Aligner, pairs: Iterable[SentencePair]) -> tuple[Fit | None, Iterator[SentencePair]]:
-    """Fit an aligner over given vectors to the first pairs of a text, if it has transitions to fit.
+    """Fit an aligner to the first pairs of a text, if it has transitions to fit.
 
-    Parameters
-    ----------
-    aligner : Aligner
-    pairs : iterable of SentencePair
-        Read as far as needed.
-
-    Returns
-    -------
-    (Fit or None, iterator of SentencePair)
-        The fit, None for an aligner that needs none, and the whole text.
+    `pairs` is read as far as needed. Returns the fit, or None for an aligner that needs none, and an iterator
+    over the whole text.
     """
     rest = iter(pairs)
     if not aligner.needs_fitting:

@@ -1,4 +1,4 @@
-"""A learned aligner on disk: a folder of text, JSON and plain NumPy arrays; no pickle.
+"""The model folder: a learned aligner as text, JSON and plain NumPy arrays; no pickle.
 
 meta.json                    format, settings, tokeniser, corpus, heads, hashes of the files
 source.txt, target.txt       one word a line, the most frequent first

@@ -60,13 +60,9 @@ FITTED = Coefficients(2.588, 3.152, -2.69, -0.6784, 1.105, -2.956)
 
 
 def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats, core: NDArray[np.bool_]) -> Doubles:
-    """Return the sum of the evidence of each pair of a bucket, shape (B,).
+    """Return the evidence of each pair of a bucket (B,), from posteriors and evidence of its cells (T, S, B).
 
-    Parameters
-    ----------
-    forward, reverse, evidence : arrays of shape (T, S, B)
-    core : bool array of shape (T, B)
-        Target words that count; those at the edge of a piece of a long pair are left to its neighbour.
+    Target words outside of `core` (T, B), at the edge of a piece of a long pair, are left to its neighbour.
     """
     worth = (forward + reverse) * evidence
     by_word = np.add.reduce(worth, axis=1)  # (T, B)
@@ -79,20 +75,9 @@ def parallel_probability(
     target_lengths: Longs,
     size: TrainingSize,
 ) -> Doubles:
-    """Return the probability that pairs are parallel, 0 where a side is empty.
+    """Return the probability that N pairs are parallel, rising with the evidence; 0 where a side is empty.
 
-    Parameters
-    ----------
-    evidence : array of shape (N,)
-        As of :func:`evidence_of_pairs`.
-    source_lengths, target_lengths : arrays of shape (N,)
-        In words.
-    size : TrainingSize
-
-    Returns
-    -------
-    array of shape (N,)
-        Rises with the evidence.
+    `evidence` (N,) is as of :func:`evidence_of_pairs`, the lengths (N,) are in words.
 
     Examples
     --------

@@ -53,11 +53,7 @@ class Bucket:
 
 
 def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Round lengths of long sentences up to a grid with steps of at most an eighth; others stay.
-
-    Products of whole matrices, which long sentences take, round a pair by its padding: so that is a matter of
-    the pair alone.
-    """
+    """Round lengths of long sentences up to a grid, so that their padding, and rounding, is their own."""
     step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
     rounded = -(-lengths // step) * step
     return np.where(rounded < LONG, lengths, rounded)
@@ -66,8 +62,7 @@ def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 def _runs(lengths: NDArray[np.int64], cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
     """Cut ascending lengths into runs that are padded to the last of them.
 
-    Lengths of a run differ by a twelfth; by a half while the run, as wide as it is or as long as the `other`
-    side, has fewer cells than wanted. Long sentences are in a run with those of their own length alone.
+    Lengths of a run differ by a twelfth, by a half while it has few `cells`; long ones do not differ.
     """
     values, starts = np.unique(lengths, return_index=True)
     begin, first = 0, int(values[0])

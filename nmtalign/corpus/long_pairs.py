@@ -1,9 +1,7 @@
 """Long sentence pairs as overlapping pieces, so that memory and time grow with the length, not its square.
 
-A pair with up to 500 words a side is one piece and is aligned exactly. A longer one is cut along the
-diagonal: each piece holds at most 256 words of either side with a margin of 64 target words at both ends, and
-the source words that stand at the same share of the sentence, with wider margins. Links are taken from the
-middle of each piece.
+A pair of up to LONGEST words a side is one piece. A longer one is cut along the diagonal into pieces of CORE
+target words with margins; links are taken from the cores.
 """
 
 from __future__ import annotations

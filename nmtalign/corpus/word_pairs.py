@@ -1,8 +1,7 @@
 """The word pairs that meet in a bitext, numbered, in bounded memory.
 
-Up to LARGE cells every pair has a number of its own, and the numbers of all cells are held in memory. In a
-larger bitext the numbers lie in a temporary file and are read bucket by bucket, and pairs that meet once or
-twice, no more often than chance would have it, share one number.
+In a bitext of more than LARGE cells, their numbers lie in a temporary file, and pairs that meet once or
+twice, no more often than by chance, share one number.
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs.
 """

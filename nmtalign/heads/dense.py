@@ -33,33 +33,21 @@ CODE_LIMIT = 127  # largest code
 
 @dataclass(frozen=True, eq=False)
 class DenseHead:
-    """Dense head: word vectors of two languages in one space.
-
-    Attributes
-    ----------
-    name : str
-    source_words, target_words : sequence of str
-        ``words[0]`` is the padding.
-    source, target : int8 arrays of shape (V, D)
-        Directions of the vectors, in steps of 1/127 of the largest entry; zero for words without a vector,
-        which get no ratio.
-    source_norms, target_norms : float32 arrays of shape (V,)
-        log Z of each word.
-    scale : float
-        c, the inverse temperature.
-    weight : float
-        In the log-linear interpolation.
-    """
+    """Dense head: word vectors of two languages in one space."""
 
     name: str
+    # ``words[0]`` is the padding
     source_words: Sequence[str]
     target_words: Sequence[str]
+    # (V, D): directions of the vectors, in steps of 1/127 of the largest entry; zero for words without a
+    # vector, which get no ratio
     source: Codes
     target: Codes
+    # (V,): log Z of each word
     source_norms: Floats
     target_norms: Floats
-    scale: float
-    weight: float
+    scale: float  # c, the inverse temperature
+    weight: float  # in the log-linear interpolation
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return the log likelihood ratios of the word pairs of which both words have a vector."""

@@ -30,12 +30,8 @@ class LogRatios(NamedTuple):
 class Head(Protocol):
     """Anything that gives log likelihood ratios to word pairs.
 
-    Attributes
-    ----------
-    name : str
-        A key of :data:`nmtalign.heads.mixture.HEADS`, if the head can be saved.
-    weight : float
-        Weight in the log-linear interpolation with the heads before it, from 0 to 1.
+    `weight` is that of the log-linear interpolation with the heads before it, from 0 to 1; `name` is a key of
+    :data:`nmtalign.heads.mixture.HEADS`, if the head can be saved.
     """
 
     @property

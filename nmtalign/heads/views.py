@@ -76,18 +76,10 @@ def make_view(
     spelling: float,
     apart: bool = True,
 ) -> View:
-    """Return the view of `pairs` through words of so many letters.
+    """Return the view of `pairs` through words of so many letters, as of :func:`shorten`.
 
-    Parameters
-    ----------
-    source, target : EncodedSide
-    pairs : PairIndex
-    letters : int
-        As of :func:`shorten`.
-    spelling : float
-        Prior count of two forms with one spelling.
-    apart : bool
-        Number the view's pairs apart, so that counts can be summed; else there is one for each word pair.
+    `spelling` is the prior count of two forms with one spelling. Only where the view's pairs are numbered
+    `apart` can counts be summed; else there is one for each word pair.
     """
     s, s_forms = shorten(source.words, letters)
     t, t_forms = shorten(target.words, letters)

@@ -37,20 +37,13 @@ def forward_backward(odds: Floats, transitions: Transitions, *, counted: slice |
     odds : array of shape (T, S, B)
         Likelihood of target word t under source word s over its likelihood under null (times the probability
         of null); 0 in padded cells. So a word that null emits, or that is padding, changes nothing.
-    transitions : Transitions
     counted : slice, optional
         Columns whose expected jumps are wanted, too.
 
-    Returns
-    -------
-    Posterior
-        ``posterior.sum(axis=1)`` is 1 minus the probability of null. The log-likelihood is that over null:
-        of all target words emitted by null it would be the logarithm of ``stop[0]``.
-
     Notes
     -----
-    Alphas only grow from word to word. Each time they might come near the end of single precision, they are
-    divided by a power of two, which rounds nothing.
+    Alphas only grow from word to word. Before they overflow they are divided by a power of two, which rounds
+    nothing.
 
     References
     ----------

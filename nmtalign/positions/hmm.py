@@ -19,20 +19,10 @@ DOUBT = np.float32(1e-6)  # least distance of a posterior from 1: single precisi
 
 
 def joint_probability(forward: Floats, reverse: Floats) -> Floats:
-    """Return the probability of links from the posteriors of both directions: half the mean of their logits.
+    """Return the probability of links from p(s|t) and p(t|s): half the mean of their logits.
 
+    ``g / (g + h)`` with ``g = (forward reverse)^(1/4)`` and ``h = ((1 - forward) (1 - reverse))^(1/4)``.
     Each direction is overconfident; halving calibrates (``scripts/calibration.py``).
-
-    Parameters
-    ----------
-    forward, reverse : arrays of one shape
-        p(s|t) and p(t|s).
-
-    Returns
-    -------
-    array
-        ``g / (g + h)`` with ``g = (forward reverse)^(1/4)`` and ``h = ((1 - forward) (1 - reverse))^(1/4)``,
-        where no posterior is above ``1 - DOUBT``.
 
     Examples
     --------
@@ -48,28 +38,17 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
 class HiddenMarkov:
     """Hidden Markov alignment model in both directions.
 
-    Attributes
-    ----------
-    transitions : (TransitionModel, TransitionModel)
-        Over source positions and over target positions.
-    numbers : (mapping of str to int, mapping of str to int)
-        Number of each source and target word in the classes of the transitions.
-    null : float
-        Probability of the null word.
-    agreement : int
-        Fixed-point iterations of posterior regularisation.
-    fitted : int, optional
-        Pairs of a text that the transitions were fitted on; None if they were learned with a lexicon.
-
     References
     ----------
     Vogel, Ney and Tillmann (1996); Och and Ney (2003); Ganchev et al. (2010).
     """
 
-    transitions: BothTransitions
+    transitions: BothTransitions  # over source positions and over target positions
+    # number of each source and target word in the classes of the transitions
     numbers: tuple[Mapping[str, int], Mapping[str, int]]
-    null: float
-    agreement: int = 0
+    null: float  # probability of the null word
+    agreement: int = 0  # fixed-point iterations of posterior regularisation
+    # pairs of a text that the transitions were fitted on; None if they were learned with a lexicon
     fitted: int | None = None
 
     @property

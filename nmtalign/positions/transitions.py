@@ -102,16 +102,9 @@ def initial_transitions(vocabulary: int, own: int) -> TransitionModel:
 def bucket_transitions(
     model: TransitionModel, source: NDArray[np.int32], lengths: NDArray[np.int64], null: float
 ) -> Transitions:
-    """Return the transitions between the source words (S, B) of a bucket.
+    """Return the transitions between the source words (S, B) of a bucket, with sentence `lengths` (B,).
 
-    Parameters
-    ----------
-    model : TransitionModel
-    source : int32 array of shape (S, B)
-        The words attention moves over, padded with 0.
-    lengths : int64 array of shape (B,)
-    null : float
-        Probability of the null word; transitions are multiplied by one less it.
+    They are multiplied by 1 - `null`, less the probability of the null word.
     """
     S, B = source.shape
     tables = model.tables

@@ -1,4 +1,4 @@
-"""A bitext as it comes in: tokenised and numbered, and looked at for what seems wrong with it."""
+"""Tokenise and number a bitext, and warn where its sides seem not to be parallel."""
 
 from __future__ import annotations
 

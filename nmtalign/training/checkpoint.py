@@ -87,17 +87,10 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of the stages of one training.
+    """The checkpoints of the stages of one training, in a folder; without a folder nothing is kept.
 
-    Parameters
-    ----------
-    folder : str or Path, optional
-        Made when there is something to keep; left out, nothing is kept.
-    source, target : EncodedSide
-        What is trained on.
-    others
-        All else that decides what is learned: settings, priors; made of arrays, tuples, dataclasses and
-        plain values.
+    Their key is a hash of the sides and of `others`, all else that decides what is learned: arrays, tuples,
+    dataclasses and plain values.
     """
 
     def __init__(

@@ -84,13 +84,13 @@ class Estimator:
     source, target : EncodedSide
     settings : Settings
     prior : Prior, optional
-        Counts to start from; the vocabularies have to hold its words.
+        The vocabularies have to hold its words.
     workers : int, optional
         Threads or processes; the result does not depend on it.
     report : callable, optional
         Called with one line of text after each iteration.
     place : callable, optional
-        Puts the buckets where their counts are computed; in this process if left out.
+        Returns a :class:`Bitext` of buckets and sides; :class:`LocalBitext` if left out.
     """
 
     def __init__(

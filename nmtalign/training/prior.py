@@ -1,7 +1,6 @@
-"""Priors: a bilingual word list, or an older model as a warm start.
+"""Priors of training: a bilingual word list, or an older model as a warm start.
 
-Both become counts that are added to the expected counts of every EM iteration. The vocabularies of the bitext
-are extended by the words of the list or the older model, so that nothing of it is lost.
+Both become pseudo-counts that are added to the expected counts of every EM iteration.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ WORDS_A_SENTENCE = 20  # about: jumps from a word for each jump from the start o
 
 @dataclass(frozen=True)
 class Prior:
-    """Counts and transitions that training starts from."""
+    """Weighted word pairs and an older model that training starts from."""
 
     words: Sequence[tuple[str, str, float]] = ()  # the weight is a count of agreed links
     lexicon: Lexicon | None = None  # of an older model
@@ -160,10 +159,7 @@ def _placed(counts: FormCounts, place: Longs, size: int) -> FormCounts:
 
 
 def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:
-    """Return the words of two aligned spaces that are each other's nearest, weighted by their cosine.
-
-    The nearest by CSLS (Conneau et al. 2018) among the first MOST words of each space.
-    """
+    """Return mutual nearest neighbours by CSLS (Conneau et al. 2018) among MOST words, with their cosines."""
     sides = source.first(MOST), target.first(MOST)
     units = [unit_rows(side.matrix) for side in sides]
     pairs, _ = mutual_neighbours(units[0], units[1])
@@ -177,14 +173,9 @@ def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str
 
 
 def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str, float]]:
-    """Read a bilingual word list: word, translation and, if there is one, weight, between tabs or spaces.
+    """Read a bilingual word list: word, translation and maybe weight, between tabs or spaces.
 
-    Words are brought into the form in which `text` looks them up; a weight left out is 1.
-
-    Raises
-    ------
-    DataError
-        With the line, if it is not of this form.
+    Words are normalised as `text` has it; a DataError names a line that is not of this form.
     """
     found = []
     for number, line in enumerate(read_lines(path), 1):
