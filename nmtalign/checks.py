@@ -1,7 +1,4 @@
-"""What must hold of the files and arrays of a learned model, whatever its layout.
-
-Each check raises one line that names the part, what was expected and what was found.
-"""
+"""Checks of files and arrays: each raises one line with the place, what was expected and what was found."""
 
 from __future__ import annotations
 
@@ -34,26 +31,14 @@ def fingerprints(folder: Path) -> dict[str, dict[str, Any]]:
 def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse files of other sizes or bytes than `expected`, which is as :func:`fingerprints` gives them.
 
-    It costs 4 ms for the 6.5 MB of the shipped model, 0.7 s for a gigabyte, where the processor has
-    instructions for SHA-256, and about five times as much where it has none.
-
-    Raises
-    ------
-    DataError
-        At the first file that is missing or another one.
-
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     part = Path(folder) / "source.txt"
-    ...     _ = part.write_text("the\\n")
-    ...     recorded = fingerprints(Path(folder))
-    ...     expect_files(Path(folder), recorded)
-    ...     _ = part.write_text("The\\n")
-    ...     expect_files(Path(folder), recorded)  # doctest: +ELLIPSIS
+    ...     _ = (Path(folder) / "source.txt").write_text("the\\n")
+    ...     expect_files(Path(folder), {"source.txt": {"bytes": 5}})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    nmtalign.errors.DataError: ...source.txt: expected the SHA-256 a5876935..., found fa649e96...; ...
+    nmtalign.errors.DataError: ...source.txt: expected 5 bytes, found 4; the file is damaged...
     """
     for name, wanted in expected.items():
         path = folder / name
@@ -77,23 +62,10 @@ def expect_array(
     *,
     name: str | Path,
 ) -> NDArray[Any]:
-    """Return an array if it is of the kind, shape and range that is expected; it has to be finite.
+    """Return an array if it has the kind, shape and range that are expected, and all entries are finite.
 
-    Parameters
-    ----------
-    array : array
-    kind : {"i", "f"}
-        Signed whole numbers or real ones, as of ``array.dtype.kind``.
-    shape : tuple of int or None
-        None stands for any length but 0.
-    low, high : float, optional
-        Least and greatest entry that are allowed.
-    name : str or Path
-        Stands in front of the error.
-
-    Raises
-    ------
-    DataError
+    `kind` is "i" or "f" as of ``array.dtype``; None in `shape` is any length but 0; `name` is the place in
+    errors.
 
     Examples
     --------
@@ -103,7 +75,8 @@ def expect_array(
     """
     if array.dtype.kind != kind:
         raise DataError(f"expected {_KINDS[kind]}, found {array.dtype}").at(name)
-    right = [found == wanted if wanted is not None else found > 0 for found, wanted in _both(array, shape)]
+    lengths = zip(array.shape, shape, strict=False)
+    right = [found == wanted if wanted is not None else found > 0 for found, wanted in lengths]
     if array.ndim != len(shape) or not all(right):
         wanted = " x ".join("any" if length is None else str(length) for length in shape)
         found = " x ".join(map(str, array.shape)) or "a single number"
@@ -114,20 +87,10 @@ def expect_array(
     return array
 
 
-def _both(array: NDArray[Any], shape: Shape) -> list[tuple[int, int | None]]:
-    return list(zip(array.shape, shape, strict=False))
-
-
 def expect_number(
     value: Any, low: float | None = None, high: float | None = None, *, name: str | Path
 ) -> float:
-    """Return a number if it is one, finite, and in the range; parameters as of :func:`expect_array`.
-
-    Examples
-    --------
-    >>> expect_number(0.25, 0, 1, name="weight")
-    0.25
-    """
+    """Return a number if it is one, finite, and in the range; parameters as of :func:`expect_array`."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         raise DataError(f"expected a finite number, found {value!r}").at(name)
     if (low is not None and value < low) or (high is not None and value > high):
@@ -137,16 +100,33 @@ def expect_number(
 
 
 def expect_rising(values: NDArray[np.integer], *, name: str | Path) -> None:
-    """Refuse numbers of which one is not greater than the one before.
-
-    Examples
-    --------
-    >>> expect_rising(np.array([1, 3, 3]), name="keys")
-    Traceback (most recent call last):
-    nmtalign.errors.DataError: keys: expected each entry above the one before, found 3 after 3 at entry 2
-    """
+    """Refuse numbers of which one is not greater than the one before."""
     wrong = np.flatnonzero(values[1:] <= values[:-1])
     if len(wrong):
         before, after = values[wrong[0] : wrong[0] + 2].tolist()
         where = f"found {after} after {before} at entry {wrong[0] + 1}"
         raise DataError(f"expected each entry above the one before, {where}").at(name)
+
+
+class StoredArrays:
+    """Arrays and numbers of a model folder, checked when they are read; bounds as of :func:`expect_array`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with np.load(folder / "arrays.npz", allow_pickle=False) as file:
+            self.packed: dict[str, NDArray[Any]] = dict(file)
+
+    def take(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
+        """Return an array of arrays.npz."""
+        place = f"{self.folder / 'arrays.npz'}, {name}"
+        return expect_array(self.packed[name], kind, shape, **bounds, name=place)
+
+    def file(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
+        """Return an array that has a file of its own, memory-mapped."""
+        path = self.folder / f"{name}.npy"
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return expect_array(array, kind, shape, **bounds, name=path)
+
+    def number(self, value: Any, **bounds: float) -> float:
+        """Return a number of meta.json."""
+        return expect_number(value, **bounds, name=self.folder / "meta.json")

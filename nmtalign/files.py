@@ -15,6 +15,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from weakref import WeakSet
@@ -96,14 +97,7 @@ class _Unpacked(io.BufferedReader):
 
 
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
-    """Open `path` as bytes, unpacked according to its ending; ``-`` is standard input or output.
-
-    Parameters
-    ----------
-    path : str or Path
-        The ending decides: .gz, .bz2, .xz, .zst (extra ``[zst]``), anything else is taken as it is.
-    mode : {"r", "w"}
-    """
+    """Open `path` as bytes, packed by its ending (.gz, .bz2, .xz, .zst); ``-`` for the standard streams."""
     if mode not in ("r", "w"):
         raise UsageError(f"expected mode 'r' or 'w', found {mode!r}")
     if str(path) == "-":
@@ -134,15 +128,8 @@ _UNPACKERS: dict[str, Callable[[io.FileIO], Any]] = {
 
 def _open_output(path: str | Path) -> BinaryIO:
     ending = Path(path).suffix.lower()
-    if ending == ".gz":
-        return cast(BinaryIO, _DatelessGzip(path))
-    if ending == ".bz2":
-        return cast(BinaryIO, bz2.open(path, "wb"))
-    if ending == ".xz":
-        return cast(BinaryIO, lzma.open(path, "wb"))
-    if ending == ".zst":
-        return cast(BinaryIO, _zstandard().open(path, "wb"))
-    return cast(BinaryIO, io.BufferedWriter(_Written(path, "w")))
+    packed = _PACKERS[ending](path) if ending in _PACKERS else io.BufferedWriter(_Written(path, "w"))
+    return cast(BinaryIO, packed)
 
 
 def share_read(paths: Sequence[str]) -> float | None:
@@ -176,6 +163,14 @@ class _DatelessGzip(gzip.GzipFile):
             super().close()
         finally:
             self._file.close()
+
+
+_PACKERS: dict[str, Callable[[str | Path], Any]] = {
+    ".gz": _DatelessGzip,
+    ".bz2": partial(bz2.BZ2File, mode="wb"),
+    ".xz": partial(lzma.LZMAFile, mode="wb"),
+    ".zst": lambda path: _zstandard().open(path, "wb"),
+}
 
 
 def open_text(path: str | Path, mode: str = "r", *, encoding: str = "utf-8") -> io.TextIOWrapper:

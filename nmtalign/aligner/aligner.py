@@ -1,4 +1,4 @@
-"""The aligner: heads score words, a position model says where attention goes, an extraction chooses links.
+"""The aligner: scores of word pairs, posteriors by a position model, links by an extraction.
 
 Axes: T target words, S source words.
 """
@@ -15,14 +15,14 @@ from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import read_model, save_aligner
 from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.mixture import Mixture
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.positions.hmm import HiddenMarkov
-from nmtalign.positions.model import Attended, PlainPosteriors, PositionModel, TextScores
+from nmtalign.positions.model import Attended, Posteriors, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.rescoring.rescorer import Rescorer
 from nmtalign.text.tokenization import TextSettings
@@ -43,9 +43,9 @@ class Aligner(Listed):
     Parameters
     ----------
     heads : Mixture or EmbeddingHead
-        What the words say.
-    positions : PositionModel, optional
-        Where attention goes; anywhere, if left out.
+        Scores of word pairs.
+    positions : SoftmaxPositions or HiddenMarkov, optional
+        Posteriors from scores; a softmax without a prior if left out.
     extraction : Extraction, optional
         How links are chosen.
     text : TextSettings, optional
@@ -55,7 +55,7 @@ class Aligner(Listed):
     training : mapping, optional
         Settings and corpus it was learned with.
     rescorer : Rescorer, optional
-        Looks at the posteriors once more.
+        Rescores the posteriors.
     workers : int, optional
         Threads or processes; the links do not depend on it.
 
@@ -73,7 +73,7 @@ class Aligner(Listed):
     """
 
     heads: Mixture | EmbeddingHead
-    positions: PositionModel = field(default_factory=SoftmaxPositions)
+    positions: SoftmaxPositions | HiddenMarkov = field(default_factory=SoftmaxPositions)
     extraction: Extraction = field(default_factory=Extraction)
     text: TextSettings = field(default_factory=TextSettings)
     languages: tuple[str | None, str | None] = (None, None)
@@ -131,6 +131,8 @@ class Aligner(Listed):
         UsageError
             If one of them is not there.
         """
+        if not isinstance(self.heads, Mixture):
+            raise UsageError("word vectors are one head; only a learned model has several to choose from")
         wanted = set(names)
         missing = sorted(wanted - set(self.head_names))
         if isinstance(self.heads, Mixture) and (missing or not wanted):
@@ -170,8 +172,8 @@ class Aligner(Listed):
             Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
             a null word. The matrix shows the words as they were given.
         """
-        decoder = self._decoder(encode_text([self._words(source, target)]))
-        return decoder.pair(self._shown(source, target), self.settings)
+        scores = self.heads.read(encode_text([self._words(source, target)]))
+        return self.decoder(scores).pair(self._shown(source, target), self.settings)
 
     def align_batch(self, pairs: Iterable[tuple[Sentence, Sentence]]) -> AlignedBatch:
         """Align many sentence pairs: the same links as one by one.
@@ -192,32 +194,34 @@ class Aligner(Listed):
         """Align many pairs of words that are already normalised, `BATCH` at a time."""
         workers = default_workers() if self.workers is None else self.workers
         parts = [pairs[start : start + BATCH] for start in range(0, len(pairs), BATCH)] or [[]]
-        return joined_batches([self._decoder(encode_text(part)).align(workers) for part in parts])
+        scores = (self.heads.read(encode_text(part)) for part in parts)
+        return joined_batches([self.decoder(own).align(workers) for own in scores])
 
     def coverage(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[Coverage, Coverage] | None:
         """Count how many source and target words have a vector of their own, over given vectors."""
-        return self.heads.coverage(pairs)
+        return self.heads.coverage(pairs) if isinstance(self.heads, EmbeddingHead) else None
 
     def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
         """Return the positions of source and target words without a vector, over given vectors."""
-        return self.heads.unknown(*self._words(source, target))
+        if isinstance(self.heads, EmbeddingHead):
+            return self.heads.unknown(*self._words(source, target))
+        return None
 
     def decoder(self, scores: TextScores) -> Decoder:
-        """Return what aligns a text whose words have been looked up."""
+        """Return the decoder of a text from the scores of its word pairs."""
         attend = self._rescored(self.positions.over(scores), scores)
-        size = TrainingSize.of(self.heads.training_words)
-        return Decoder(scores, attend, self.resolved_extraction, self.positions.has_null, size)
+        size = (
+            TrainingSize.of(*self.heads.training_words) if isinstance(self.heads, Mixture) else TrainingSize()
+        )
+        evidence = scores.evidence if self.positions.has_null else None
+        return Decoder(scores.text, attend, self.resolved_extraction, evidence, size)
 
     def _rescored(self, attend: Callable[[int], Attended], scores: TextScores) -> Callable[[int], Attended]:
-        """Let the rescorer look at the posteriors, where there is one."""
+        """Return `attend` followed by the rescorer, where there is one."""
         if self.rescorer is None or not isinstance(self.heads, Mixture):
             return attend
         text = scores.text
-        vectors = (
-            self.heads.word_vectors(text.source.words, text.target.words)
-            if self.rescorer.needs_vectors
-            else None
-        )
+        vectors = self.heads.word_vectors(text.source.words, text.target.words)
         reader = self.rescorer.reader(text.source, text.target, self.heads.counts(text), vectors)
 
         def rescored(k: int) -> Attended:
@@ -225,12 +229,9 @@ class Aligner(Listed):
             assert ratios is not None  # learned models have a null word
             posteriors = found.forward, found.reverse, found.joint
             again = reader.rescore(text.buckets[k], ratios, scores.null_ratios, *posteriors)
-            return Attended(PlainPosteriors(*again), ratios)
+            return Attended(Posteriors(*again), ratios)
 
         return rescored
-
-    def _decoder(self, text: EncodedText) -> Decoder:
-        return self.decoder(self.heads.read(text))
 
     def _words(self, source: Sentence, target: Sentence) -> tuple[list[str], list[str]]:
         """Return the normalised words of both sides."""

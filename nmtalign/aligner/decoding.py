@@ -16,7 +16,7 @@ from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parall
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.positions.model import Attended, TextScores
+from nmtalign.positions.model import Attended
 
 Longs = NDArray[np.int64]
 Doubles = NDArray[np.float64]
@@ -34,42 +34,25 @@ class BucketLinks(NamedTuple):
 
 
 class Decoder(NamedTuple):
-    """A text whose buckets can be aligned.
+    """Decodes the buckets of a text: posteriors, links, pair scores."""
 
-    Attributes
-    ----------
-    scores : TextScores
-        Of the words of the text.
-    attend : callable
-        Gives the posteriors of the bucket of a number.
-    extraction : Extraction
-    null : bool
-        Whether words may be aligned to the null word.
-    size : TrainingSize, optional
-        Of the text that was learned from, for pair scores that are probabilities.
-    """
-
-    scores: TextScores
-    attend: Callable[[int], Attended]
+    text: EncodedText
+    attend: Callable[[int], Attended]  # gives the posteriors of the bucket of a number
     extraction: Extraction
-    null: bool
+    # as of :meth:`nmtalign.positions.model.TextScores.evidence`; None where there is no null word
+    evidence: Callable[[int, NDArray[np.float32]], NDArray[np.float32]] | None = None
     size: TrainingSize = TrainingSize()
 
-    @property
-    def text(self) -> EncodedText:
-        """The text."""
-        return self.scores.text
-
     def links(self, k: int) -> BucketLinks:
-        """Attend in bucket k and choose links."""
+        """Compute the posteriors of bucket k and choose links."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.attend(k)
         (t, s, b), probability = self.extraction.cells(posteriors, bucket)
         real = np.flatnonzero(bucket.pairs >= 0)
-        if ratios is None:
+        if ratios is None or self.evidence is None:
             evidence = np.asarray(np.bincount(b, probability, len(bucket.pairs)), dtype=np.float64)
         else:
-            worth, core = self.scores.evidence(k, ratios), self.text.segments.core(bucket)
+            worth, core = self.evidence(k, ratios), self.text.segments.core(bucket)
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth, core)
         return BucketLinks(bucket.pairs[b], s, t, probability, bucket.pairs[real], evidence[real])
 
@@ -81,10 +64,9 @@ class Decoder(NamedTuple):
     def _collected(self, found: Sequence[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""
         segments = self.text.segments
-        columns = [np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*found, strict=True)]
-        if not columns:
-            columns = [np.zeros(0, np.int64) for _ in BucketLinks._fields]
-        piece, source, target, probability = (column for column in columns[:4])
+        none = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
+        columns = [np.concatenate(column) for column in zip(none, *found, strict=True)]
+        piece, source, target, probability = columns[:4]
         kept, pair, source, target = segments.restore(piece.astype(np.int64), source, target)
         order = np.lexsort((target, source, pair))
         counts = np.bincount(pair, minlength=segments.pairs)
@@ -100,9 +82,9 @@ class Decoder(NamedTuple):
     def _pair_scores(self, evidence: Doubles) -> Doubles:
         """Return one number for each pair: how parallel it looks."""
         S, T = self.text.segments.source_lengths, self.text.segments.target_lengths
-        if self.null:
-            return parallel_probability(evidence, S, T, self.size)
-        return np.asarray(2 * evidence / np.maximum(S + T, 1))
+        if self.evidence is None:
+            return np.asarray(2 * evidence / np.maximum(S + T, 1))
+        return parallel_probability(evidence, S, T, self.size)
 
     def pair(self, words: tuple[Sequence[str], Sequence[str]], settings: str) -> AlignedPair:
         """Return the one pair of the text with all weights to look at; `words` are those to show."""

@@ -15,12 +15,14 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
 from nmtalign.links.extraction import EXTRACTORS, best_cells, extract
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
-from nmtalign.positions.model import Cells, Matrix, Posteriors
+from nmtalign.positions.model import Cells, Matrix, Posteriors, SoftmaxPosteriors
 
 Links = NDArray[np.bool_]
+Attention = Posteriors | SoftmaxPosteriors
 
 THRESHOLD = 0.55  # of the joint probability; chosen on the development sets
 _OWN_THRESHOLD = ("posterior", "threshold", "transport")
+_AXES = {"argmax": (1,), "argmax-reverse": (0,), "mutual": (1, 0)}  # of the maximum
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,11 @@ class Extraction:
         default = THRESHOLD if null and method == "posterior" else None
         return replace(self, method=method, threshold=default if self.threshold is None else self.threshold)
 
-    def matrix(self, posteriors: Posteriors) -> Matrix:
+    def matrix(self, posteriors: Attention) -> Matrix:
         """Return the weights that the links are chosen from, shape (T, S, B)."""
-        directions = {"argmax": "forward", "argmax-reverse": "reverse"}
-        return np.asarray(getattr(posteriors, directions.get(self.method or "", "joint")))
+        return _direction(posteriors, self.method)
 
-    def cells(self, posteriors: Posteriors, bucket: Bucket) -> tuple[Cells, Matrix]:
+    def cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
         """Return the links of a bucket as (target, source, column), and the joint probability of each."""
         t, s, b = np.nonzero(self._links(posteriors, bucket))
         probability = posteriors.probability((t, s, b))
@@ -96,21 +97,22 @@ class Extraction:
             kept = probability >= max(self.threshold, 1e-30)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
-    def _links(self, posteriors: Posteriors, bucket: Bucket) -> Links:
+    def _links(self, posteriors: Attention, bucket: Bucket) -> Links:
         """Choose cells, shape (T, S, B); those of the padding are never chosen."""
-        method = self.method or ""
-        if method in ("argmax", "argmax-reverse", "mutual"):
-            lengths = bucket.source_lengths, bucket.target_lengths
-            ranking = posteriors.ranking(method)
-            axes = {"argmax": (1,), "argmax-reverse": (0,), "mutual": (1, 0)}[method]
-            return np.asarray(np.logical_and.reduce([best_cells(ranking, axis, *lengths) for axis in axes]))
-        if method in ("posterior", "threshold"):
+        if self.method in _AXES:
+            lengths, compared = (
+                (bucket.source_lengths, bucket.target_lengths),
+                _compared(posteriors, self.method),
+            )
+            chosen = [best_cells(compared, axis, *lengths) for axis in _AXES[self.method]]
+            return np.asarray(np.logical_and.reduce(chosen))
+        if self.method in ("posterior", "threshold"):
             limit = 0.5 if self.threshold is None else self.threshold
             joint = posteriors.joint
             return np.asarray((joint >= joint.dtype.type(limit)) & bucket.inside)
         return self._by_lengths(posteriors, bucket)
 
-    def _by_lengths(self, posteriors: Posteriors, bucket: Bucket) -> Links:
+    def _by_lengths(self, posteriors: Attention, bucket: Bucket) -> Links:
         """Choose cells by a method for matrices without padding: pairs of equal lengths at a time."""
         chosen = np.zeros(bucket.shape, dtype=bool)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
@@ -123,13 +125,25 @@ class Extraction:
             chosen[:T, :S, columns] = np.moveaxis(self._stacked(posteriors, stack), 0, -1)
         return chosen
 
-    def _stacked(self, posteriors: Posteriors, stack: Callable[[Matrix], Matrix]) -> Links:
+    def _stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
         """Choose cells of pairs of equal lengths, of which `stack` takes the weights, (B, T, S)."""
         if self.symmetrize is not None:
             names = "argmax", "argmax-reverse"
-            both = [extract(stack(posteriors.ranking(name)), name) for name in names]
+            both = [extract(stack(_compared(posteriors, name)), name) for name in names]
             return symmetrize_matrices(both[0], both[1], self.symmetrize)
         options = (
             {} if self.method != "transport" or self.threshold is None else {"threshold": self.threshold}
         )
         return extract(stack(posteriors.joint), str(self.method), **options)
+
+
+def _direction(posteriors: Attention, method: str | None) -> Matrix:
+    """Return the posteriors of one direction for its argmax, else the joint probability."""
+    if method == "argmax":
+        return posteriors.forward
+    return posteriors.reverse if method == "argmax-reverse" else posteriors.joint
+
+
+def _compared(posteriors: Attention, method: str | None) -> Matrix:
+    """Return what the argmax of a method compares."""
+    return _direction(posteriors, method) if posteriors.scores is None else posteriors.scores

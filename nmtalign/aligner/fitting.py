@@ -4,9 +4,8 @@ The likelihood ratio of two words comes from their score,
 
     r(e, f) = exp(score(e, f) - (log Z_e + log Z_f) / 2)      Z_e = sum over f of p(f) exp(score(e, f)),
 
-and 1 is the ratio of the null word. Transitions and the temperature of the scores are estimated by
-expectation-maximisation. The probability of null is not: more of it makes the text likelier where the vectors
-are poor, and the error larger on nearly every text that was tried.
+and 1 is the ratio of the null word. Transitions and temperature are estimated by expectation-maximisation.
+The probability of null is fixed: its maximum likelihood estimate gave a larger error on nearly every text.
 
 Axes: T target words, S source words, V vocabulary (word 0 is padding), P word pairs that meet.
 """
@@ -16,8 +15,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,21 +45,11 @@ NULL = 0.1  # probability of the null word
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What was fitted to a text.
-
-    Attributes
-    ----------
-    pairs : int
-    scale : float
-        What plain scores are multiplied by: 1 / temperature.
-    references : (Reference, Reference)
-        Frequent source and target words.
-    transitions : (TransitionModel, TransitionModel)
-    """
+    """Transitions and temperature that were fitted to a text."""
 
     pairs: int
-    scale: float
-    references: tuple[Reference, Reference]
+    scale: float  # what plain scores are multiplied by: 1 / temperature
+    references: tuple[Reference, Reference]  # frequent source and target words
     transitions: BothTransitions
 
 
@@ -78,18 +68,10 @@ def with_fit(aligner: Aligner, fit: Fit | None) -> Aligner:
 
 
 def fit_text(aligner: Aligner, pairs: Iterable[SentencePair]) -> tuple[Fit | None, Iterator[SentencePair]]:
-    """Fit an aligner over given vectors to the first pairs of a text, if it has transitions to fit.
+    """Fit an aligner to the first pairs of a text, if it has transitions to fit.
 
-    Parameters
-    ----------
-    aligner : Aligner
-    pairs : iterable of SentencePair
-        Read as far as needed.
-
-    Returns
-    -------
-    (Fit or None, iterator of SentencePair)
-        The fit, None for an aligner that needs none, and the whole text.
+    `pairs` is read as far as needed. Returns the fit, or None for an aligner that needs none, and an iterator
+    over the whole text.
     """
     rest = iter(pairs)
     if not aligner.needs_fitting:
@@ -115,20 +97,13 @@ def fit(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Fit | None:
     scores = replace(head.rescaled(scale), references=references).read(text)
     scores.prepare(ratios=True)
     for _ in range(ITERATIONS):
-        transitions = _e_step(text, scores.ratios, transitions, workers).transitions
+        transitions = _e_step(text, scores.ratios, transitions, workers)[0]
     return Fit(len(pairs), scale, references, transitions)
 
 
 def _head(aligner: Aligner) -> EmbeddingHead:
     assert isinstance(aligner.heads, EmbeddingHead)
     return aligner.heads
-
-
-class _Counted(NamedTuple):
-    """Agreed links of each word pair (P,), where they are wanted, and the next transitions."""
-
-    links: NDArray[np.float64]
-    transitions: BothTransitions
 
 
 def _e_step(
@@ -138,18 +113,16 @@ def _e_step(
     workers: int,
     *,
     links: bool = False,
-) -> _Counted:
-    """One iteration of expectation-maximisation for the transitions."""
+) -> tuple[BothTransitions, NDArray[np.float64]]:
+    """Return the transitions of one more EM iteration, and if asked the agreed links of word pairs (P,)."""
     nulls = tuple(np.ones(len(side.words), np.float32) for side in (text.source, text.target))
     own = tuple(model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True))
     totals = [np.zeros(model.tables.size) for model in transitions]
     counted = np.zeros(len(text.index) if links else 0)
 
     def expect(k: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-        bucket = text.buckets[k]
-        found = hmm_posteriors(
-            bucket, ratios(k), (nulls[0], nulls[1]), (own[0], own[1]), NULL, counted=slice(None)
-        )
+        bucket, model = text.buckets[k], ((nulls[0], nulls[1]), (own[0], own[1]), NULL)
+        found = hmm_posteriors(bucket, ratios(k), *model, counted=slice(None))
         sides = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
         jumps: list[tuple[NDArray[Any], NDArray[Any]]] = [
             jump_counts(posterior.jumps, *side, model)
@@ -165,7 +138,7 @@ def _e_step(
         for total, (place, value) in zip((*totals, counted), found, strict=False):
             total += np.bincount(place, value, total.size)
     first, second = (estimate_transitions(n, model) for n, model in zip(totals, transitions, strict=True))
-    return _Counted(counted, (first, second))
+    return (first, second), counted
 
 
 def _tuned(
@@ -191,17 +164,17 @@ def _tuned(
         found = likelihood[pairs.source, pairs.target]
         found /= np.sqrt(Z[0][pairs.source] * Z[1][pairs.target])
         found[0] = 0  # the padding
-        links, transitions = _e_step(text, _by_pair(text, found), transitions, workers, links=True)
-        last = scale
+        ratios, last = partial(_cells, text, found), scale
+        transitions, links = _e_step(text, ratios, transitions, workers, links=True)
         scale = _newton(scale, scores, likelihood, links, (pairs.source, pairs.target), shares, Z)
         if abs(np.log(scale / last)) < SETTLED:
             break
     return float(scale) * head.scorer.scale, transitions
 
 
-def _by_pair(text: EncodedText, ratios: Floats) -> Callable[[int], Floats]:
-    """Return a function that gives the ratios of the cells of a bucket, from those of the word pairs."""
-    return lambda k: ratios.take(text.index.cells[k])
+def _cells(text: EncodedText, ratios: Floats, k: int) -> Floats:
+    """Return the ratios of the cells of bucket k, from those of the word pairs."""
+    return ratios.take(text.index.cells[k])
 
 
 def _share(side: EncodedSide) -> Floats:

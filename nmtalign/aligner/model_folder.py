@@ -1,4 +1,4 @@
-"""A learned aligner on disk: a folder of text, JSON and plain NumPy arrays; no pickle.
+"""The model folder: a learned aligner as text, JSON and plain NumPy arrays; no pickle.
 
 meta.json                    format, settings, tokeniser, corpus, heads, hashes of the files
 source.txt, target.txt       one word a line, the most frequent first
@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.checks import (
-    Shape,
-    expect_array,
-    expect_files,
-    expect_number,
-    expect_rising,
-    fingerprints,
-)
+from nmtalign.checks import StoredArrays, expect_files, expect_rising, fingerprints
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing
 from nmtalign.heads.lexicon import Lexicon, StoredView
@@ -80,7 +73,8 @@ def save_aligner(aligner: Aligner, folder: str | Path) -> None:
         new = Path(partial_folder) / "model"
         new.mkdir()
         meta = _write_parts(aligner, aligner.heads, aligner.positions, new)
-        _write_meta(meta | {"files": fingerprints(new)}, new)
+        text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"
+        (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
         if final.exists():
             final.rename(Path(partial_folder) / "older")
         new.rename(final)
@@ -160,11 +154,6 @@ def _write_view(k: int, view: StoredView, folder: Path) -> Arrays:
     return arrays
 
 
-def _write_meta(meta: dict[str, Any], folder: Path) -> None:
-    text = json.dumps(meta, ensure_ascii=False, indent=1) + "\n"
-    (folder / "meta.json").write_text(text, encoding="utf-8", newline="\n")
-
-
 def read_model(folder: str | Path) -> dict[str, Any]:
     """Return what a model folder holds, as arguments of an aligner; the word pairs are memory-mapped.
 
@@ -178,13 +167,12 @@ def read_model(folder: str | Path) -> dict[str, Any]:
     meta = _read_meta(folder)
     try:
         return _open(folder, meta)
+    except DataError:
+        raise
     except _DAMAGE as error:
-        if isinstance(error, DataError):
-            raise
         what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
-        raise DataError(f"this model folder is damaged or incomplete: {what}; learn it again").at(
-            folder
-        ) from error
+        damage = DataError(f"this model folder is damaged or incomplete: {what}; learn it again")
+        raise damage.at(folder) from error
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
@@ -203,37 +191,9 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     return meta
 
 
-class _Arrays:
-    """The arrays of a model folder; each is checked as it is taken."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        with np.load(folder / "arrays.npz", allow_pickle=False) as file:
-            self.packed: Arrays = dict(file)
-
-    def take(
-        self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
-    ) -> NDArray[Any]:
-        """Return an array of arrays.npz, checked as by :func:`expect_array`."""
-        place = f"{self.folder / 'arrays.npz'}, {name}"
-        return expect_array(self.packed[name], kind, shape, low, high, name=place)
-
-    def file(
-        self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
-    ) -> NDArray[Any]:
-        """Return an array that has a file of its own, memory-mapped."""
-        path = self.folder / f"{name}.npy"
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-        return expect_array(array, kind, shape, low, high, name=path)
-
-    def number(self, value: Any, low: float | None = None, high: float | None = None) -> float:
-        """Return a number of meta.json, checked as by :func:`expect_number`."""
-        return expect_number(value, low, high, name=self.folder / "meta.json")
-
-
 def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
     expect_files(folder, meta["files"])
-    arrays = _Arrays(folder)
+    arrays = StoredArrays(folder)
     source, target = (_read_words(folder / f"{side}.txt", meta[f"{side}_words"]) for side in _SIDES)
     V = len(source), len(target)
     lexicon = Lexicon(
@@ -259,13 +219,13 @@ def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_transitions(side: str, words: int, arrays: _Arrays) -> TransitionModel:
+def _read_transitions(side: str, words: int, arrays: StoredArrays) -> TransitionModel:
     tables = arrays.take(f"{side}_transitions", "f", (None, 2 * MAX_JUMP + 1), low=0)
     classes = arrays.take(f"{side}_classes", "i", (words,), low=0, high=len(tables) - 1)
     return TransitionModel(tables, classes)
 
 
-def _read_rescorer(meta: dict[str, Any] | None, arrays: _Arrays) -> Rescorer | None:
+def _read_rescorer(meta: dict[str, Any] | None, arrays: StoredArrays) -> Rescorer | None:
     if meta is None:
         return None
     first = rescorer_from(meta, arrays.packed)
@@ -275,18 +235,14 @@ def _read_rescorer(meta: dict[str, Any] | None, arrays: _Arrays) -> Rescorer | N
 
 
 def _read_words(path: Path, count: int) -> list[str]:
-    words = _lines(path)
-    if len(words) != count:
-        raise DataError(f"expected {count} words, found {len(words)}").at(path)
-    return ["", *words]
-
-
-def _lines(path: Path) -> list[str]:
     with path.open(encoding="utf-8", newline="\n") as file:
-        return file.read().split("\n")[:-1]
+        words = file.read().split("\n")
+    if len(words) - 1 != count:
+        raise DataError(f"expected {count} words, found {len(words) - 1}").at(path)
+    return ["", *words[:-1]]
 
 
-def _read_view(k: int, meta: dict[str, Any], V: tuple[int, int], arrays: _Arrays) -> StoredView:
+def _read_view(k: int, meta: dict[str, Any], V: tuple[int, int], arrays: StoredArrays) -> StoredView:
     source, target = (
         _read_forms(k, side, meta, words if meta["letters"] == 0 else None, arrays)
         for side, words in zip(_SIDES, V, strict=True)
@@ -303,8 +259,9 @@ def _read_view(k: int, meta: dict[str, Any], V: tuple[int, int], arrays: _Arrays
     return StoredView(meta["letters"], keys, counts, source, target)
 
 
-def _read_forms(k: int, side: str, meta: dict[str, Any], forms: int | None, arrays: _Arrays) -> FormCounts:
+def _read_forms(
+    k: int, side: str, meta: dict[str, Any], forms: int | None, arrays: StoredArrays
+) -> FormCounts:
     linked = arrays.take(f"{k}_{side}_linked", "f", (forms,), low=0).astype(np.float64)
     null = arrays.take(f"{k}_{side}_null", "f", (len(linked),), low=0).astype(np.float64)
-    all_null = expect_number(meta[f"{side}_null"], 0, name=arrays.folder / "meta.json")
-    return FormCounts(linked, null, all_null)
+    return FormCounts(linked, null, arrays.number(meta[f"{side}_null"], low=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from nmtalign.aligner.model_folder import is_model
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.scoring import DotScorer, Scorer, cosine_scale, make_scorer
-from nmtalign.positions.model import PositionModel
+from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
@@ -28,7 +28,8 @@ from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
 MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
-COMMON = 20_000  # first words, that stand for all
+_COMMON = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode", "heads")
+FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
 
 
@@ -42,8 +43,10 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
         ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones. Left out: the
         shipped English-French model, whatever the settings.
     **settings
-        As of :func:`vector_aligner` or :func:`learned_aligner`; for vectors also ``languages`` (source and
-        target, where the folder does not tell), ``limit`` and ``unsafe_pickle``.
+        As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
+        not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``heads`` (names of some of its
+        heads) and the settings of the extraction and of the text, which is otherwise cut into words as its
+        bitext was.
 
     Raises
     ------
@@ -62,52 +65,32 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
-        return learned_aligner(folder, **settings)
-    reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
+        others = ", ".join(name.replace("_", "-") for name in settings if name not in _COMMON)
+        if others:
+            found = f"{others}: only for word vectors, and {folder} is a learned model"
+            raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
+        return _configured(load_aligner(folder), **settings)
+    reading = _reading(settings)
     languages = settings.pop("languages", None) or pair_languages(folder)
     source, target = load_pair(folder, languages=languages, **reading)
     warn_about(source, target, settings.get("score", "cosine"))
     return vector_aligner(source, target, languages=languages, **settings)
 
 
-def learned_aligner(
-    folder: str | Path,
-    *,
-    extract: str | None = None,
-    threshold: float | None = None,
-    symmetrize: str | None = None,
-    tokenizer: str | None = None,
-    lowercase: bool | None = None,
-    unicode: str | None = None,
-    heads: Sequence[str] | None = None,
-    **others: Any,
-) -> Aligner:
-    """Open a learned model; settings as of :func:`load`, where they make sense for one.
-
-    Text is cut into words as the bitext was that the model was learned from, unless told otherwise. `heads`
-    are some of those of the model.
-    """
-    if others:
-        found = f"{_dashed(others)}: only for word vectors, and {folder} is a learned model"
-        raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
-    aligner = load_aligner(folder)
-    if heads is not None:
-        aligner = aligner.with_heads(heads)
-    chosen = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
-    text = aligner.text.as_dict() | {name: value for name, value in chosen.items() if value is not None}
-    extraction = Extraction(extract, threshold, symmetrize)
-    return replace(aligner, text=TextSettings.from_dict(text), extraction=extraction)
-
-
 def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
     """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
-    reading = {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
+    reading = _reading(settings)
     sides = load_embeddings(source, **reading), load_embeddings(target, **reading)
     if sides[0].dimension != sides[1].dimension:
         found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
         raise DataError(f"{found}; vectors of one space have equal lengths")
     warn_about(*sides, settings.get("score", "cosine"))
     return vector_aligner(*sides, **settings)
+
+
+def _reading(settings: dict[str, Any]) -> dict[str, Any]:
+    """Take out of the settings those of reading vectors."""
+    return {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
 
 
 def vector_aligner(
@@ -120,15 +103,9 @@ def vector_aligner(
     seed: int | None = None,
     positions: str | None = None,
     diagonal: float | None = None,
-    extract: str | None = None,
-    threshold: float | None = None,
-    symmetrize: str | None = None,
     unknown: str | None = None,
-    tokenizer: str | None = None,
-    lowercase: bool | None = None,
-    unicode: str | None = None,
     languages: tuple[str, str] | None = None,
-    heads: Sequence[str] | None = None,
+    **common: Any,
 ) -> Aligner:
     """Build an aligner over given vectors from settings by name.
 
@@ -143,17 +120,15 @@ def vector_aligner(
         out grows with the vectors for dot products. Left out: ``diagonal`` for ``cosine``, whose temperature
         it is made for, else ``none``. ``hmm`` is a hidden Markov model, whose transitions are fitted to the
         text, and the temperature where it is left out.
-    extract, threshold, symmetrize
-        As of :class:`~nmtalign.aligner.extraction.Extraction`.
     unknown : str, optional
         Policy for unknown words; that of the embeddings if left out.
-    tokenizer, lowercase, unicode
-        As of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: as the vectors were learned, where
-        they say so, else words between spaces in lower case.
     languages : (str, str), optional
         Source and target language, for tokenisers.
-    heads
-        Refused: vectors are one head.
+    **common
+        ``extract`` (the method), ``threshold``, ``symmetrize`` as of
+        :class:`~nmtalign.aligner.extraction.Extraction`; ``tokenizer``, ``lowercase``, ``unicode`` as of
+        :class:`~nmtalign.text.tokenization.TextSettings`. Left out: as the vectors were learned, where they
+        say so, else words between spaces in lower case.
     """
     scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau, seed=seed)
     if unknown is not None:
@@ -161,11 +136,26 @@ def vector_aligner(
     aligner = Aligner(
         EmbeddingHead(source, target, scorer, tune=temperature is None),
         _positions(positions, diagonal, score, source, target, scorer),
-        Extraction(extract, threshold, symmetrize),
-        _text_settings(source, tokenizer=tokenizer, lowercase=lowercase, unicode=unicode),
-        languages or (None, None),
+        text=TextSettings.from_dict(source.settings.get("text", {})),
+        languages=languages or (None, None),
     )
-    return aligner if heads is None else aligner.with_heads(heads)
+    return _configured(aligner, **common)
+
+
+def _configured(
+    aligner: Aligner,
+    *,
+    extract: str | None = None,
+    threshold: float | None = None,
+    symmetrize: str | None = None,
+    heads: Sequence[str] | None = None,
+    **text: str | bool | None,
+) -> Aligner:
+    """Return an aligner with the settings that vectors and learned models share."""
+    aligner = aligner if heads is None else aligner.with_heads(heads)
+    chosen = aligner.text.as_dict() | {name: value for name, value in text.items() if value is not None}
+    extraction = Extraction(extract, threshold, symmetrize)
+    return replace(aligner, text=TextSettings.from_dict(chosen), extraction=extraction)
 
 
 def _positions(
@@ -175,7 +165,7 @@ def _positions(
     source: Embeddings,
     target: Embeddings,
     scorer: Scorer,
-) -> PositionModel:
+) -> SoftmaxPositions | HiddenMarkov:
     """Return a position model by name."""
     name = name or ("diagonal" if score == "cosine" else "none")
     if name == "hmm":
@@ -193,7 +183,7 @@ def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:
     """Warn where vectors do not look like one space, or their lengths spoil raw dot products."""
     if score == "bahdanau":  # its projections may bring any two spaces together
         return
-    source, target = source.first(COMMON), target.first(COMMON)
+    source, target = source.first(FIRST), target.first(FIRST)
     warn_if_unrelated(source, target)
     if score == "cosine":
         return
@@ -217,16 +207,5 @@ def _fitting_strength(source: Embeddings, target: Embeddings, scorer: Scorer) ->
     """Return a strength of a diagonal for dot products of any size: what the default is for cosines."""
     if not isinstance(scorer, DotScorer) or scorer.unit_length:
         return None
-    products = [float(_lengths(side.first(COMMON)).mean()) for side in (source, target)]
+    products = [float(_lengths(side.first(FIRST)).mean()) for side in (source, target)]
     return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)
-
-
-def _dashed(names: Iterable[str]) -> str:
-    """Return names of settings as options are spelled."""
-    return ", ".join(name.replace("_", "-") for name in names)
-
-
-def _text_settings(embeddings: Embeddings, **chosen: str | bool | None) -> TextSettings:
-    """Return what was chosen, over what the vectors were learned with, over the defaults."""
-    learned = TextSettings.from_dict(embeddings.settings.get("text", {}))
-    return TextSettings.from_dict(learned.as_dict() | {k: v for k, v in chosen.items() if v is not None})

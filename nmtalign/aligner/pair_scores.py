@@ -1,8 +1,7 @@
 """Pair scores: the probability that the two sides of a sentence pair are translations of each other.
 
-The evidence for a link is the logarithm of the likelihood ratio of its two words, counted as if they had been
-linked once less: so a pair that the model learned from is no witness for itself. With both
-directions of attention, p(s|t) and p(t|s),
+The evidence for a link is the log likelihood ratio r' of its two words, with one of their links taken off, so
+that no pair is evidence for itself. With the posteriors of both directions,
 
     v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
     n = log of (S + T) / 2, at most log LONGEST
@@ -11,9 +10,8 @@ directions of attention, p(s|t) and p(t|s),
 
     p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 u)))
 
-The coefficients b are fitted by ``scripts/fit_parallelness.py``; ``scripts/evaluate_filtering.py`` looks at
-other texts. They are made for one wrong pair in ten; where the share of wrong pairs is w, the logit is
-``log(9) - log((1 - w) / w)`` too high.
+The coefficients b are fitted by ``scripts/fit_parallelness.py`` to one wrong pair in ten; where the share of
+wrong pairs is w, the logit is ``log(9) - log((1 - w) / w)`` too high.
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs that meet, N sentence pairs.
 """
@@ -36,23 +34,15 @@ SUREST = 1e-6  # least distance from 0 and from 1
 
 
 class TrainingSize(NamedTuple):
-    """Size of the text that a model was learned from.
+    """Size of the text that a model was learned from."""
 
-    Attributes
-    ----------
-    words : int
-        Source words.
-    relation : float
-        Target words for each source word.
-    """
-
-    words: int = 100_000
-    relation: float = 1.0
+    words: int = 100_000  # source words
+    relation: float = 1.0  # target words for each source word
 
     @classmethod
-    def of(cls, words: tuple[int, int] | None) -> TrainingSize:
+    def of(cls, source: int, target: int) -> TrainingSize:
         """Return the size of a text of so many source and target words."""
-        return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
+        return cls(source, target / source) if source and target else cls()
 
 
 class Coefficients(NamedTuple):
@@ -70,13 +60,9 @@ FITTED = Coefficients(2.588, 3.152, -2.69, -0.6784, 1.105, -2.956)
 
 
 def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats, core: NDArray[np.bool_]) -> Doubles:
-    """Return the sum of the evidence of each pair of a bucket, shape (B,).
+    """Return the evidence of each pair of a bucket (B,), from posteriors and evidence of its cells (T, S, B).
 
-    Parameters
-    ----------
-    forward, reverse, evidence : arrays of shape (T, S, B)
-    core : bool array of shape (T, B)
-        Target words that count; those at the edge of a piece of a long pair are left to its neighbour.
+    Target words outside of `core` (T, B), at the edge of a piece of a long pair, are left to its neighbour.
     """
     worth = (forward + reverse) * evidence
     by_word = np.add.reduce(worth, axis=1)  # (T, B)
@@ -89,20 +75,9 @@ def parallel_probability(
     target_lengths: Longs,
     size: TrainingSize,
 ) -> Doubles:
-    """Return the probability that pairs are parallel, 0 where a side is empty.
+    """Return the probability that N pairs are parallel, rising with the evidence; 0 where a side is empty.
 
-    Parameters
-    ----------
-    evidence : array of shape (N,)
-        As of :func:`evidence_of_pairs`.
-    source_lengths, target_lengths : arrays of shape (N,)
-        In words.
-    size : TrainingSize
-
-    Returns
-    -------
-    array of shape (N,)
-        Rises with the evidence.
+    `evidence` (N,) is as of :func:`evidence_of_pairs`, the lengths (N,) are in words.
 
     Examples
     --------

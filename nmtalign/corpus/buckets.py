@@ -26,19 +26,13 @@ SPREAD = 3  # buckets of like source length, or that length is widened
 
 @dataclass(frozen=True)
 class Bucket:
-    """B sentence pairs of like length, padded with word 0 to S and T words.
+    """B sentence pairs of like length, padded with word 0 to S and T words."""
 
-    Attributes
-    ----------
-    pairs : int64 array of shape (B,)
-        Number of each pair in the bitext; -1 marks a filler column.
-    source, target : int32 arrays of shapes (S, B) and (T, B)
-    source_lengths, target_lengths : int64 arrays of shape (B,)
-    """
-
-    pairs: NDArray[np.int64]
+    pairs: NDArray[np.int64]  # (B,): number of each pair in the bitext; -1 marks a filler column
+    # (S, B) and (T, B)
     source: Ints
     target: Ints
+    # (B,)
     source_lengths: NDArray[np.int64]
     target_lengths: NDArray[np.int64]
 
@@ -59,11 +53,7 @@ class Bucket:
 
 
 def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Round lengths of long sentences up to a grid with steps of at most an eighth; others stay.
-
-    Products of whole matrices, which long sentences take, round a pair by its padding: so that is a matter of
-    the pair alone.
-    """
+    """Round lengths of long sentences up to a grid, so that their padding, and rounding, is their own."""
     step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
     rounded = -(-lengths // step) * step
     return np.where(rounded < LONG, lengths, rounded)
@@ -72,8 +62,7 @@ def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 def _runs(lengths: NDArray[np.int64], cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
     """Cut ascending lengths into runs that are padded to the last of them.
 
-    Lengths of a run differ by a twelfth; by a half while the run, as wide as it is or as long as the `other`
-    side, has fewer cells than wanted. Long sentences are in a run with those of their own length alone.
+    Lengths of a run differ by a twelfth, by a half while it has few `cells`; long ones do not differ.
     """
     values, starts = np.unique(lengths, return_index=True)
     begin, first = 0, int(values[0])

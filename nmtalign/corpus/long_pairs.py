@@ -26,28 +26,17 @@ MARGIN = 192  # words of the longer side at both ends of the core
 
 @dataclass(frozen=True)
 class Segments:
-    """Where the pieces come from.
+    """The pieces of long sentence pairs, and where they come from."""
 
-    Attributes
-    ----------
-    pairs : int
-        Number of sentence pairs N.
-    pair : int64 array
-        Pair of each piece.
-    source_start, target_start : int64 arrays
-        First word of each piece in its sentence.
-    core_start, core_stop : int64 arrays
-        Target words (in the sentence) whose links are taken from the piece.
-    source_lengths, target_lengths : int64 arrays of shape (N,)
-        Words of each sentence pair.
-    """
-
-    pairs: int
-    pair: Longs
+    pairs: int  # number of sentence pairs N
+    pair: Longs  # pair of each piece
+    # first word of each piece in its sentence
     source_start: Longs
     target_start: Longs
+    # target words (in the sentence) whose links are taken from the piece
     core_start: Longs
     core_stop: Longs
+    # (N,): words of each sentence pair
     source_lengths: Longs
     target_lengths: Longs
 

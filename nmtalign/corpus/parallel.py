@@ -1,8 +1,7 @@
 """Work on buckets by several cores, with results in the order of the buckets.
 
-Threads hand the interpreter to each other between short array operations, and gain little by it. Where a
-process may be forked, large work is dealt out to forked processes instead: they see the arrays of this one
-without a copy, and send back what they find. Results are the same to the byte either way.
+Large work is dealt out to forked processes where a fork is safe: they see the arrays of this one without a
+copy. Results are the same to the byte either way.
 """
 
 from __future__ import annotations
@@ -36,17 +35,10 @@ def default_workers() -> int:
 def in_order(
     function: Callable[[Item], Result], items: Sequence[Item], workers: int, *, cells: int = 0
 ) -> Iterator[Result]:
-    """Map by several cores; results come in the order of the items, few of them wait in memory.
+    """Map by several processes or threads, with results in the order of the items; few wait in memory.
 
-    Parameters
-    ----------
-    function : callable
-        Changes nothing that this process needs to see: it may run in another one.
-    items : sequence
-    workers : int
-        Processes or threads.
-    cells : int
-        Amount of work.
+    `function` changes nothing that this process needs to see. `cells` is the amount of work: a small one is
+    done by threads.
     """
     workers = min(workers, len(items))
     if workers <= 1:

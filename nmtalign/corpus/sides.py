@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,24 +18,12 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class EncodedSide:
-    """One side of a bitext.
+    """One side of a bitext."""
 
-    Attributes
-    ----------
-    words : list of str
-        ``words[k]`` is the word with number k; ``words[0]`` is the padding.
-    tokens : int32 array
-        Word numbers of all sentences, one after the other.
-    offsets : int64 array of shape (N + 1,)
-        Sentence n is ``tokens[offsets[n]:offsets[n + 1]]``.
-    counts : int64 array of shape (V + 1,)
-        How often each word occurs.
-    """
-
-    words: list[str]
-    tokens: Ints
-    offsets: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    words: list[str]  # ``words[k]`` is the word with number k; ``words[0]`` is the padding
+    tokens: Ints  # word numbers of all sentences, one after the other
+    offsets: NDArray[np.int64]  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
+    counts: NDArray[np.int64]  # (V + 1,): how often each word occurs
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -107,8 +95,18 @@ def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
 
 def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
     """Number the words of both sides of a bitext, which is read once."""
-    source, target = SideEncoder(), SideEncoder()
-    for source_words, target_words in pairs:
-        source.add(source_words)
-        target.add(target_words)
-    return source.finish(), target.finish()
+    encoders = SideEncoder(), SideEncoder()
+    for pair in pairs:
+        for encoder, words in zip(encoders, pair, strict=True):
+            encoder.add(words)
+    return encoders[0].finish(), encoders[1].finish()
+
+
+def number_words(words: Iterable[str]) -> dict[str, int]:
+    """Return the number of each word: its place."""
+    return {word: k for k, word in enumerate(words)}
+
+
+def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> NDArray[np.int64]:
+    """Return the number of each word, `missing` for unknown ones."""
+    return np.array([numbers.get(word, missing) for word in words], dtype=np.int64)

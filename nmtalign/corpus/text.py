@@ -14,20 +14,12 @@ from nmtalign.corpus.word_pairs import PairIndex, index_pairs
 
 @dataclass(frozen=True)
 class EncodedText:
-    """Sentence pairs as arrays.
+    """Sentence pairs as arrays."""
 
-    Attributes
-    ----------
-    source, target : EncodedSide
-        Long pairs are cut into pieces.
-    segments : Segments
-        Where the pieces come from.
-    buckets : sequence of Bucket
-    """
-
+    # long pairs are cut into pieces
     source: EncodedSide
     target: EncodedSide
-    segments: Segments
+    segments: Segments  # where the pieces come from
     buckets: Sequence[Bucket]
 
     @cached_property

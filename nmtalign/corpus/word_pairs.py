@@ -1,8 +1,7 @@
 """The word pairs that meet in a bitext, numbered, in bounded memory.
 
-Up to LARGE cells every pair has a number of its own, and the numbers of all cells are held in memory. In a
-larger bitext the numbers lie in a temporary file and are read bucket by bucket, and pairs that meet once or
-twice, no more often than chance would have it, share one number.
+In a bitext of more than LARGE cells, their numbers lie in a temporary file, and pairs that meet once or
+twice, no more often than by chance, share one number.
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs.
 """
@@ -14,7 +13,6 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +22,7 @@ from nmtalign.corpus.sides import EncodedSide
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Floats = NDArray[np.float32]
 
 PIECE = 1 << 24  # cells that are numbered at a time: 128 MB of keys
 PART = 1 << 17  # keys that are worked on at a time: a megabyte
@@ -35,22 +34,13 @@ SHARED = 1  # number of the pairs that are not kept
 
 @dataclass(frozen=True)
 class PairIndex:
-    """The word pairs that meet in a bitext.
+    """The word pairs that meet in a bitext."""
 
-    Attributes
-    ----------
-    source, target : int32 arrays of shape (P,)
-        The two words of each pair; pair 0 is the padding.
-    cells : sequence of int32 arrays of shape (T, S, B)
-        Number of the word pair of every cell of every bucket.
-    complete : bool
-        Whether each pair has a number of its own.
-    """
-
+    # (P,): the two words of each pair; pair 0 is the padding
     source: Ints
     target: Ints
-    cells: Sequence[Ints]
-    complete: bool = True
+    cells: Sequence[Ints]  # (T, S, B): number of the word pair of every cell of every bucket
+    complete: bool = True  # whether each pair has a number of its own
 
     def __len__(self) -> int:
         return len(self.source)
@@ -64,7 +54,7 @@ def index_pairs(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedS
 
 
 def is_large(buckets: Sequence[Bucket]) -> bool:
-    """Tell whether pairs that tell nothing share a number."""
+    """Tell whether rare pairs share a number."""
     return sum(bucket.cells for bucket in buckets) > LARGE
 
 
@@ -102,13 +92,6 @@ def _shaped(numbers: Ints, buckets: Sequence[Bucket]) -> Iterator[Ints]:
         start += b.cells
 
 
-def _distinct_wide(keys: Longs) -> tuple[Longs, Ints]:
-    """Do the work of :func:`distinct` where a key and its place do not fit into one integer."""
-    found, place = np.unique(keys, return_inverse=True)
-    rank: Ints = place.reshape(-1).astype(np.int32)
-    return found, rank
-
-
 def distinct(keys: Longs) -> tuple[Longs, Ints]:
     """Return the sorted distinct keys and the rank of each key. `keys` is overwritten.
 
@@ -116,14 +99,15 @@ def distinct(keys: Longs) -> tuple[Longs, Ints]:
     """
     bits = len(keys).bit_length()
     if int(keys.max(initial=0)).bit_length() + bits > 63:
-        return _distinct_wide(keys)
+        found, place = np.unique(keys, return_inverse=True)
+        return found, place.reshape(-1).astype(np.int32)
     parts = [keys[at : at + PART] for at in range(0, len(keys), PART)]
     for k, part in enumerate(parts):
         part <<= bits
         part |= np.arange(k * PART, k * PART + len(part))
     keys.sort()
     rank = np.empty(len(keys), dtype=np.int32)
-    found, last, count = [keys[:0]], -1, -1
+    runs, last, count = [keys[:0]], -1, -1
     for part in parts:
         place = part & ((1 << bits) - 1)
         part >>= bits
@@ -131,9 +115,9 @@ def distinct(keys: Longs) -> tuple[Longs, Ints]:
         numbers = np.cumsum(new, dtype=np.int32)
         numbers += np.int32(count)
         rank[place] = numbers
-        found.append(part[new])
+        runs.append(part[new])
         last, count = int(part[-1]), int(numbers[-1])
-    return np.concatenate(found), rank
+    return np.concatenate(runs), rank
 
 
 class Cells(Sequence[Ints]):
@@ -167,37 +151,30 @@ class Cells(Sequence[Ints]):
             self._file.write(numbers.tobytes())
 
 
-class _Piece(NamedTuple):
-    """A run of buckets."""
-
-    first: int
-    buckets: Sequence[Bucket]
-
-
-def _pieces(buckets: Sequence[Bucket]) -> Iterator[_Piece]:
-    """Cut the buckets into runs of at most about PIECE cells."""
+def _pieces(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:
+    """Cut the buckets into runs of at most about PIECE cells; yield the number of the first, and the run."""
     first, size = 0, 0
     for k, bucket in enumerate(buckets):
         if size and size + bucket.cells > PIECE:
-            yield _Piece(first, buckets[first:k])
+            yield first, buckets[first:k]
             first, size = k, 0
         size += bucket.cells
-    yield _Piece(first, buckets[first:])
+    yield first, buckets[first:]
 
 
 def _index_large(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
     """Number pairs piece by piece: count them all first, then look up those that are kept."""
     targets = len(target.words)
     keys, counts = np.zeros(1, np.int64), np.ones(1, np.int32)
-    for piece in _pieces(buckets):
-        own = _keys(piece.buckets, targets)
+    for _, piece in _pieces(buckets):
+        own = _keys(piece, targets)
         own.sort()
         keys, counts = merged(keys, counts, *_run_lengths(own))
     keys = keys[worth_keeping(keys, counts, source, target)]
     cells = Cells([bucket.shape for bucket in buckets])
-    for piece in _pieces(buckets):
-        own, numbers = distinct(_keys(piece.buckets, targets))
-        cells.write(piece.first, numbers_among(keys, own)[numbers[:-1]])
+    for first, piece in _pieces(buckets):
+        own, numbers = distinct(_keys(piece, targets))
+        cells.write(first, numbers_among(keys, own)[numbers[:-1]])
     return kept_index(keys, targets, cells)
 
 
@@ -217,6 +194,14 @@ def _run_lengths(ordered: Longs) -> tuple[Longs, Ints]:
     """Return the distinct numbers of a sorted array, and how often each occurs."""
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     return ordered[starts], np.diff(starts, append=len(ordered)).astype(np.int32)
+
+
+def values_of(keys: Longs, values: Floats, wanted: Longs) -> Floats:
+    """Return the value of each wanted key in a table of sorted keys, 0 where it is missing."""
+    if not len(keys):
+        return np.zeros(len(wanted), values.dtype)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], np.float32(0))
 
 
 def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:

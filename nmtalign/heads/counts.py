@@ -30,37 +30,20 @@ RAREST = 1e-3  # expected null count of a word that was never unaligned
 
 
 class Emissions(NamedTuple):
-    """What forward-backward needs to know about words.
+    """Emission ratios of the words and word pairs of a text."""
 
-    Attributes
-    ----------
-    pairs : float32 array of shape (P,)
-        Likelihood ratio of each word pair to chance; 0 for pair 0, the padding.
-    source_null, target_null : float32 arrays of shape (V + 1,)
-        Likelihood ratio of each word under the null word.
-    """
-
-    pairs: Floats
+    pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
+    # (V + 1,): likelihood ratio of each word under the null word
     source_null: Floats
     target_null: Floats
 
 
 class FormCounts(NamedTuple):
-    """Expected counts of the forms of one side of a view.
+    """Expected counts of the forms of one side of a view."""
 
-    Attributes
-    ----------
-    linked : float64 array
-        Agreed links of each form.
-    null : float64 array
-        How often each form was aligned to null.
-    all_null : float
-        The same, of all forms of the model.
-    """
-
-    linked: Doubles
-    null: Doubles
-    all_null: float
+    linked: Doubles  # agreed links of each form
+    null: Doubles  # how often each form was aligned to null
+    all_null: float  # the same, of all forms of the model
 
     def null_ratios(self, words: float, discount: float) -> Doubles:
         """Return p(form | null) / p(form) of each form, at most 1,000."""

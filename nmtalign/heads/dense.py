@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.checks import StoredArrays
+from nmtalign.corpus.sides import look_up, number_words
 from nmtalign.corpus.text import EncodedText
-from nmtalign.heads.head import LogRatios, Stored, StoredArrays
+from nmtalign.heads.head import LogRatios, Stored
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]
@@ -31,40 +33,26 @@ CODE_LIMIT = 127  # largest code
 
 @dataclass(frozen=True, eq=False)
 class DenseHead:
-    """Word vectors of two languages in one space, as a head.
-
-    Attributes
-    ----------
-    name : str
-    source_words, target_words : sequence of str
-        ``words[0]`` is the padding.
-    source, target : int8 arrays of shape (V, D)
-        Directions of the vectors, in steps of 1/127 of the largest entry; zero for words without a vector,
-        on which the head says nothing.
-    source_norms, target_norms : float32 arrays of shape (V,)
-        log Z of each word.
-    scale : float
-        c, the inverse temperature.
-    weight : float
-        In the log-linear interpolation.
-    """
+    """Dense head: word vectors of two languages in one space."""
 
     name: str
+    # ``words[0]`` is the padding
     source_words: Sequence[str]
     target_words: Sequence[str]
+    # (V, D): directions of the vectors, in steps of 1/127 of the largest entry; zero for words without a
+    # vector, which get no ratio
     source: Codes
     target: Codes
+    # (V,): log Z of each word
     source_norms: Floats
     target_norms: Floats
-    scale: float
-    weight: float
+    scale: float  # c, the inverse temperature
+    weight: float  # in the log-linear interpolation
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return the log likelihood ratios of the word pairs of which both words have a vector."""
-        rows = [
-            np.array([numbers.get(word, 0) for word in side.words])
-            for numbers, side in zip(self._numbers, (text.source, text.target), strict=True)
-        ]
+        sides = zip(self._numbers, (text.source, text.target), strict=True)
+        rows = [look_up(numbers, side.words, 0) for numbers, side in sides]
         vectors = _vectors(self.source[rows[0]], self.scale), _vectors(self.target[rows[1]], self.scale)
         norms = self.source_norms[rows[0]], self.target_norms[rows[1]]
         has = [np.asarray(side.any(axis=1)) for side in vectors]
@@ -74,21 +62,16 @@ class DenseHead:
 
     def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
         """Return vectors (N, D) of one length for source and target words; zero for unknown ones."""
+        sides = zip((self.source, self.target), self._numbers, (source, target), strict=True)
         first, second = (
-            _vectors(codes[np.array([numbers.get(word, 0) for word in words], dtype=np.int64)], self.scale)
-            for codes, numbers, words in zip(
-                (self.source, self.target), self._numbers, (source, target), strict=True
-            )
+            _vectors(codes[look_up(numbers, words, 0)], self.scale) for codes, numbers, words in sides
         )
         return first, second
 
     @cached_property
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
         """Number of each source and target word."""
-        source, target = (
-            {word: k for k, word in enumerate(words)} for words in (self.source_words, self.target_words)
-        )
-        return source, target
+        return number_words(self.source_words), number_words(self.target_words)
 
     def stored(self) -> Stored:
         """Return the head as plain values; its words are those of the model."""
@@ -126,19 +109,16 @@ def make_dense_head(
     scale: float,
     weight: float,
 ) -> DenseHead:
-    """Make a head of word vectors.
+    """Make a dense head; `name`, `scale` and `weight` as of :class:`DenseHead`.
 
     Parameters
     ----------
-    name : str
     words : (sequence of str, sequence of str)
         Source and target words, the first of each the padding, the most frequent first.
     counts : (int array, int array)
         How often each occurs.
     vectors : (array, array) of shapes (V, D)
         One row a word; only their directions count.
-    scale, weight : float
-        As of :class:`DenseHead`.
     """
     codes = _rounded(vectors[0]), _rounded(vectors[1])
     source, target = (_vectors(side, scale) for side in codes)
@@ -177,13 +157,9 @@ def log_ratios(
     source: NDArray[np.integer],
     target: NDArray[np.integer],
 ) -> Floats:
-    """Return ``k . q - (log Z_e + log Z_f) / 2`` for pairs of words, given by number, shape (N,).
+    """Return ``k . q - (log Z_e + log Z_f) / 2`` of pairs of words, given by number, shape (N,).
 
-    Parameters
-    ----------
-    vectors, norms : pairs of arrays of shapes (V, D) and (V,)
-        Of source and target words.
-    source, target : int arrays of shape (N,)
+    `vectors` (V, D) and `norms` (V,) are those of source and target words.
     """
     result = np.empty(len(source), dtype=np.float32)
     for at in range(0, len(source), PAIRS):
@@ -195,15 +171,7 @@ def log_ratios(
 
 
 def log_norms(keys: Floats, queries: Floats, shares: Floats) -> Floats:
-    """Return ``log sum over f of p(f) exp(k . q_f)`` for each key.
-
-    Parameters
-    ----------
-    keys : array of shape (N, D)
-    queries : array of shape (V, D)
-    shares : array of shape (V,)
-        p(f); sums to 1.
-    """
+    """Return ``log sum over f of p(f) exp(k . q_f)`` of keys (N, D), with queries (V, D) and p(f) (V,)."""
     result = np.empty(len(keys), dtype=np.float32)
     width = max(1, CELLS // max(1, len(queries)))
     for at in range(0, len(keys), width):

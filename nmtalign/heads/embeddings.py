@@ -1,20 +1,17 @@
-"""Given word vectors as the head of an aligner: each cell of a bucket is scored by the vectors of its words.
+"""Given word vectors as the only head of an aligner: attention scores between the words of a sentence pair.
 
-Scores are exact products: each vector is brought to a grid of 26 bits below the power of two above its
-length. The product of two such entries, and every partial sum of products, fits the 53 bits of a double, so a
-sum is the same in any order, whatever the linear algebra library, the bucket or the batch does. Equal words
-get equal scores, and a pair gets the same bits in any company, by construction. Scores agree with plain
-products to about 1e-8 of the lengths.
+Products of vectors are exact (:func:`nmtalign.heads.scoring.exact_rows`): equal words get equal scores, and a
+pair gets the same bits in any bucket.
 
 Axes: B pairs of a bucket, T target words, S source words, N words, K size of a prepared vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +19,6 @@ from numpy.typing import NDArray
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.errors import UsageError
 from nmtalign.heads.dense import SCORE_LIMIT
 from nmtalign.heads.scoring import Scorer
 from nmtalign.vectors.embeddings import Coverage, Embeddings
@@ -36,7 +32,7 @@ ROWS = 4096  # words whose log Z is computed at a time
 
 
 class Reference(NamedTuple):
-    """Words of one language, compared with those of the other, and their shares of a text (sum 1)."""
+    """Frequent words that log Z is a mean over, and their shares of a text (sum 1)."""
 
     words: Sequence[str]
     share: Doubles
@@ -49,43 +45,22 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingHead:
-    """Word vectors of two languages that share a space, and how they are scored.
+    """Word vectors of two languages that share a space, and their attention score."""
 
-    Attributes
-    ----------
-    source, target : Embeddings
-        Vectors of equal length.
-    scorer : Scorer
-    references : (Reference, Reference), optional
-        Frequent source and target words of the text; left out, the first words of the vectors.
-    tune : bool
-        Whether the temperature may be fitted to a text.
-    """
-
+    # vectors of equal length
     source: Embeddings
     target: Embeddings
     scorer: Scorer
+    # frequent source and target words of the text; left out, the first words of the vectors
     references: tuple[Reference, Reference] | None = None
-    tune: bool = False
+    tune: bool = False  # whether the temperature may be fitted to a text
 
     @property
     def settings(self) -> str:
-        """What makes the scores, in a few words."""
+        """Score and policy for unknown words, as settings."""
         return f"{self.scorer.settings} unknown={self.source.unknown}"
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name of the one head."""
-        return ("embeddings",)
-
-    @property
-    def training_words(self) -> None:
-        """Unknown: the vectors were learned elsewhere."""
-        return
-
-    def chosen(self, names: Iterable[str]) -> EmbeddingHead:
-        """Refuse to choose: there is one head."""
-        raise UsageError("word vectors are one head; only a learned model has several to choose from")
+    names: ClassVar[tuple[str, ...]] = ("embeddings",)
 
     def coverage(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[Coverage, Coverage]:
         """Count how many source and target words have a vector of their own."""
@@ -104,7 +79,7 @@ class EmbeddingHead:
 
     def rescaled(self, scale: float) -> EmbeddingHead:
         """Return the head at another temperature, 1 / `scale`."""
-        return replace(self, scorer=cast(Scorer, replace(cast(Any, self.scorer), scale=scale)))
+        return replace(self, scorer=replace(self.scorer, scale=scale))
 
     def read(self, text: EncodedText) -> CellScores:
         """Look up the words of a text."""
@@ -122,7 +97,7 @@ class EmbeddingHead:
 
     @cached_property
     def known_references(self) -> tuple[Reference, Reference]:
-        """The references, or what stands for them before there is a text."""
+        """The references, by default the first words of the vectors, all alike."""
         limit = COSTLY_REFERENCE if self.scorer.costly else REFERENCE
         if self.references is not None:
             first, second = (reference.first(limit) for reference in self.references)
@@ -139,13 +114,13 @@ class EmbeddingHead:
 
     def log_norms(self, keys: Doubles, queries: Doubles) -> tuple[Floats, Floats]:
         """Return log Z of source and of target words, from their prepared vectors."""
-        source, target = self.known_references
+        (source, target), compared = self.known_references, self._compared
         of_keys = [
-            _log_mean(self.scores(self._compared[1], keys[at : at + ROWS]).T, target.share)
+            _log_mean(self.scores(compared[1], keys[at : at + ROWS]).T, target.share)
             for at in range(0, len(keys), ROWS)
         ]
         of_queries = [
-            _log_mean(self.scores(queries[at : at + ROWS], self._compared[0]), source.share)
+            _log_mean(self.scores(queries[at : at + ROWS], compared[0]), source.share)
             for at in range(0, len(queries), ROWS)
         ]
         return np.concatenate(of_keys), np.concatenate(of_queries)
@@ -167,15 +142,7 @@ def reference_of(side: EncodedSide) -> Reference:
 
 @dataclass(frozen=True, eq=False)
 class CellScores:
-    """Scores of the cells of a text by word vectors.
-
-    Attributes
-    ----------
-    text : EncodedText
-    keys, queries : arrays of shape (V, K)
-        Prepared vectors of its source and target words.
-    head : EmbeddingHead
-    """
+    """Scores of a text by word vectors: `keys` (V, K) of its source words, `queries` of its target words."""
 
     text: EncodedText
     keys: Doubles
@@ -218,7 +185,7 @@ class CellScores:
         return np.asarray(np.exp(logits, out=logits) * bucket.inside)
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
-        """Return what each cell is worth for the score of its pair: its log ratio, 0 for less than 1."""
+        """Return the evidence of each cell that its pair is parallel: its log ratio, 0 for less than 1."""
         return np.asarray(np.log(np.maximum(ratios, np.float32(1))))
 
     @cached_property

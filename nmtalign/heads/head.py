@@ -1,4 +1,4 @@
-"""What every head offers, and how heads are mixed.
+"""Heads: log likelihood ratios of word pairs, and their log-linear interpolation.
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of a text, V vocabulary.
 """
@@ -16,35 +16,22 @@ from nmtalign.heads.counts import Emissions
 
 Floats = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[Any]]
-Shape = tuple[int | None, ...]
 
 TINY = np.float32(1e-30)  # least ratio under a logarithm
 
 
 class LogRatios(NamedTuple):
-    """What a head says of the word pairs of a text.
+    """Log likelihood ratios of some word pairs of a text."""
 
-    Attributes
-    ----------
-    place : int array
-        Numbers of the word pairs that the head knows.
-    values : float32 array of the same shape
-        Their log likelihood ratios to chance.
-    """
-
-    place: NDArray[np.integer]
-    values: Floats
+    place: NDArray[np.integer]  # numbers of the word pairs
+    values: Floats  # their log likelihood ratios to chance
 
 
 class Head(Protocol):
-    """A source of evidence on word pairs.
+    """Anything that gives log likelihood ratios to word pairs.
 
-    Attributes
-    ----------
-    name : str
-        A key of :data:`nmtalign.heads.mixture.HEADS`, if the head can be saved.
-    weight : float
-        Weight in the log-linear interpolation with the heads before it, from 0 to 1.
+    `weight` is that of the log-linear interpolation with the heads before it, from 0 to 1; `name` is a key of
+    :data:`nmtalign.heads.mixture.HEADS`, if the head can be saved.
     """
 
     @property
@@ -58,28 +45,8 @@ class Head(Protocol):
         ...
 
 
-class StoredArrays(Protocol):
-    """The arrays of a model folder; each is checked for kind, shape and range as it is taken."""
-
-    def take(
-        self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
-    ) -> NDArray[Any]:
-        """Return a small array."""
-        ...
-
-    def file(
-        self, name: str, kind: str, shape: Shape, low: float | None = None, high: float | None = None
-    ) -> NDArray[Any]:
-        """Return a large array, memory-mapped."""
-        ...
-
-    def number(self, value: Any, low: float | None = None, high: float | None = None) -> float:
-        """Return a number of meta.json."""
-        ...
-
-
 class Stored(NamedTuple):
-    """A head as plain values: what meta.json says, small arrays, and large ones to be memory-mapped."""
+    """A head as plain values: entries of meta.json, small arrays, and large ones to be memory-mapped."""
 
     meta: dict[str, Any]
     arrays: Arrays
@@ -87,7 +54,7 @@ class Stored(NamedTuple):
 
 
 def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText) -> Emissions:
-    """Mix heads into the emissions of a lexicon, one after the other.
+    """Interpolate the emissions of a lexicon with heads, one after the other.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The lexicon head: counts learned from a bitext, and the emission ratios they give any words.
+"""The lexicon: expected counts learned from a bitext, and the likelihood ratios they give any words.
 
 An unknown word falls back on its shortened forms, then on its spelling.
 
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.word_pairs import PairIndex
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
+from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts
 from nmtalign.heads.views import View, make_view, shorten
@@ -28,20 +28,11 @@ UNKNOWN_RATIO = 0.2  # of two forms of which one is unknown: the other views dec
 
 
 class StoredView(NamedTuple):
-    """What a model knows of one view.
-
-    Attributes
-    ----------
-    letters : int
-    keys : int64 array of shape (Q,)
-        ``source form * number of target forms + target form``, sorted.
-    counts : float32 array of shape (Q,)
-    source, target : FormCounts
-    """
+    """Expected counts of one view, as a model keeps them."""
 
     letters: int
-    keys: Longs
-    counts: Floats
+    keys: Longs  # (Q,): ``source form * number of target forms + target form``, sorted
+    counts: Floats  # (Q,)
     source: FormCounts
     target: FormCounts
 
@@ -62,66 +53,47 @@ def stored_view(view: View, counts: ViewCounts) -> StoredView:
 
 
 class Translations(NamedTuple):
-    """Word pairs with counts, each of shape (Q,).
+    """Word pairs with counts, each of shape (Q,)."""
 
-    Attributes
-    ----------
-    source, target : int arrays
-        Numbers of the words.
-    links : float array
-        Expected number of links.
-    target_given_source, source_given_target : float arrays
-        p(target word | source word) and p(source word | target word).
-    """
-
+    # numbers of the words
     source: Longs
     target: Longs
-    links: Doubles
+    links: Doubles  # expected number of links
+    # p(target word | source word) and p(source word | target word)
     target_given_source: Doubles
     source_given_target: Doubles
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A learned lexicon: emission ratios for any words, also for words it has never seen.
+    """A learned lexicon: likelihood ratios for any words, also for unknown ones."""
 
-    Attributes
-    ----------
-    source_words, target_words : list of str
-        ``words[0]`` is the padding.
-    source_counts, target_counts : int64 arrays
-        How often each word occurred.
-    views : list of StoredView
-    smoothing : Smoothing
-    spelling : float
-        Count that two forms of one spelling start with.
-    """
-
+    # ``words[0]`` is the padding
     source_words: list[str]
     target_words: list[str]
+    # how often each word occurred
     source_counts: Longs
     target_counts: Longs
     views: list[StoredView]
     smoothing: Smoothing
-    spelling: float
+    spelling: float  # prior count of two forms with one spelling
 
     @cached_property
     def forms(self) -> list[tuple[dict[str, int], dict[str, int]]]:
         """Number of each source and target form, for each view."""
         result = []
         for view in self.views:
-            sides = (shorten(words, view.letters)[1] for words in (self.source_words, self.target_words))
-            source, target = ({form: k for k, form in enumerate(forms)} for forms in sides)
+            source, target = (
+                number_words(shorten(words, view.letters)[1])
+                for words in (self.source_words, self.target_words)
+            )
             result.append((source, target))
         return result
 
     @cached_property
     def numbers(self) -> tuple[dict[str, int], dict[str, int]]:
         """Number of each source and target word."""
-        source, target = (
-            {word: k for k, word in enumerate(words)} for words in (self.source_words, self.target_words)
-        )
-        return source, target
+        return number_words(self.source_words), number_words(self.target_words)
 
     @property
     def whole(self) -> StoredView | None:
@@ -130,11 +102,7 @@ class Lexicon:
 
     def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
         """Return the number of each source and target word of a text, -1 for unknown words."""
-        source_known, target_known = (
-            np.array([numbers.get(word, -1) for word in side.words])
-            for numbers, side in zip(self.numbers, (source, target), strict=True)
-        )
-        return source_known, target_known
+        return look_up(self.numbers[0], source.words), look_up(self.numbers[1], target.words)
 
     def frequent(self, count: int) -> tuple[list[str], list[str]]:
         """Return the most frequent source and target words, of the same count the earlier first."""
@@ -188,15 +156,10 @@ def _looked_up(
     smoothing: Smoothing,
 ) -> ViewCounts:
     """Return the learned counts of a text's view; those of unknown forms make a ratio of UNKNOWN_RATIO."""
-    source = np.array([source_forms.get(form, -1) for form in view.source_forms])
-    target = np.array([target_forms.get(form, -1) for form in view.target_forms])
+    source, target = look_up(source_forms, view.source_forms), look_up(target_forms, view.target_forms)
     keys = source[view.source] * len(target_forms) + target[view.target]
     keys[(source[view.source] < 0) | (target[view.target] < 0)] = -1
-    place = np.minimum(np.searchsorted(learned.keys, keys), max(len(learned.keys) - 1, 0))
-    counts = np.zeros(len(keys), dtype=np.float32)
-    if len(learned.keys):
-        known = learned.keys[place] == keys
-        counts[known] = learned.counts[place[known]]
+    counts = values_of(learned.keys, learned.counts, keys)
     sides = (_known_forms(learned.source, source), _known_forms(learned.target, target))
     unknown = (keys < 0) & (view.source > 0)
     by_chance = (sides[0].linked + smoothing.discount)[view.source[unknown]]

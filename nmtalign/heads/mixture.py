@@ -35,21 +35,15 @@ class SeenViews(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A lexicon and the heads that are mixed with it.
-
-    Attributes
-    ----------
-    lexicon : Lexicon
-    others : tuple of Head
-        A head of weight 1 replaces what stands before it, for the word pairs that it knows.
-    """
+    """A lexicon and the heads that are mixed with it."""
 
     lexicon: Lexicon
+    # A head of weight 1 replaces what stands before it, for the word pairs that it knows
     others: tuple[Any, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the heads that count."""
+        """Names of the heads with an influence: a weight of 1 hides those before it."""
         found = ["lexicon"]
         for head in self.others:
             found = [head.name] if head.weight == 1 else [*found, head.name]
@@ -89,14 +83,6 @@ class Mixture:
         spectral = [head for head in self.others if head.name == "spectral"]
         return spectral[0].word_vectors(source, target) if spectral else None
 
-    def coverage(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> None:
-        """Return nothing: unknown words fall back on their first letters."""
-        return
-
-    def unknown(self, source: Sequence[str], target: Sequence[str]) -> None:
-        """Return nothing: unknown words fall back on their first letters."""
-        return
-
     def read(self, text: EncodedText, seen: SeenViews | None = None) -> PairScores:
         """Look up the words of a text.
 
@@ -113,15 +99,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class PairScores:
-    """Scores of the cells of a text, by number of the word pair.
-
-    Attributes
-    ----------
-    text : EncodedText
-    emissions : Emissions
-    worth : float32 array of shape (P,)
-        What each word pair is worth for the score of a sentence pair.
-    """
+    """Emissions of a text, and the evidence `worth` (P,) of its word pairs for pair scores."""
 
     text: EncodedText
     emissions: Emissions
@@ -145,15 +123,12 @@ class PairScores:
         return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDED)
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
-        """Return what each cell is worth for the score of its pair, shape (T, S, B)."""
+        """Return the evidence of each cell that its pair is parallel, shape (T, S, B)."""
         return self.worth.take(self.text.index.cells[k])
 
 
 def others_evidence(seen: SeenViews) -> Floats:
-    """Return the evidence (P,) of a lexicon in which every word pair has been linked once less.
-
-    So a pair that the model learned from is no witness for itself.
-    """
+    """Return the evidence (P,) of word pairs, with one link less of each: no pair is evidence for itself."""
     less = [c._replace(pairs=np.maximum(c.pairs - 1, 0)) for c in seen.counts]
     ratios = view_product(seen.views, less, seen.smoothing)
     return np.asarray(np.log(np.maximum(ratios, np.float32(1))))

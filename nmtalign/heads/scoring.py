@@ -1,7 +1,7 @@
-"""Scorers: attention scores between the word vectors of two languages.
+"""Attention scores between the word vectors of two languages.
 
-A scorer maps the vectors of distinct words once (`queries` for target words, `keys` for source words) and
-scores stacks of sentence pairs from the results.
+A scorer projects the vectors of distinct words once (`queries` of target words, `keys` of source words), and
+scores stacks of sentence pairs from the projections.
 
 Axes: N distinct words, B sentence pairs, T target words, S source words, D dimension, A attention size.
 """
@@ -9,10 +9,9 @@ Axes: N distinct words, B sentence pairs, T target words, S source words, D dime
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,67 +26,30 @@ ATTENTION_SIZE = 128  # of untrained Bahdanau weights
 COSINE_SCALES = (8.0, 20.0)  # best between these at every dimension tried; sqrt(D) is the scale of Vaswani
 
 
-class Scorer(Protocol):
-    """Anything that scores target words against source words by their vectors."""
-
-    @property
-    def settings(self) -> str:
-        """What made the scores, for signatures."""
-        ...
-
-    @property
-    def scale(self) -> float:
-        """What the plain scores are multiplied by: 1 / temperature."""
-        ...
-
-    @property
-    def costly(self) -> bool:
-        """Whether a score takes much more than a product of vectors."""
-        ...
-
-    def queries(self, vectors: Floats) -> Floats:
-        """Prepare the vectors of target words, (N, D) to (N, K)."""
-        ...
-
-    def keys(self, vectors: Floats) -> Floats:
-        """Prepare the vectors of source words, (N, D) to (N, K)."""
-        ...
-
-    def score(self, queries: Floats, keys: Floats) -> Floats:
-        """Return the scores (..., T, S) of prepared queries (..., T, K) and keys (..., S, K)."""
-        ...
-
-
 @dataclass(frozen=True)
 class DotScorer:
-    """Dot products of word vectors, times a scale: ``dot``, ``scaled-dot`` and ``cosine``.
-
-    Attributes
-    ----------
-    name : str
-    scale : float
-        ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1.
-    unit_length : bool
-        Whether vectors are brought to length 1 first; a zero vector stays zero.
-    """
+    """Dot products of word vectors, times a scale: ``dot``, ``scaled-dot`` and ``cosine``."""
 
     name: str
-    scale: float
-    unit_length: bool = False
-    costly: ClassVar[bool] = False
+    scale: float  # ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1
+    unit_length: bool = False  # whether vectors are brought to length 1 first; a zero vector stays zero
+    costly: ClassVar[bool] = False  # whether a score takes much more than a product of vectors
 
     @property
     def settings(self) -> str:
         return f"score={self.name} scale={self.scale:.4g}"
 
     def queries(self, vectors: Floats) -> Floats:
+        """Return vectors (N, D) whose products are exact, of length 1 for cosines."""
         return self.keys(vectors)
 
     def keys(self, vectors: Floats) -> Floats:
+        """Do the same for source words."""
         wide = np.asarray(vectors, dtype=np.float64)
         return exact_rows(np.asarray(unit(wide)) if self.unit_length else wide)
 
     def score(self, queries: Floats, keys: Floats) -> Floats:
+        """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
         return np.asarray(dot(queries, keys)) * self.scale
 
 
@@ -111,27 +73,19 @@ def exact_rows(vectors: Floats) -> Floats:
 class BahdanauScorer:
     """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
 
-    Attributes
-    ----------
-    W, U : arrays of shape (D, A)
-        For target and source words; vectors are rows, so a projection is ``q @ W``.
-    v, b : arrays of shape (A,)
-    scale : float
-        The scores are multiplied by it.
-    origin : str
-        The file of the weights, or that they are untrained.
-
     References
     ----------
     Bahdanau, Cho & Bengio (2014), A.1.2.
     """
 
+    # (D, A): for target and source words; vectors are rows, so a projection is ``q @ W``
     W: Floats
     U: Floats
+    # (A,)
     v: Floats
     b: Floats
-    scale: float = 1.0
-    origin: str = ""
+    scale: float = 1.0  # the scores are multiplied by it
+    origin: str = ""  # the file of the weights, or that they are untrained
     costly: ClassVar[bool] = True
 
     @property
@@ -139,17 +93,20 @@ class BahdanauScorer:
         return f"score=bahdanau({self.origin}) scale={self.scale:.4g}"
 
     def queries(self, vectors: Floats) -> Floats:
+        """Project the vectors of target words, (N, D) to (N, A)."""
         return _projected(vectors, self.W) + self.b
 
     def keys(self, vectors: Floats) -> Floats:
+        """Project the vectors of source words, (N, D) to (N, A)."""
         return _projected(vectors, self.U)
 
     def score(self, queries: Floats, keys: Floats) -> Floats:
+        """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
         return np.asarray(additive_projected(queries, keys, self.v * self.scale))
 
 
 def _projected(vectors: Floats, weights: Floats) -> Floats:
-    """Return vectors (N, D) @ weights (D, A) row by row: no row depends on how many others there are."""
+    """Return vectors @ weights (D, A), each row the same to the bit whatever the others are."""
     rows = np.asarray(vectors, dtype=np.float64)[:, None, :]  # (N, 1, D)
     return np.asarray((rows @ weights)[:, 0, :])
 
@@ -182,9 +139,8 @@ def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> Ba
         with np.load(path, allow_pickle=False) as file:
             arrays: dict[str, Floats] = {n: np.asarray(file[n], dtype=np.float64) for n in file.files}
     except (OSError, ValueError, AttributeError) as error:
-        raise DataError(f"expected an npz file with the arrays W, U, v and maybe b ({error})").at(
-            path
-        ) from None
+        wanted = f"expected an npz file with the arrays W, U, v and maybe b ({error})"
+        raise DataError(wanted).at(path) from None
     arrays = _of_two_layers(arrays, dimension)
     if not {"W", "U", "v"} <= set(arrays):
         found = f"found {sorted(arrays)}"
@@ -195,8 +151,7 @@ def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> Ba
     for name, shape in expected.items():
         if arrays[name].shape != shape:
             raise DataError(f"expected {name} of shape {shape}, found {arrays[name].shape}").at(path)
-    chosen = {name: arrays[name] for name in expected}
-    return BahdanauScorer(**chosen, scale=scale, origin=Path(path).name)
+    return BahdanauScorer(**{name: arrays[name] for name in expected}, scale=scale, origin=Path(path).name)
 
 
 def _of_two_layers(arrays: dict[str, Floats], dimension: int) -> dict[str, Floats]:
@@ -204,36 +159,18 @@ def _of_two_layers(arrays: dict[str, Floats], dimension: int) -> dict[str, Float
     if not {"layer_1", "layer_2"} <= set(arrays):
         return arrays
     first, v = arrays["layer_1"], arrays["layer_2"].reshape(-1)
-    return {"W": first[dimension:], "U": first[:dimension], "v": v} | {
-        name: own for name, own in arrays.items() if name == "b"
-    }
-
-
-def _dot(dimension: int, sharpness: float | None) -> Scorer:
-    return DotScorer("dot", sharpness or 1.0)
-
-
-def _scaled_dot(dimension: int, sharpness: float | None) -> Scorer:
-    return DotScorer("scaled-dot", (sharpness or 1.0) / math.sqrt(dimension))
-
-
-def _cosine(dimension: int, sharpness: float | None) -> Scorer:
-    return DotScorer("cosine", sharpness or cosine_scale(dimension), unit_length=True)
+    bias = {"b": arrays["b"]} if "b" in arrays else {}
+    return {"W": first[dimension:], "U": first[:dimension], "v": v, **bias}
 
 
 def cosine_scale(dimension: int) -> float:
-    """Return what cosines of D dimensions are multiplied by when nothing is said."""
+    """Return the default inverse temperature of cosines of D dimensions."""
     least, most = COSINE_SCALES
     return min(max(math.sqrt(dimension), least), most)
 
 
-# name -> scorer for vectors of a dimension; sharpness = 1 / temperature, None for the score's own default
-_DOTS: dict[str, Callable[[int, float | None], Scorer]] = {
-    "dot": _dot,
-    "scaled-dot": _scaled_dot,
-    "cosine": _cosine,
-}
-SCORES = (*_DOTS, "bahdanau")
+Scorer = DotScorer | BahdanauScorer
+SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
 
 
 def make_scorer(
@@ -276,8 +213,11 @@ def make_scorer(
         if weights is not None:
             return load_bahdanau(weights, dimension, scale=sharpness or 1.0)
         return untrained_bahdanau(dimension, seed=seed or 0, scale=sharpness or 1.0)
-    if name not in _DOTS:
+    if name not in SCORES:
         raise UsageError(f"expected one of the scores {', '.join(SCORES)}, found {name!r}")
     if weights is not None or seed is not None:
         raise UsageError(f"weights and seed belong to the score bahdanau; {name} has none")
-    return _DOTS[name](dimension, sharpness)
+    scale = sharpness or (cosine_scale(dimension) if name == "cosine" else 1.0)
+    if name == "scaled-dot":
+        scale /= math.sqrt(dimension)
+    return DotScorer(name, scale, unit_length=name == "cosine")

@@ -1,9 +1,6 @@
-"""The spectral head: word vectors from the links that the lexicon has counted itself.
+"""The spectral head: word vectors by correspondence analysis of the lexicon's own expected links.
 
-A table of links says nothing of two words that were never linked, and believes every link it has seen once.
-Its leading singular vectors say what the table says as a whole: words whose translations keep each other's
-company lie close together. Correspondence analysis of the counts gives both languages vectors in one space,
-and :mod:`nmtalign.heads.dense` makes a head of them.
+They score words that were never linked, and smooth links that were seen once.
 """
 
 from __future__ import annotations
@@ -18,20 +15,9 @@ MIN_LINKS = 0.05  # links that are expected less often are noise
 
 
 def learn_spectral(lexicon: Lexicon, weight: float, *, seed: int = 0) -> DenseHead | None:
-    """Make a spectral head from the counts of a lexicon.
+    """Make a spectral head from the counts of a lexicon; `seed` is that of the random projection.
 
-    Parameters
-    ----------
-    lexicon : Lexicon
-    weight : float
-        In the log-linear interpolation.
-    seed : int
-        Of the random projection.
-
-    Returns
-    -------
-    DenseHead or None
-        None if nothing was linked, or the lexicon has no view of whole words.
+    None if nothing was linked, or the lexicon has no view of whole words.
 
     References
     ----------

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.word_pairs import PairIndex, distinct
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
+from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -31,38 +31,25 @@ def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
     cut = slice(letters, None) if letters < 0 else slice(0, letters or None)
     shortened = [word[cut] for word in words]
     forms = list(dict.fromkeys(["", *shortened]))
-    number = {form: k for k, form in enumerate(forms)}
+    number = number_words(forms)
     return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), forms
 
 
 @dataclass(frozen=True)
 class View:
-    """The word pairs of a bitext seen through shortened words.
+    """The word pairs of a bitext seen through shortened words."""
 
-    Attributes
-    ----------
-    letters : int
-        As of :func:`shorten`.
-    source_forms, target_forms : list of str
-    source_number, target_number : int32 arrays
-        Form of each source and target word.
-    pair : int32 array of shape (P,) or None
-        Number of the view's pair for each word pair; None where they are the same.
-    source, target : int32 arrays of shape (Q,)
-        Forms of the view's pairs.
-    prior : float32 array of shape (Q,)
-        Counts added beforehand.
-    """
-
-    letters: int
+    letters: int  # as of :func:`shorten`
     source_forms: list[str]
     target_forms: list[str]
+    # form of each source and target word
     source_number: Ints
     target_number: Ints
-    pair: Ints | None
+    pair: Ints | None  # (P,): number of the view's pair for each word pair; None where they are the same
+    # (Q,): forms of the view's pairs
     source: Ints
     target: Ints
-    prior: Floats
+    prior: Floats  # (Q,): counts added beforehand
 
     def counts(self, counts: Doubles) -> Doubles:
         """Sum counts of word pairs (P,) into counts of the view's pairs (Q,)."""
@@ -75,7 +62,7 @@ class View:
         return values if self.pair is None else values.take(self.pair)
 
 
-def _telling(form: str) -> bool:
+def _distinctive(form: str) -> bool:
     """Tell whether two words with this spelling are likely to be translations."""
     return len(form) > 2 or any(c.isdigit() for c in form)
 
@@ -89,33 +76,23 @@ def make_view(
     spelling: float,
     apart: bool = True,
 ) -> View:
-    """Return the view of `pairs` through words of so many letters.
+    """Return the view of `pairs` through words of so many letters, as of :func:`shorten`.
 
-    Parameters
-    ----------
-    source, target : EncodedSide
-    pairs : PairIndex
-    letters : int
-        As of :func:`shorten`.
-    spelling : float
-        Prior count of two forms with one spelling.
-    apart : bool
-        Number the view's pairs apart, so that counts can be summed; else there is one for each word pair.
+    `spelling` is the prior count of two forms with one spelling. Only where the view's pairs are numbered
+    `apart` can counts be summed; else there is one for each word pair.
     """
     s, s_forms = shorten(source.words, letters)
     t, t_forms = shorten(target.words, letters)
-    of_pair = None
-    at_source, at_target = s[pairs.source], t[pairs.target]
+    of_pair, at_source, at_target = None, s[pairs.source], t[pairs.target]
     if apart and letters:
-        keys = at_source.astype(np.int64) * len(t_forms) + at_target
-        keys, of_pair = distinct(keys)
-        at_source, at_target = (keys // len(t_forms)).astype(np.int32), (keys % len(t_forms)).astype(np.int32)
+        keys, of_pair = distinct(at_source.astype(np.int64) * len(t_forms) + at_target)
+        at_source, at_target = words_of(keys, len(t_forms))
     prior = np.float32(spelling) * _spelled_alike(s_forms, t_forms, at_source, at_target)
     return View(letters, s_forms, t_forms, s, t, of_pair, at_source, at_target, prior)
 
 
 def _spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints, at_target: Ints) -> Floats:
     """Return 1 for pairs of forms that are one string of three letters or more or with a digit, else 0."""
-    place = {form: k for k, form in enumerate(target)}
-    same = np.array([place.get(form, -1) if _telling(form) else -1 for form in source], dtype=np.int32)
+    same = look_up(number_words(target), [form if _distinctive(form) else "" for form in source])
+    same[same == 0] = -1
     return np.asarray(same[at_source] == at_target, dtype=np.float32)

@@ -5,6 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words, V vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +16,12 @@ from nmtalign.positions.forward_backward import Posterior, forward_backward
 from nmtalign.positions.transitions import TransitionModel, Transitions, bucket_transitions
 
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
 BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
 
 SMOOTHING = np.float32(1e-2)  # added to posteriors and to their complements where their odds are taken
 
 
-class Posteriors(NamedTuple):
+class BothPosteriors(NamedTuple):
     """Both directions of a bucket: `forward` p(s|t) of shape (T, S, B), `reverse` p(t|s) of (S, T, B)."""
 
     forward: Posterior
@@ -29,7 +29,7 @@ class Posteriors(NamedTuple):
 
 
 class _Direction(NamedTuple):
-    """What one direction of a bucket needs besides emissions: transitions, likelihood under null (T, B)."""
+    """One direction of a bucket: transitions, and the probability of observed words under null (T, B)."""
 
     transitions: Transitions
     null: Floats
@@ -39,23 +39,21 @@ class _Direction(NamedTuple):
         return np.asarray(ratios * (1 / self.null)[:, None, :], dtype=np.float32)
 
     def with_likelihood(self, first: Posterior, found: Posterior) -> Posterior:
-        """Return what was found with the log-likelihood that this direction has by itself, not over null."""
+        """Return the posterior `found` with the log-likelihood of the first one, not over null."""
         of_null = np.log(self.null).sum(axis=0, dtype=np.float64)  # (B,)
         return found._replace(log_likelihood=first.log_likelihood + of_null)
 
 
-def _direction(
-    model: TransitionModel,
-    states: Ints,
-    lengths: NDArray[np.int64],
-    observed: Ints,
-    null_ratios: Floats,
-    null: float,
-) -> _Direction:
-    """Return the direction in which `observed` words (T, B) are emitted by `states` (S, B) or by null."""
-    of_null = np.float32(null) * null_ratios[observed]
-    of_null[observed == 0] = 1
-    return _Direction(bucket_transitions(model, states, lengths, null), of_null)
+def _directions(
+    bucket: Bucket, null_ratios: tuple[Floats, Floats], transitions: BothTransitions, null: float
+) -> Iterator[_Direction]:
+    """Yield the direction in which source words emit target words, and the reverse one."""
+    source, target = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
+    both = (source, target, null_ratios[1]), (target, source, null_ratios[0])
+    for model, ((states, lengths), (observed, _), of_words) in zip(transitions, both, strict=True):
+        of_null = np.float32(null) * of_words[observed]
+        of_null[observed == 0] = 1
+        yield _Direction(bucket_transitions(model, states, lengths, null), of_null)
 
 
 def hmm_posteriors(
@@ -67,7 +65,7 @@ def hmm_posteriors(
     *,
     agreement: int = 0,
     counted: slice | None = None,
-) -> Posteriors:
+) -> BothPosteriors:
     """Return the posteriors of the HMM in both directions.
 
     Parameters
@@ -77,18 +75,12 @@ def hmm_posteriors(
         Likelihood ratio of each cell to chance.
     null_ratios : (array, array) of shape (V + 1,)
         Likelihood ratio of each source and each target word under the null word.
-    transitions : (TransitionModel, TransitionModel)
     null : float
         Probability of the null word.
     agreement : int
         Fixed-point iterations of symmetric posterior regularisation.
     counted : slice, optional
         As of :func:`~nmtalign.positions.forward_backward.forward_backward`.
-
-    Returns
-    -------
-    Posteriors
-        With the log-likelihood of each direction by itself.
 
     Notes
     -----
@@ -104,17 +96,12 @@ def hmm_posteriors(
     Ganchev, Graça, Gillenwater and Taskar (2010), "Posterior regularization for structured latent variable
     models", section 5.2 (symmetric constraints).
     """
-    forward = _direction(
-        transitions[0], bucket.source, bucket.source_lengths, bucket.target, null_ratios[1], null
-    )
-    reverse = _direction(
-        transitions[1], bucket.target, bucket.target_lengths, bucket.source, null_ratios[0], null
-    )
+    forward, reverse = _directions(bucket, null_ratios, transitions, null)
     by_source, by_target = forward.odds(ratios), reverse.odds(ratios.transpose(1, 0, 2))
 
-    def both(*, last: bool) -> Posteriors:
+    def both(*, last: bool) -> BothPosteriors:
         columns = counted if last else None
-        return Posteriors(
+        return BothPosteriors(
             forward_backward(by_source, forward.transitions, counted=columns),
             forward_backward(by_target, reverse.transitions, counted=columns),
         )
@@ -127,7 +114,7 @@ def hmm_posteriors(
         by_source *= step
         by_target /= step.transpose(1, 0, 2)
         found = both(last=iteration == agreement)
-    return Posteriors(
+    return BothPosteriors(
         forward.with_likelihood(first.forward, found.forward),
         reverse.with_likelihood(first.reverse, found.reverse),
     )

@@ -20,22 +20,13 @@ HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 12
 
 
 class Posterior(NamedTuple):
-    """What forward-backward returns.
+    """Posterior of one direction, with expected jumps and log-likelihood."""
 
-    Attributes
-    ----------
-    posterior : float32 array of shape (T, S, B)
-        ``posterior[t, s, b]``: probability that target word t was emitted by source word s. Rows sum to at
-        most 1; the rest is the null word.
-    jumps : array or None
-        Expected jumps, as of :meth:`Transitions.expected_jumps`; None if they are not counted.
-    log_likelihood : float64 array of shape (B,)
-        Over that of null alone.
-    """
-
+    # (T, S, B): p(s|t); rows sum to at most 1, the rest is the null word
     posterior: Floats
+    # expected jumps, as of :meth:`Transitions.expected_jumps`; None if they are not counted
     jumps: Floats | None
-    log_likelihood: NDArray[np.float64]
+    log_likelihood: NDArray[np.float64]  # (B,): over that of null alone
 
 
 def forward_backward(odds: Floats, transitions: Transitions, *, counted: slice | None = None) -> Posterior:
@@ -46,20 +37,13 @@ def forward_backward(odds: Floats, transitions: Transitions, *, counted: slice |
     odds : array of shape (T, S, B)
         Likelihood of target word t under source word s over its likelihood under null (times the probability
         of null); 0 in padded cells. So a word that null emits, or that is padding, changes nothing.
-    transitions : Transitions
     counted : slice, optional
         Columns whose expected jumps are wanted, too.
 
-    Returns
-    -------
-    Posterior
-        ``posterior.sum(axis=1)`` is 1 minus the probability of null. The log-likelihood is that over null:
-        of all target words emitted by null it would be the logarithm of ``stop[0]``.
-
     Notes
     -----
-    Alphas only grow from word to word. Each time they might come near the end of single precision, they are
-    divided by a power of two, which rounds nothing.
+    Alphas only grow from word to word. Before they overflow they are divided by a power of two, which rounds
+    nothing.
 
     References
     ----------

@@ -1,16 +1,17 @@
-"""The hidden Markov model as a position model: posteriors of both directions in agreement."""
+"""The hidden Markov alignment model, with posteriors of both directions in agreement."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
-from nmtalign.positions.model import Attended, PlainPosteriors, TextScores
+from nmtalign.positions.model import Attended, Posteriors, TextScores
 
 Floats = NDArray[np.float32]
 
@@ -18,21 +19,10 @@ DOUBT = np.float32(1e-6)  # least distance of a posterior from 1: single precisi
 
 
 def joint_probability(forward: Floats, reverse: Floats) -> Floats:
-    """Return the probability of links from both directions: half the mean of their two logits.
+    """Return the probability of links from p(s|t) and p(t|s): half the mean of their logits.
 
-    Each direction is overconfident. Halving the mean changes no order, and calibrates the probabilities
-    (``scripts/calibration.py``).
-
-    Parameters
-    ----------
-    forward, reverse : arrays of one shape
-        p(s|t) and p(t|s).
-
-    Returns
-    -------
-    array
-        ``g / (g + h)`` with ``g = (forward reverse)^(1/4)`` and ``h = ((1 - forward) (1 - reverse))^(1/4)``,
-        where no posterior is above ``1 - DOUBT``.
+    ``g / (g + h)`` with ``g = (forward reverse)^(1/4)`` and ``h = ((1 - forward) (1 - reverse))^(1/4)``.
+    Each direction is overconfident; halving calibrates (``scripts/calibration.py``).
 
     Examples
     --------
@@ -46,69 +36,49 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class HiddenMarkov:
-    """Hidden Markov model with learned transitions, in both directions.
-
-    Attributes
-    ----------
-    transitions : (TransitionModel, TransitionModel)
-        Over source positions and over target positions.
-    numbers : (mapping of str to int, mapping of str to int)
-        Number of each source and target word in the classes of the transitions.
-    null : float
-        Probability of the null word.
-    agreement : int
-        Fixed-point iterations of posterior regularisation.
-    fitted : int, optional
-        On so many pairs of a text; left out, the transitions were learned with a lexicon.
+    """Hidden Markov alignment model in both directions.
 
     References
     ----------
     Vogel, Ney and Tillmann (1996); Och and Ney (2003); Ganchev et al. (2010).
     """
 
-    transitions: BothTransitions
+    transitions: BothTransitions  # over source positions and over target positions
+    # number of each source and target word in the classes of the transitions
     numbers: tuple[Mapping[str, int], Mapping[str, int]]
-    null: float
-    agreement: int = 0
+    null: float  # probability of the null word
+    agreement: int = 0  # fixed-point iterations of posterior regularisation
+    # pairs of a text that the transitions were fitted on; None if they were learned with a lexicon
     fitted: int | None = None
 
     @property
     def settings(self) -> str:
-        """What it is, in a few words."""
+        """Name, and what the transitions were fitted on, as one setting."""
         if self.fitted is None:
             return "positions=hmm"
         return f"positions=hmm({f'fitted on {self.fitted} pairs' if self.fitted else 'unfitted'})"
 
-    @property
-    def has_null(self) -> bool:
-        """Words may be aligned to the null word."""
-        return True
+    has_null: ClassVar[bool] = True
 
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:
         """Return the transitions for the words of a text."""
         first, second = (
-            model.renumbered(np.array([numbers.get(word, -1) for word in side.words], dtype=np.int64))
+            model.renumbered(look_up(numbers, side.words))
             for model, numbers, side in zip(self.transitions, self.numbers, (source, target), strict=True)
         )
         return first, second
 
     def over(self, scores: TextScores) -> Callable[[int], Attended]:
-        """Return a function that attends in the bucket of a number."""
+        """Return a function that computes the posteriors of the bucket of a number."""
         scores.prepare(ratios=True)
         text = scores.text
         transitions = self.transitions_of(text.source, text.target)
 
         def attend(k: int) -> Attended:
             ratios = scores.ratios(k)
-            forward, reverse = hmm_posteriors(
-                text.buckets[k],
-                ratios,
-                scores.null_ratios,
-                transitions,
-                self.null,
-                agreement=self.agreement,
-            )
+            model = scores.null_ratios, transitions, self.null
+            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agreement=self.agreement)
             weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
-            return Attended(PlainPosteriors(*weights, joint_probability(*weights)), ratios)
+            return Attended(Posteriors(*weights, joint_probability(*weights)), ratios)
 
         return attend

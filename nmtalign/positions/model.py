@@ -1,4 +1,4 @@
-"""What position models take and give.
+"""What position models take and give: scores of a text, and posteriors of both directions.
 
 Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on its company), T target words,
 S source words, V vocabulary.
@@ -6,7 +6,8 @@ S source words, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ Cells = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # target
 
 
 class TextScores(Protocol):
-    """What the words of a text say, bucket by bucket."""
+    """Scores of the word pairs of a text, bucket by bucket."""
 
     @property
     def text(self) -> EncodedText: ...
@@ -42,73 +43,73 @@ class TextScores(Protocol):
         ...
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
-        """Return what each cell is worth for the score of its pair, shape (T, S, B)."""
+        """Return the evidence of each cell that its sentence pair is parallel, shape (T, S, B)."""
         ...
 
 
-class Posteriors(Protocol):
-    """Attention in both directions over a bucket, each array of shape (T, S, B)."""
+@dataclass(frozen=True, eq=False)
+class Posteriors:
+    """Attention in both directions over a bucket, arrays of shape (T, S, B)."""
 
-    @property
-    def forward(self) -> Matrix:
-        """p(s|t)."""
-        ...
-
-    @property
-    def reverse(self) -> Matrix:
-        """p(t|s)."""
-        ...
-
-    @property
-    def joint(self) -> Matrix:
-        """Probability of a link, from both directions."""
-        ...
-
-    def ranking(self, method: str) -> Matrix:
-        """Return what the extraction `method` compares."""
-        ...
-
-    def probability(self, cells: Cells) -> Matrix:
-        """Return the joint probability of some cells."""
-        ...
-
-
-class PlainPosteriors(NamedTuple):
-    """Posteriors that are held as arrays of shape (T, S, B)."""
-
+    # p(s|t) and p(t|s)
     forward: Matrix
     reverse: Matrix
-    joint: Matrix
-
-    def ranking(self, method: str) -> Matrix:
-        """Return the posteriors of one direction for its argmax, else the joint probability."""
-        return {"argmax": self.forward, "argmax-reverse": self.reverse}.get(method, self.joint)
+    joint: Matrix  # probability of a link, from both directions
+    scores: Matrix | None = None  # what an argmax compares instead of posteriors
 
     def probability(self, cells: Cells) -> Matrix:
         """Return the joint probability of some cells."""
         return np.asarray(self.joint[cells])
 
 
+@dataclass(frozen=True, eq=False)
+class SoftmaxPosteriors:
+    """Posteriors by a softmax of scores (T, S, B) over each side, computed when they are asked for."""
+
+    scores: Matrix
+    inside: NDArray[np.bool_]
+
+    @cached_property
+    def _rows(self) -> Matrix:
+        """Logarithm of the sum over source words, shape (T, B)."""
+        return _log_sum(self.scores, 1)
+
+    @cached_property
+    def _columns(self) -> Matrix:
+        """Logarithm of the sum over target words, shape (S, B)."""
+        return _log_sum(self.scores, 0)
+
+    @cached_property
+    def forward(self) -> Matrix:
+        """p(s|t); sums over source words are 1."""
+        return np.exp(self.scores - self._rows[:, None]) * self.inside
+
+    @cached_property
+    def reverse(self) -> Matrix:
+        """p(t|s); sums over target words are 1."""
+        return np.exp(self.scores - self._columns) * self.inside
+
+    @cached_property
+    def joint(self) -> Matrix:
+        """sqrt(p(s|t) p(t|s))."""
+        return np.exp(self.scores - (self._rows[:, None] + self._columns) / 2) * self.inside
+
+    def probability(self, cells: Cells) -> Matrix:
+        """Return the joint probability of some cells without computing all."""
+        t, s, b = cells
+        return np.exp(self.scores[cells] - (self._rows[t, b] + self._columns[s, b]) / 2)
+
+
 class Attended(NamedTuple):
     """Posteriors of a bucket, and the likelihood ratios (T, S, B) they come from where there is null."""
 
-    posteriors: Posteriors
+    posteriors: Posteriors | SoftmaxPosteriors
     ratios: Floats | None
 
 
-class PositionModel(Protocol):
-    """Turns scores into posteriors of both directions."""
-
-    @property
-    def settings(self) -> str:
-        """What it is, in a few words."""
-        ...
-
-    @property
-    def has_null(self) -> bool:
-        """Whether words may be aligned to the null word."""
-        ...
-
-    def over(self, scores: TextScores) -> Callable[[int], Attended]:
-        """Return a function that attends in the bucket of a number."""
-        ...
+def _log_sum(scores: Matrix, axis: int) -> Matrix:
+    """Return log(sum(exp(scores))) along an axis before the last; never overflows."""
+    top = scores.max(axis=axis)
+    powers = scores - np.expand_dims(top, axis)
+    np.exp(powers, out=powers)
+    return np.asarray(top + np.log(powers.sum(axis=axis)))

@@ -1,4 +1,4 @@
-"""No memory of positions: a softmax over the words of each side, with or without a prior on the diagonal.
+"""Softmax over the words of each side, with or without a prior on the diagonal (as Dyer et al. 2013).
 
 Axes: B pairs of a bucket (last), T target words, S source words.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from nmtalign.attention.positions import diagonal_prior
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.errors import UsageError
-from nmtalign.positions.model import Attended, Cells, Matrix, TextScores
+from nmtalign.positions.model import Attended, Matrix, SoftmaxPosteriors, TextScores
 
 DIAGONAL = 4.0  # strength that suits cosines at their own temperature
 # name -> (form of attention.positions.diagonal_prior, strength when none is given)
@@ -26,12 +27,11 @@ _FORMS = {
     "simalign": ("simalign", 0.5),
 }
 SOFTMAX_POSITIONS = ("none", *_FORMS)
-_OF_SCORES = ("argmax", "argmax-reverse", "mutual")  # the rest compares weights, or adds them up
 
 
 @dataclass(frozen=True)
 class SoftmaxPositions:
-    """Softmax over scores, with a prior on where the translation of a word stands.
+    """Softmax over scores, optionally with a prior on the diagonal of the alignment matrix.
 
     Parameters
     ----------
@@ -62,20 +62,17 @@ class SoftmaxPositions:
 
     @property
     def settings(self) -> str:
-        """What it is, in a few words."""
+        """Name and strength, as one setting."""
         return f"positions={self.name}" + ("" if self.name == "none" else f"({self._strength:g})")
 
-    @property
-    def has_null(self) -> bool:
-        """Every word is aligned to some word."""
-        return False
+    has_null: ClassVar[bool] = False  # every word is aligned to some word
 
     @property
     def _strength(self) -> float:
         return _FORMS[self.name][1] if self.strength is None else self.strength
 
     def over(self, scores: TextScores) -> Callable[[int], Attended]:
-        """Return a function that attends in the bucket of a number."""
+        """Return a function that computes the posteriors of the bucket of a number."""
         scores.prepare(ratios=False)
 
         def attend(k: int) -> Attended:
@@ -85,7 +82,7 @@ class SoftmaxPositions:
         return attend
 
     def applied(self, scores: Matrix, bucket: Bucket) -> Matrix:
-        """Return scores (T, S, B) of a bucket under the prior."""
+        """Return scores (T, S, B) of a bucket with the log prior added."""
         if self.name == "none":
             return scores
         lengths = np.stack([bucket.target_lengths, bucket.source_lengths])
@@ -104,53 +101,3 @@ class SoftmaxPositions:
 @lru_cache(maxsize=4096)
 def _prior(T: int, S: int, form: str, strength: float) -> NDArray[np.float64]:
     return np.asarray(diagonal_prior(T, S, form=form, strength=strength))
-
-
-@dataclass(frozen=True, eq=False)
-class SoftmaxPosteriors:
-    """Posteriors of both directions from scores of shape (T, S, B); what is asked for is computed."""
-
-    scores: Matrix
-    inside: NDArray[np.bool_]
-
-    @cached_property
-    def _rows(self) -> Matrix:
-        """Logarithm of the sum over source words, shape (T, B)."""
-        return _log_sum(self.scores, 1)
-
-    @cached_property
-    def _columns(self) -> Matrix:
-        """Logarithm of the sum over target words, shape (S, B)."""
-        return _log_sum(self.scores, 0)
-
-    @cached_property
-    def forward(self) -> Matrix:
-        """p(s|t), shape (T, S, B); sums over source words are 1."""
-        return np.exp(self.scores - self._rows[:, None]) * self.inside
-
-    @cached_property
-    def reverse(self) -> Matrix:
-        """p(t|s), shape (T, S, B); sums over target words are 1."""
-        return np.exp(self.scores - self._columns) * self.inside
-
-    @cached_property
-    def joint(self) -> Matrix:
-        """sqrt(p(s|t) p(t|s)), shape (T, S, B)."""
-        return np.exp(self.scores - (self._rows[:, None] + self._columns) / 2) * self.inside
-
-    def ranking(self, method: str) -> Matrix:
-        """Return the scores for an argmax, else the joint weights."""
-        return self.scores if method in _OF_SCORES else self.joint
-
-    def probability(self, cells: Cells) -> Matrix:
-        """Return the joint weight of some cells without computing all."""
-        t, s, b = cells
-        return np.exp(self.scores[cells] - (self._rows[t, b] + self._columns[s, b]) / 2)
-
-
-def _log_sum(scores: Matrix, axis: int) -> Matrix:
-    """Return log(sum(exp(scores))) along an axis before the last; never overflows."""
-    top = scores.max(axis=axis)
-    powers = scores - np.expand_dims(top, axis)
-    np.exp(powers, out=powers)
-    return np.asarray(top + np.log(powers.sum(axis=axis)))

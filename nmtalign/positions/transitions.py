@@ -26,18 +26,11 @@ TINY = np.float32(1e-35)
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """Transition probabilities of the sentences of a bucket.
+    """Transition probabilities of the sentences of a bucket."""
 
-    Attributes
-    ----------
-    transition : array of shape (S + 1, S, B)
-        Probability to jump from position i (0 = before the sentence) to word j.
-    stop : array of shape (S + 1, B)
-        Probability to end the sentence from position i.
-    """
-
+    # (S + 1, S, B): probability to jump from position i (0 = before the sentence) to word j
     transition: Floats
-    stop: Floats
+    stop: Floats  # (S + 1, B): probability to end the sentence from position i
 
     @cached_property
     def _matrices(self) -> Floats | None:
@@ -78,19 +71,11 @@ class Transitions:
 
 @dataclass(frozen=True)
 class TransitionModel:
-    """Distributions of the jump width, of one direction.
+    """Transition model of one direction: distributions of the jump width by class of word."""
 
-    Attributes
-    ----------
-    tables : float32 array of shape (K, 2 * MAX_JUMP + 1)
-        Row k: relative weight of each jump width -MAX_JUMP..MAX_JUMP for words of class k. Class 0 is the
-        start of the sentence.
-    classes : int32 array of shape (V + 1,)
-        Class of each word by its number.
-    """
-
+    # (K, 2 * MAX_JUMP + 1): weight of each jump width from words of class k; class 0 is the sentence start
     tables: Floats
-    classes: NDArray[np.int32]
+    classes: NDArray[np.int32]  # (V + 1,): class of each word by its number
 
     @cached_property
     def sums(self) -> Floats:
@@ -117,16 +102,9 @@ def initial_transitions(vocabulary: int, own: int) -> TransitionModel:
 def bucket_transitions(
     model: TransitionModel, source: NDArray[np.int32], lengths: NDArray[np.int64], null: float
 ) -> Transitions:
-    """Return the transitions between the source words (S, B) of a bucket.
+    """Return the transitions between the source words (S, B) of a bucket, with sentence `lengths` (B,).
 
-    Parameters
-    ----------
-    model : TransitionModel
-    source : int32 array of shape (S, B)
-        The words attention moves over, padded with 0.
-    lengths : int64 array of shape (B,)
-    null : float
-        Probability of the null word; transitions are multiplied by one less it.
+    They are multiplied by 1 - `null`, less the probability of the null word.
     """
     S, B = source.shape
     tables = model.tables

@@ -1,4 +1,4 @@
-"""A bitext as it comes in: tokenised and numbered, and looked at for what seems wrong with it."""
+"""Tokenise and number a bitext, and warn where its sides seem not to be parallel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.corpus.sides import EncodedSide, SideEncoder
+from nmtalign.corpus.sides import EncodedSide, SideEncoder, look_up, number_words
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
@@ -54,8 +54,7 @@ def suspicions(source: EncodedSide, target: EncodedSide) -> list[str]:
 
 def _same_sentences(source: EncodedSide, target: EncodedSide) -> int:
     """Count the pairs whose two sides are the same words."""
-    place = {word: k for k, word in enumerate(target.words)}
-    as_target = np.array([place.get(word, -1) for word in source.words])[source.tokens]
+    as_target = look_up(number_words(target.words), source.words)[source.tokens]
     equal = np.flatnonzero((source.lengths == target.lengths) & (source.lengths > 0))
     return sum(
         np.array_equal(

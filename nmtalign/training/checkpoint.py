@@ -26,15 +26,14 @@ _KEY = "key"
 
 
 class Checkpoint:
-    """A file that training writes its state to now and then.
+    """A file of the state of training.
 
     Parameters
     ----------
     path : str or Path
-        Written whole or not at all. Whoever has made use of what was trained removes it.
+        Written whole or not at all.
     key : str
-        Says what is trained and on what, as :func:`training_key` does; the state of another training is not
-        read.
+        Hash of the settings and the bitext; the state of another training is not read.
 
     Examples
     --------
@@ -87,45 +86,24 @@ class Checkpoint:
             self.write(arrays())
 
 
-def training_key(source: EncodedSide, target: EncodedSide, *settings: object) -> str:
-    """Return a hash of a bitext and of settings, by their ``repr``."""
-    key = hashlib.sha256(repr(settings).encode())
-    for side in (source, target):
-        key.update("\n".join(side.words).encode("utf-8", "surrogatepass"))
-        for array in (side.tokens, side.offsets):
-            key.update(f"\n{array.dtype.str} {array.size}\n".encode())
-            key.update(array.tobytes())
-    return key.hexdigest()
-
-
 class Checkpoints:
-    """The checkpoints of the stages of one training.
+    """The checkpoints of the stages of one training, in a folder; without a folder nothing is kept.
 
-    Parameters
-    ----------
-    folder : str or Path, optional
-        Made when there is something to keep; left out, nothing is kept.
-    source, target : EncodedSide
-        What is trained on.
-    others
-        All else that decides what is learned: settings, priors; made of arrays, tuples, dataclasses and
-        plain values.
+    Their key is a hash of the sides and of `others`, all else that decides what is learned: arrays, tuples,
+    dataclasses and plain values.
     """
 
     def __init__(
         self, folder: str | Path | None, source: EncodedSide, target: EncodedSide, *others: object
     ) -> None:
-        self.folder = None if folder is None else Path(folder)
-        if folder is None:
-            return
-        key = hashlib.sha256()
-        for value in others:
-            _feed(key, value)
-        self._key = training_key(source, target, key.hexdigest())
+        self._folder, key = folder, hashlib.sha256()
+        if folder is not None:
+            _feed(key, (source, target, *others))
+        self._key = key.hexdigest()
 
     def of(self, stage: str) -> Checkpoint | None:
         """Return the checkpoint of a stage; the clock of its writings starts here."""
-        return None if self.folder is None else Checkpoint(self.folder / f"{stage}.npz", self._key)
+        return None if self._folder is None else Checkpoint(Path(self._folder, f"{stage}.npz"), self._key)
 
 
 def remove_checkpoints(folder: str | Path) -> None:

@@ -6,6 +6,7 @@ Axes: V words of one language (word 0 is padding), D dimensions, F forms of a vi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +32,9 @@ PREFIXES = (6, 5, 4, 3)  # letters by which words without links find relatives t
 def count_embeddings(
     lexicon: Lexicon, *, dimension: int = 128, minimum: int = 1, subwords: bool = False, seed: int = 1
 ) -> tuple[Embeddings, Embeddings]:
-    """Return word vectors of both languages from the counts of a learned lexicon.
+    """Return word vectors of both languages from the expected links of a lexicon.
 
-    A word without links stands where the words with its longest prefix stand together: they make one row of
-    the table, a supplementary point of the analysis.
+    A word without links gets the vector of the words with its longest prefix together: a supplementary point.
 
     Parameters
     ----------
@@ -78,8 +78,13 @@ def count_embeddings(
     sizes = [len(part) for part in np.array_split(np.arange(dimension), len(views))]
     words = lexicon.source_words, lexicon.target_words
     parts = [_view_vectors(view, words, n, seed) for view, n in zip(views, sizes, strict=True)]
-    settings = {"method": "counts", "dimension": dimension, "minimum": minimum, "seed": seed}
-    settings["subwords"] = subwords
+    settings = {
+        "method": "counts",
+        "dimension": dimension,
+        "minimum": minimum,
+        "seed": seed,
+        "subwords": subwords,
+    }
     result = []
     for names, counts, side in zip(
         words, (lexicon.source_counts, lexicon.target_counts), zip(*parts, strict=True), strict=True
@@ -91,26 +96,12 @@ def count_embeddings(
 
 
 def learn_counted(
-    pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
-    *,
-    dimension: int = 128,
-    minimum: int = 1,
-    subwords: bool = False,
-    seed: int = 1,
+    pairs: Iterable[tuple[Sequence[str], Sequence[str]]], **options: Any
 ) -> tuple[Embeddings, Embeddings]:
-    """Learn a lexicon with jumps from a bitext, then vectors from its counts.
-
-    Parameters
-    ----------
-    pairs : iterable of (source words, target words)
-        Normalised words; read once.
-    dimension, minimum, subwords, seed
-        As of :func:`count_embeddings`.
-    """
+    """Learn a lexicon from pairs of normalised words, then vectors by :func:`count_embeddings`."""
     source, target, _ = cut_long_pairs(*encode_pairs(pairs))
     estimator = Estimator(source, target, Settings())
-    lexicon = stored_lexicon(estimator, estimator.run())
-    return count_embeddings(lexicon, dimension=dimension, minimum=minimum, subwords=subwords, seed=seed)
+    return count_embeddings(stored_lexicon(estimator, estimator.run()), **options)
 
 
 def _view_vectors(

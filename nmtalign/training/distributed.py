@@ -1,10 +1,7 @@
-"""A bitext distributed over other processes: E-step there, M-step here.
+"""A bitext distributed over processes: E-step there, M-step here.
 
-Every n-th bucket goes to one of n shards. Whoever holds a shard numbers the word pairs that meet in it.
-Each E-step sends it the emissions of those pairs and words alone, and gets back their counts; the rest of
-expectation-maximisation (:mod:`nmtalign.training.em`) does not know where the buckets are.
-
-What crosses the network in an iteration, for each word pair of a shard: 4 bytes there, 8 bytes back.
+Every n-th bucket goes to one of n shards. An E-step sends a shard the emissions of its words and word pairs
+(4 bytes each), and gets back their expected counts (8 bytes each).
 """
 
 from __future__ import annotations
@@ -30,7 +27,6 @@ from nmtalign.corpus.word_pairs import (
     worth_keeping,
 )
 from nmtalign.heads.counts import Emissions
-from nmtalign.positions.transitions import TransitionModel
 from nmtalign.training.e_step import EStep, ExpectedCounts, summed
 
 Ints = NDArray[np.int32]
@@ -42,35 +38,22 @@ Item = TypeVar("Item")
 
 
 class Processes(Protocol):
-    """Other processes that keep things and work on them."""
+    """Processes that hold the shards."""
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Call a function over there and return a handle of what it returns; handles may be given, too."""
+        """Call a function in a process and return a handle of its result; handles may be arguments, too."""
 
     def in_order(self, submit: Callable[[Item], Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
-        """Yield items, in order, with that of which `submit` returned the handle."""
-
-
-# --- where a shard is held -----------------------------------------------------------------------
+        """Yield items, in order, each with the result of which `submit` returned the handle."""
 
 
 class Shard(NamedTuple):
-    """Some buckets of a bitext, with numbers of their own for words and word pairs.
+    """Some buckets of a bitext, with numbers of their own for words and word pairs."""
 
-    Attributes
-    ----------
-    numbers : sequence of int
-        Number of each bucket in the whole bitext.
-    buckets : list of Bucket
-    pairs : PairIndex
-    sizes : (int, int)
-        Source and target words.
-    """
-
-    numbers: Sequence[int]
+    numbers: Sequence[int]  # number of each bucket in the whole bitext
     buckets: list[Bucket]
     pairs: PairIndex
-    sizes: tuple[int, int]
+    sizes: tuple[int, int]  # source and target words
 
 
 def open_shard(numbers: Sequence[int], buckets: list[Bucket], sizes: tuple[int, int]) -> Shard:
@@ -88,12 +71,9 @@ def pair_counts(shard: Shard) -> tuple[Ints, Ints, Ints]:
 
 def thinned(shard: Shard, kept: NDArray[np.bool_]) -> Shard:
     """Let the pairs that are not kept share one number; the padding stays number 0."""
-    index = shard.pairs
-    number = np.full(len(index), SHARED, np.int32)
+    index, number = shard.pairs, np.where(kept, np.cumsum(kept), SHARED).astype(np.int32)
     number[0] = 0
-    rest = np.flatnonzero(kept[1:]) + 1
-    number[rest] = np.arange(SHARED + 1, SHARED + 1 + len(rest))
-    source, target = (np.insert(words[rest], 0, [0, 0]) for words in (index.source, index.target))
+    source, target = (np.insert(words[kept], SHARED, 0) for words in (index.source, index.target))
     cells = [number[own] for own in index.cells]
     return shard._replace(pairs=PairIndex(source, target, cells, complete=False))
 
@@ -107,25 +87,14 @@ def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
     return summed(found, (len(shard.pairs), *shard.sizes), step.transitions or ())
 
 
-# --- where the model is --------------------------------------------------------------------------
-
-
 class RemoteShard(NamedTuple):
-    """A shard that another process holds.
-
-    Attributes
-    ----------
-    shard : handle
-    source, target : int32 arrays
-        Number, in the whole bitext, of each of its words.
-    pairs : int32 array
-        Number of each of its word pairs.
-    """
+    """A shard that another process holds."""
 
     shard: Any
+    # number, in the whole bitext, of each of its words
     source: Ints
     target: Ints
-    pairs: Ints
+    pairs: Ints  # number of each of its word pairs
 
     def own(self, step: EStep) -> EStep:
         """Return the E-step for the words and word pairs of the shard."""
@@ -135,12 +104,8 @@ class RemoteShard(NamedTuple):
                 words.pairs[self.pairs], words.source_null[self.source], words.target_null[self.target]
             )
         if transitions is not None:
-            transitions = _of_words(transitions[0], self.source), _of_words(transitions[1], self.target)
+            transitions = transitions[0].renumbered(self.source), transitions[1].renumbered(self.target)
         return step._replace(words=words, transitions=transitions)
-
-
-def _of_words(model: TransitionModel, words: Ints) -> TransitionModel:
-    return TransitionModel(model.tables, model.classes[words])
 
 
 class DistributedBitext:

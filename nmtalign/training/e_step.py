@@ -1,8 +1,7 @@
 """E-step: the expected counts of a bitext under the current model, bucket by bucket.
 
-A link counts as ``p(s|t) p(t|s)``, the product of the posteriors of both directions: only what both believe
-in is learned (Liang et al. 2006). In the last iterations both directions are brought to agree before
-(:func:`~nmtalign.positions.agreement.hmm_posteriors`).
+The expected count of a link is the product of both posteriors, ``p(s|t) p(t|s)`` (Liang et al. 2006). The
+last iterations use posteriors in agreement (:func:`~nmtalign.positions.agreement.hmm_posteriors`).
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V vocabulary.
 """
@@ -37,30 +36,16 @@ class Sparse(NamedTuple):
 
 
 class BucketCounts(NamedTuple):
-    """Expected counts of one bucket.
+    """Expected counts of one bucket."""
 
-    Attributes
-    ----------
-    links : Sparse
-        Agreed links, by number of the word pair.
-    source_null, target_null : Sparse
-        Unaligned words, by number of the word.
-    forward_jumps, reverse_jumps : Sparse
-        Jumps, by place in the flattened transition tables.
-    log_likelihood : float
-    """
-
-    links: Sparse
+    links: Sparse  # agreed links, by number of the word pair
+    # unaligned words, by number of the word
     source_null: Sparse
     target_null: Sparse
+    # jumps, by place in the flattened transition tables
     forward_jumps: Sparse | None = None
     reverse_jumps: Sparse | None = None
     log_likelihood: float = 0.0
-
-    @property
-    def sparse(self) -> tuple[Sparse | None, ...]:
-        """All that is to be added up."""
-        return self.links, self.source_null, self.target_null, self.forward_jumps, self.reverse_jumps
 
 
 class ExpectedCounts(NamedTuple):
@@ -99,7 +84,7 @@ class _Sum:
 
 
 def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
-    """E-step of a model that knows nothing: every word of the other side is as likely."""
+    """E-step under uniform translation probabilities: the first iteration of model 1."""
     s = (1 / np.maximum(bucket.source_lengths, 1)).astype(np.float32)
     t = (1 / np.maximum(bucket.target_lengths, 1)).astype(np.float32)
     link = np.broadcast_to((s + t) / 2, cells.shape)
@@ -110,7 +95,7 @@ def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
 
 
 def model1_counts(bucket: Bucket, cells: Ints, words: Emissions, null: float, *, agree: bool) -> BucketCounts:
-    """E-step of IBM model 1 in both directions: the product of their posteriors, or their mean."""
+    """E-step of IBM model 1: the product of the posteriors of both directions, or their mean."""
     odds = np.float32(null / (1 - null))
     weights = words.pairs.take(cells)  # (T, S, B)
     by_target = weights.sum(axis=1)  # (T, B)
@@ -134,7 +119,7 @@ def model1_counts(bucket: Bucket, cells: Ints, words: Emissions, null: float, *,
 
 
 def _unaligned(linked: Floats) -> Floats:
-    """Return the posterior of null; rounded posteriors may add up to a little more than 1."""
+    """Return the posterior of null; the sum of rounded posteriors may exceed 1."""
     return np.maximum(1 - linked, 0)
 
 
@@ -146,9 +131,9 @@ def hmm_counts(
     null: float,
     *,
     agreement: int = 0,
-    counted: slice | None,
+    counted: slice,
 ) -> BucketCounts:
-    """E-step of the hidden Markov model in both directions: the product of their posteriors."""
+    """E-step of the hidden Markov model: the product of the posteriors of both directions."""
     nulls = words.source_null, words.target_null
     forward, reverse = hmm_posteriors(
         bucket, words.pairs.take(cells), nulls, transitions, null, agreement=agreement, counted=counted
@@ -156,14 +141,6 @@ def hmm_counts(
     link = forward.posterior * reverse.posterior.transpose(1, 0, 2)
     kept = link > MIN_LINK
     real = bucket.pairs >= 0
-    found = BucketCounts(
-        Sparse(cells[kept], link[kept]),
-        Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),
-        Sparse(bucket.target, _unaligned(forward.posterior.sum(axis=1))),
-        log_likelihood=float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
-    )
-    if counted is None:
-        return found
     jumps = [
         Sparse(*jump_counts(own.jumps, states[:, counted], lengths[counted], model))
         for own, states, lengths, model in (
@@ -172,34 +149,25 @@ def hmm_counts(
         )
         if own.jumps is not None
     ]
-    return found._replace(forward_jumps=jumps[0], reverse_jumps=jumps[1])
+    return BucketCounts(
+        Sparse(cells[kept], link[kept]),
+        Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),
+        Sparse(bucket.target, _unaligned(forward.posterior.sum(axis=1))),
+        jumps[0],
+        jumps[1],
+        float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
+    )
 
 
 class EStep(NamedTuple):
-    """The model of one EM iteration, as an E-step over any bucket takes it.
+    """The parameters of one EM iteration, and its E-step over a bucket."""
 
-    Attributes
-    ----------
-    null : float
-        Probability of the null word.
-    words : Emissions, optional
-        Left out in the very first iteration.
-    transitions : (TransitionModel, TransitionModel), optional
-        Left out in iterations of IBM model 1.
-    agree : bool
-        As of :func:`model1_counts`.
-    agreement : int
-        As of :func:`~nmtalign.positions.agreement.hmm_posteriors`.
-    step : int
-        Jumps are counted in every so many-th pair.
-    """
-
-    null: float
-    words: Emissions | None = None
-    transitions: BothTransitions | None = None
-    agree: bool = True
-    agreement: int = 0
-    step: int = 1
+    null: float  # probability of the null word
+    words: Emissions | None = None  # left out in the very first iteration
+    transitions: BothTransitions | None = None  # left out in iterations of IBM model 1
+    agree: bool = True  # as of :func:`model1_counts`
+    agreement: int = 0  # as of :func:`~nmtalign.positions.agreement.hmm_posteriors`
+    step: int = 1  # jumps are counted in every so many-th pair
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
         """Return the expected counts of bucket k."""
@@ -207,16 +175,9 @@ class EStep(NamedTuple):
             return uniform_counts(bucket, cells, self.null)
         if self.transitions is None:
             return model1_counts(bucket, cells, self.words, self.null, agree=self.agree)
-        counted = slice(k % self.step, None, self.step)
-        return hmm_counts(
-            bucket,
-            cells,
-            self.words,
-            self.transitions,
-            self.null,
-            agreement=self.agreement,
-            counted=counted,
-        )
+        columns = slice(k % self.step, None, self.step)
+        model = self.words, self.transitions, self.null
+        return hmm_counts(bucket, cells, *model, agreement=self.agreement, counted=columns)
 
 
 def summed(
@@ -226,7 +187,7 @@ def summed(
     sums = [_Sum(size) for size in (*sizes, *(model.tables.size for model in transitions))]
     log_likelihood = 0.0
     for counts in found:
-        for total, numbers in zip(sums, counts.sparse, strict=False):
+        for total, numbers in zip(sums, counts[:5], strict=False):
             total.add(numbers)
         log_likelihood += counts.log_likelihood
     totals = [total.flush() for total in sums] + [np.zeros(0)] * (2 - len(transitions))

@@ -16,7 +16,6 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.parallel import default_workers, in_order
@@ -32,13 +31,11 @@ from nmtalign.training.e_step import MIN_LINK, EStep, ExpectedCounts, summed
 from nmtalign.training.prior import Prior, view_prior
 from nmtalign.training.settings import Settings
 
-Doubles = NDArray[np.float64]
-
 JUMP_CELLS = 1 << 26  # cells that jumps are counted in; in a larger bitext, in every n-th pair
 
 
 class Bitext(Protocol):
-    """A bitext whose expected counts can be asked for, wherever its buckets are."""
+    """A bitext that computes expected counts, in this process or in others."""
 
     index: PairIndex
 
@@ -87,13 +84,13 @@ class Estimator:
     source, target : EncodedSide
     settings : Settings
     prior : Prior, optional
-        Counts to start from; the vocabularies have to hold its words.
+        The vocabularies have to hold its words.
     workers : int, optional
         Threads or processes; the result does not depend on it.
     report : callable, optional
         Called with one line of text after each iteration.
     place : callable, optional
-        Puts the buckets where their counts are computed; in this process if left out.
+        Returns a :class:`Bitext` of buckets and sides; :class:`LocalBitext` if left out.
     """
 
     def __init__(
@@ -134,7 +131,7 @@ class Estimator:
             counts, transitions = self._hmm_iteration(counts, transitions, number)
         if checkpoint is not None:
             checkpoint.write_if_due(partial(_as_arrays, counts, transitions, self.settings.hmm_iterations))
-        pruned = self._pruned(counts)
+        pruned = [self._pruned(view) for view in self._view_counts(counts)]
         stored = [stored_view(view, own) for view, own in zip(self.views, pruned, strict=True)]
         if self.view_priors:
             stored = [prior.fill(view) for prior, view in zip(self.view_priors, stored, strict=True)]
@@ -211,17 +208,10 @@ class Estimator:
             counts.pairs[SHARED] = 0
         return counts
 
-    def _pruned(self, counts: ExpectedCounts) -> list[ViewCounts]:
-        """Return the counts of the views without the very small ones, in the precision they are saved in."""
-        found = []
-        for view in self._view_counts(counts):
-            view.pairs[view.pairs < self.settings.prune] = 0
-            sides = [
-                FormCounts(_single(side.linked), _single(side.null), side.all_null)
-                for side in (view.source, view.target)
-            ]
-            found.append(ViewCounts(view.pairs, *sides))
-        return found
+    def _pruned(self, view: ViewCounts) -> ViewCounts:
+        """Return the counts of a view without the very small ones, in the precision they are saved in."""
+        view.pairs[view.pairs < self.settings.prune] = 0
+        return view._replace(source=_single(view.source), target=_single(view.target))
 
 
 def stored_lexicon(estimator: Estimator, estimate: Estimate) -> Lexicon:
@@ -254,6 +244,7 @@ def _from_arrays(state: Arrays) -> tuple[ExpectedCounts, BothTransitions, int]:
     return ExpectedCounts(**counted, log_likelihood=likelihood), (first, second), int(state["done"])
 
 
-def _single(values: Doubles) -> Doubles:
-    """Round to single precision."""
-    return values.astype(np.float32).astype(np.float64)
+def _single(side: FormCounts) -> FormCounts:
+    """Round counts to single precision."""
+    linked, null = (values.astype(np.float32).astype(np.float64) for values in side[:2])
+    return side._replace(linked=linked, null=null)

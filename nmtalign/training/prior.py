@@ -1,7 +1,6 @@
-"""Priors: a bilingual word list, or an older model as a warm start.
+"""Priors of training: a bilingual word list, or an older model as a warm start.
 
-Both become counts that are added to the expected counts of every EM iteration. The vocabularies of the bitext
-are extended by the words of the list or the older model, so that nothing of it is lost.
+Both become pseudo-counts that are added to the expected counts of every EM iteration.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.sides import EncodedSide, number_words
+from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
 from nmtalign.heads.counts import FormCounts, ViewCounts
@@ -36,21 +36,11 @@ WORDS_A_SENTENCE = 20  # about: jumps from a word for each jump from the start o
 
 @dataclass(frozen=True)
 class Prior:
-    """Counts and transitions that training starts from.
+    """Weighted word pairs and an older model that training starts from."""
 
-    Attributes
-    ----------
-    words : sequence of (source word, target word, weight)
-        The weight is a count of agreed links.
-    lexicon : Lexicon, optional
-        Of an older model.
-    transitions : (TransitionModel, TransitionModel), optional
-        Of the same.
-    """
-
-    words: Sequence[tuple[str, str, float]] = ()
-    lexicon: Lexicon | None = None
-    transitions: BothTransitions | None = None
+    words: Sequence[tuple[str, str, float]] = ()  # the weight is a count of agreed links
+    lexicon: Lexicon | None = None  # of an older model
+    transitions: BothTransitions | None = None  # of the same
 
     def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
         """Return the sides with the words of the prior in their vocabularies."""
@@ -103,28 +93,17 @@ def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
 
 
 class ViewPrior(NamedTuple):
-    """Prior counts of one view, in the numbers of its forms.
+    """Prior counts of one view, in the numbers of its forms."""
 
-    Attributes
-    ----------
-    keys : int64 array of shape (K,)
-        Sorted and distinct; ``source form * number of target forms + target form``.
-    counts : float32 array of shape (K,)
-    source, target : FormCounts
-    """
-
-    keys: Longs
-    counts: Floats
+    keys: Longs  # (K,): sorted and distinct; ``source form * number of target forms + target form``
+    counts: Floats  # (K,)
     source: FormCounts
     target: FormCounts
 
     def add_to(self, view: View, counts: ViewCounts) -> ViewCounts:
         """Return counts of a view's pairs and forms with the prior added."""
-        wanted = _keys(view)
-        place = np.minimum(np.searchsorted(self.keys, wanted), max(len(self.keys) - 1, 0))
-        pairs = counts.pairs
-        if len(self.keys):
-            pairs = pairs + np.where(self.keys[place] == wanted, self.counts[place], np.float32(0))
+        wanted = view.source.astype(np.int64) * len(view.target_forms) + view.target
+        pairs = counts.pairs + values_of(self.keys, self.counts, wanted)
         return ViewCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
 
     def fill(self, learned: StoredView) -> StoredView:
@@ -136,30 +115,27 @@ class ViewPrior(NamedTuple):
         return learned._replace(keys=keys[order], counts=counts[order])
 
 
-def _keys(view: View) -> Longs:
-    return view.source.astype(np.int64) * len(view.target_forms) + view.target
-
-
 def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
     return FormCounts(a.linked + b.linked, a.null + b.null, a.all_null + b.all_null)
 
 
 def view_prior(view: View, prior: Prior) -> ViewPrior:
     """Return the prior in the numbers of a view's forms."""
-    number = [{form: k for k, form in enumerate(forms)} for forms in (view.source_forms, view.target_forms)]
+    number = number_words(view.source_forms), number_words(view.target_forms)
     cut = slice(view.letters, None) if view.letters < 0 else slice(0, view.letters or None)
     width = len(number[1])
     listed = [number[0][s[cut]] * width + number[1][t[cut]] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
-    for learned in _same_view(prior.lexicon, view.letters):
-        assert prior.lexicon is not None
+    older = prior.lexicon
+    learned = (
+        None if older is None else next((own for own in older.views if own.letters == view.letters), None)
+    )
+    if older is not None and learned is not None:
         places = [
             np.array([forms[form] for form in shorten(words, view.letters)[1]])
-            for forms, words in zip(
-                number, (prior.lexicon.source_words, prior.lexicon.target_words), strict=True
-            )
+            for forms, words in zip(number, (older.source_words, older.target_words), strict=True)
         ]
         source, target = np.divmod(learned.keys, len(places[1]))
         keys = np.concatenate([keys, places[0][source] * width + places[1][target]])
@@ -173,10 +149,6 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
     return ViewPrior(distinct, summed, sides[0], sides[1])
 
 
-def _same_view(lexicon: Lexicon | None, letters: int) -> list[StoredView]:
-    return [] if lexicon is None else [view for view in lexicon.views if view.letters == letters]
-
-
 def _placed(counts: FormCounts, place: Longs, size: int) -> FormCounts:
     """Return counts of forms under new numbers."""
     linked, null = (
@@ -187,10 +159,7 @@ def _placed(counts: FormCounts, place: Longs, size: int) -> FormCounts:
 
 
 def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:
-    """Return the words of two aligned spaces that are each other's nearest, weighted by their cosine.
-
-    The nearest by CSLS (Conneau et al. 2018) among the first MOST words of each space.
-    """
+    """Return mutual nearest neighbours by CSLS (Conneau et al. 2018) among MOST words, with their cosines."""
     sides = source.first(MOST), target.first(MOST)
     units = [unit_rows(side.matrix) for side in sides]
     pairs, _ = mutual_neighbours(units[0], units[1])
@@ -204,20 +173,15 @@ def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str
 
 
 def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str, float]]:
-    """Read a bilingual word list: word, translation and, if there is one, weight, between tabs or spaces.
+    """Read a bilingual word list: word, translation and maybe weight, between tabs or spaces.
 
-    Words are brought into the form in which `text` looks them up; a weight left out is 1.
-
-    Raises
-    ------
-    DataError
-        With the line, if it is not of this form.
+    Words are normalised as `text` has it; a DataError names a line that is not of this form.
     """
     found = []
     for number, line in enumerate(read_lines(path), 1):
-        columns = line.split("\t") if "\t" in line else line.split(" ")
         if not line.strip():
             continue
+        columns = line.split("\t" if "\t" in line else " ")
         try:
             weight = float(columns[2]) if len(columns) > 2 else 1.0
         except ValueError:

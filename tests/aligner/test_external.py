@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.aligner.external import GivenPosteriors, external_decoder
+from nmtalign.aligner.external import external_decoder, given_posteriors
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.batch.attention_files import read_matrices
 from nmtalign.batch.matrices import Reading
@@ -312,6 +312,6 @@ def test_links_are_those_of_the_weights_and_never_of_zeros(T, S, seed, method):
 
 
 def test_what_was_paid_to_the_end_of_the_sentence_is_lost():
-    posteriors = GivenPosteriors(np.array([[0.1, 0.0], [0.5, 0.5]])[..., None])
+    posteriors = given_posteriors(np.array([[0.1, 0.0], [0.5, 0.5]])[..., None])
     np.testing.assert_allclose(posteriors.forward[..., 0], [[0.1, 0], [0.5, 0.5]], atol=1e-12)
     np.testing.assert_allclose(posteriors.reverse.sum(axis=0), 1)
