@@ -7,10 +7,13 @@ import importlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import nmtalign
+import nmtalign as na
 from nmtalign.cli import COMMANDS
+from tests.aligner.toy_language import toy_bitext
 
 PUBLIC_NAMES = {
     "__version__",
@@ -46,6 +49,41 @@ def test_the_public_names_are_these():
 @pytest.mark.parametrize("name", sorted(PUBLIC_NAMES - {"__version__"}))
 def test_every_public_name_is_described(name):
     assert getattr(nmtalign, name).__doc__
+
+
+def test_the_door_reads_like_the_readme(tmp_path):
+    """Read, train, save, load, align lines or words, look, evaluate."""
+    toy = toy_bitext(150)
+    bitext = list(na.read_bitext(*toy.write(tmp_path)))
+    aligner = na.train(bitext, preset="fast", workers=1)
+    assert type(aligner) is na.Aligner
+    aligner.save(tmp_path / "model")
+    loaded = na.load(tmp_path / "model")
+    source, target = toy.pairs[3]
+    pair = loaded.align(source, target)
+    assert pair.links == loaded.align(source.split(), target.split()).links == sorted(pair.alignment.links)
+    assert pair.posterior.shape == (len(target.split()), len(source.split()))
+    assert 0 < pair.score < 1
+    assert len(pair.table()) == len(pair.links)
+    assert len(pair.heatmap().axes) >= 1
+    with pytest.raises(na.UsageError, match="two lines of text or two lists of words"):
+        loaded.align(source, target.split())
+    batch = loaded.align_batch(bitext)
+    assert [batch.links(n) for n in (3, 4)] == [pair.links, loaded.align(*toy.pairs[4]).links]
+    gold = [na.GoldAlignment(links, links) for links in toy.links]
+    assert na.evaluate([batch.links(n) for n in range(150)], gold).aer < 0.05
+
+
+def test_the_door_opens_word_vectors_and_the_shipped_model():
+    assert na.load().align("the black cat", "le chat noir").links == [(0, 0), (1, 2), (2, 1)]
+    aligner = na.load("en_fr_vectors", score="scaled-dot", positions="none")
+    pair = aligner.align("the black cat", "le chat noir")
+    vectors = [
+        side.vectors(line.split())
+        for side, line in ((aligner.heads.source, "the black cat"), (aligner.heads.target, "le chat noir"))
+    ]
+    expected = na.attention.attend(vectors[1], vectors[0], vectors[0])
+    np.testing.assert_allclose(pair.forward, expected.weights, atol=1e-6)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
