@@ -135,7 +135,7 @@ class Aligner(Listed):
             raise UsageError("word vectors are one head; only a learned model has several to choose from")
         wanted = set(names)
         missing = sorted(wanted - set(self.head_names))
-        if isinstance(self.heads, Mixture) and (missing or not wanted):
+        if missing or not wanted:
             found = f"this model has the heads {','.join(self.head_names)}, not {','.join(missing) or 'none'}"
             raise UsageError(found)
         if self.rescorer is None or self.rescorer.name not in wanted:
