@@ -229,21 +229,10 @@ def learn(
     """
     text, settings, known = text or TextSettings(), settings or PRESETS["default"], prior or Prior()
     _check_options(settings, vectors, vectors_weight, rescore, rescore_inputs, gold)
-    source, target, digest = encode_bitext(pairs, text, languages)
-    if not ((source.lengths > 0) & (target.lengths > 0)).any():
-        raise DataError("expected sentence pairs to learn from, found none with words on both sides")
+    source, target, corpus = _read(pairs, text, languages)
     gold_links = gold_of_pairs(gold, source, target) if gold else {}
-    warnings = suspicions(source, target)
-    if known.swapped(source, target):
-        warnings.append("the sides look like those of the older model the other way round; are they swapped?")
-    for warning in warnings:
+    for warning in _warnings(source, target, known):
         (warn or (lambda line: None))(warning)
-    corpus = {
-        "pairs": len(source.lengths),
-        "source_tokens": len(source.tokens),
-        "target_tokens": len(target.tokens),
-        "sha256": digest,
-    }
     source, target = known.extend(source, target)
     if vectors is not None:
         check_vectors(vectors, (source.words, target.words))
@@ -305,6 +294,28 @@ def _check_options(
         raise UsageError("gold links teach a rescorer of their own; leave the other one out")
     if not settings.spectral_weight and (rescore, inputs) != ("additive", "features"):
         raise UsageError(f"a rescorer {rescore} over {inputs} looks at word vectors; take --preset default")
+
+
+def _read(
+    pairs: Bitext, text: TextSettings, languages: tuple[str | None, str | None]
+) -> tuple[EncodedSide, EncodedSide, dict[str, object]]:
+    """Number the words of a bitext; also return what the model notes of it."""
+    source, target, digest = encode_bitext(pairs, text, languages)
+    if not ((source.lengths > 0) & (target.lengths > 0)).any():
+        raise DataError("expected sentence pairs to learn from, found none with words on both sides")
+    corpus = {
+        "pairs": len(source.lengths),
+        "source_tokens": len(source.tokens),
+        "target_tokens": len(target.tokens),
+        "sha256": digest,
+    }
+    return source, target, corpus
+
+
+def _warnings(source: EncodedSide, target: EncodedSide, known: Prior) -> list[str]:
+    """Return what looks wrong with a bitext."""
+    swapped = "the sides look like those of the older model the other way round; are they swapped?"
+    return suspicions(source, target) + ([swapped] if known.swapped(source, target) else [])
 
 
 def _mixture(

@@ -52,7 +52,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option("--vectors", type=INPUT, metavar="DIR", help="Mix these word vectors with the lexicon.")
 @click.option("--source-vectors", type=INPUT, help="Source word vectors to mix, instead of --vectors.")
 @click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space.")
-@click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.3]")
+@click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
 @click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
