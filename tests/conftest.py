@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests.aligner.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_training
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.aligner.train import Training
 
 # The first call of a test may import a heavy package, and other work may share the machine: no deadline.
 settings.register_profile("nmtalign", deadline=None)
@@ -38,30 +37,13 @@ def shared_data() -> Path:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
-def toy_training() -> Training:
-    """What came of learning from the toy language with the default preset."""
-    from nmtalign.aligner.train import learn
-
-    return learn(toy_bitext(300).pairs, workers=1)
+@pytest.fixture
+def learned() -> Aligner:
+    """An aligner learned from the toy language with the default preset."""
+    return toy_training().aligner
 
 
-@pytest.fixture(scope="session")
-def fast_training() -> Training:
+@pytest.fixture
+def fast() -> Aligner:
     """The same with preset fast."""
-    from nmtalign.aligner.train import learn
-    from nmtalign.training.settings import PRESETS
-
-    return learn(toy_bitext(300).pairs, settings=PRESETS["fast"], workers=1)
-
-
-@pytest.fixture
-def learned(toy_training: Training) -> Aligner:
-    """The aligner of the default preset."""
-    return toy_training.aligner
-
-
-@pytest.fixture
-def fast(fast_training: Training) -> Aligner:
-    """The aligner of preset fast."""
-    return fast_training.aligner
+    return toy_training("fast").aligner

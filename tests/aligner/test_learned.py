@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from itertools import chain
 
 import numpy as np
@@ -17,7 +16,7 @@ from nmtalign.aligner.train import learn
 from nmtalign.positions.hmm import joint_probability
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.settings import PRESETS
-from tests.aligner.toy_language import links_of, toy_bitext
+from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
 TOY = toy_bitext(300)
 NEW = toy_bitext(60, seed=5)
@@ -25,17 +24,12 @@ METHODS = ["argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match"
 SYMMETRIZATIONS = ["intersection", "union", "grow-diag-final-and"]
 
 
-@cache
-def training():
-    return learn(TOY.pairs, workers=1)
-
-
 def aligner(**extraction) -> Aligner:
-    return replace(training().aligner, extraction=Extraction(**extraction), workers=1)
+    return replace(toy_training().aligner, extraction=Extraction(**extraction), workers=1)
 
 
 def test_the_dictionary_is_recovered_exactly():
-    lexicon = training().aligner.lexicon
+    lexicon = toy_training().aligner.lexicon
     table, best = lexicon.translations(), {}
     for s, t, probability in zip(table.source, table.target, table.target_given_source, strict=True):
         word = lexicon.source_words[s]
@@ -67,7 +61,7 @@ def test_text_that_was_not_learned_from_is_aligned_as_well():
 
 
 def test_the_bitext_itself_is_aligned_as_any_text():
-    own, other = training().align(Extraction()), aligner().align_batch(TOY.words)
+    own, other = toy_training().align(Extraction()), aligner().align_batch(TOY.words)
     for name in ("offsets", "source", "target", "probability", "scores"):
         np.testing.assert_array_equal(getattr(own, name), getattr(other, name))
 
@@ -77,7 +71,7 @@ def swapped_training(toy):
 
 
 def test_swapped_sides_give_the_same_links():
-    forward = learn(TOY.pairs, settings=PRESETS["fast"], workers=1).align(Extraction())
+    forward = toy_training("fast").align(Extraction())
     reverse = swapped_training(TOY).align(Extraction())
     assert links_of(forward) == [{(t, s) for s, t in links} for links in links_of(reverse)]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from nmtalign.aligner.train import Training
 
 
 class Toy(NamedTuple):
@@ -60,6 +64,15 @@ def toy_bitext(
         toy.target.append(" ".join(target))
         toy.links.append(links)
     return toy
+
+
+@cache
+def toy_training(preset: str = "default") -> Training:
+    """What came of learning from 300 pairs, once a session."""
+    from nmtalign.aligner.train import learn
+    from nmtalign.training.settings import PRESETS
+
+    return learn(toy_bitext(300).pairs, settings=PRESETS[preset], workers=1)
 
 
 def links_of(batch) -> list[set[tuple[int, int]]]:

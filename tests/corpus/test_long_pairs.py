@@ -11,18 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import learn
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus.long_pairs import LONGEST, cut_long_pairs
 from nmtalign.corpus.sides import encode
 from nmtalign.positions.transitions import MAX_JUMP
-from nmtalign.training.settings import PRESETS
-from tests.aligner.toy_language import links_of, toy_bitext
+from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
 
 @pytest.fixture(scope="module")
 def aligner() -> Aligner:
-    return replace(learn(toy_bitext(200).pairs, settings=PRESETS["fast"], workers=1).aligner, workers=1)
+    return replace(toy_training("fast").aligner, workers=1)
 
 
 def cut_finely(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +129,7 @@ def test_memory_grows_with_the_length_not_its_square(aligner, monkeypatch: pytes
 
 
 def test_pieces_wider_than_the_widest_jump_are_aligned(aligner):
-    source, target, links = document(1400)
+    source, target, links = document(700)
     pieces = cut_long_pairs(*(encode([side]) for side in (source, target)))[0]
     assert pieces.lengths.max() > MAX_JUMP
     found = set(aligner.align_batch([(source, target)]).links(0))

@@ -125,7 +125,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
 
         if {large}:
             pairs.LARGE = 1000  # numbers of cells lie in a file
-        toy, digests, forks = toy_bitext(200), set(), []
+        toy, digests, forks = toy_bitext(80), set(), []
         own = parallel._forked
         parallel._forked = lambda *given: forks.append(1) or own(*given)
         for parallel.MUCH in 1, 1 << 40:

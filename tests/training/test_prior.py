@@ -14,7 +14,7 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS
 from nmtalign.vectors.embeddings import Embeddings
-from tests.aligner.toy_language import toy_bitext
+from tests.aligner.toy_language import toy_bitext, toy_training
 
 UNDECIDED = [("red car", "auto rot"), ("red car", "auto rot")] * 5
 FAST = PRESETS["fast"]
@@ -41,11 +41,11 @@ def test_listed_words_that_the_text_does_not_show_are_kept():
 
 
 def test_going_on_from_a_model_keeps_what_it_knows():
-    older = learn(toy_bitext(200).pairs, settings=FAST, workers=1).aligner
+    older = toy_training("fast").aligner
     known = Prior(lexicon=older.lexicon, transitions=older.positions.transitions)
     newer = learn([("qa qb qc", "ra rb rc")] * 20, settings=FAST, prior=known, workers=1)
     text = toy_bitext(50, seed=9)
-    before = learn(toy_bitext(200).pairs, settings=FAST, workers=1).aligner.align_batch(text.words)
+    before = older.align_batch(text.words)
     after = newer.aligner.align_batch(text.words)
     same = [before.links(n) == after.links(n) for n in range(len(before))]
     assert np.mean(same) > 0.95
