@@ -90,13 +90,7 @@ class Aligner(Listed):
 
     @property
     def lexicon(self) -> Lexicon:
-        """The lexicon of a learned aligner.
-
-        Raises
-        ------
-        UsageError
-            If the aligner is over given vectors.
-        """
+        """The lexicon of a learned aligner; UsageError over given vectors."""
         return self.mixture.lexicon
 
     @property
@@ -117,13 +111,7 @@ class Aligner(Listed):
         return self.extraction.resolved(null=self.positions.has_null)
 
     def with_heads(self, names: Iterable[str]) -> Aligner:
-        """Return an aligner by some of the heads of a learned model.
-
-        Raises
-        ------
-        UsageError
-            If one of them is not there.
-        """
+        """Return an aligner by some of the heads of a learned model; UsageError if one is missing."""
         if not isinstance(self.heads, Mixture):
             raise UsageError("word vectors are one head; only a learned model has several to choose from")
         wanted = set(names)

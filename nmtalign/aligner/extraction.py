@@ -129,9 +129,10 @@ class Extraction:
             names = "argmax", "argmax-reverse"
             both = [extract(stack(_compared(posteriors, name)), name) for name in names]
             return symmetrize_matrices(both[0], both[1], self.symmetrize)
-        given = self.method == "transport" and self.threshold is not None
-        options = {"threshold": self.threshold} if given else {}
-        return extract(stack(posteriors.joint), str(self.method), **options)
+        joint = stack(posteriors.joint)
+        if self.method == "transport" and self.threshold is not None:
+            return extract(joint, self.method, threshold=self.threshold)
+        return extract(joint, str(self.method))
 
 
 def _direction(posteriors: Attention, method: str | None) -> Matrix:

@@ -108,16 +108,9 @@ def make_dense_head(
     scale: float,
     weight: float,
 ) -> DenseHead:
-    """Make a dense head; `name`, `scale` and `weight` as of :class:`DenseHead`.
+    """Make a dense head; `name`, `scale` and `weight` are as of :class:`DenseHead`.
 
-    Parameters
-    ----------
-    words : (sequence of str, sequence of str)
-        Source and target words, the first of each the padding, the most frequent first.
-    counts : (int array, int array)
-        How often each occurs.
-    vectors : (array, array) of shapes (V, D)
-        One row a word; only their directions count.
+    Its `words` (the first is the padding) have falling `counts` (V,), and `vectors` (V, D) of any length.
     """
     codes = _rounded(vectors[0]), _rounded(vectors[1])
     source, target = (_vectors(side, scale) for side in codes)

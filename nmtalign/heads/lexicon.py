@@ -113,13 +113,7 @@ class Lexicon:
         return self.source_words[1 : count + 1], self.target_words[1 : count + 1]
 
     def translations(self) -> Translations:
-        """Return the word pairs that were linked, by falling count.
-
-        Raises
-        ------
-        UsageError
-            If the lexicon has no view of whole words.
-        """
+        """Return the linked word pairs by falling count; UsageError if there is no view of whole words."""
         whole = self.whole
         if whole is None:
             raise UsageError("this lexicon knows shortened words only; it has no translations to list")
