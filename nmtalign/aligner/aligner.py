@@ -97,13 +97,7 @@ class Aligner(Listed):
 
     @property
     def lexicon(self) -> Lexicon:
-        """The lexicon of a learned aligner.
-
-        Raises
-        ------
-        UsageError
-            If the aligner is over given vectors.
-        """
+        """The lexicon of a learned aligner; UsageError over given vectors."""
         return self.mixture.lexicon
 
     @property
@@ -120,17 +114,11 @@ class Aligner(Listed):
 
     @property
     def resolved_extraction(self) -> Extraction:
-        """How links are chosen, with the method that is meant where none is named."""
+        """The extraction, with the default method where none is named."""
         return self.extraction.resolved(null=self.positions.has_null)
 
     def with_heads(self, names: Iterable[str]) -> Aligner:
-        """Return an aligner by some of the heads of a learned model.
-
-        Raises
-        ------
-        UsageError
-            If one of them is not there.
-        """
+        """Return an aligner by some of the heads of a learned model; UsageError if one is missing."""
         if not isinstance(self.heads, Mixture):
             raise UsageError("word vectors are one head; only a learned model has several to choose from")
         wanted = set(names)
@@ -159,7 +147,7 @@ class Aligner(Listed):
         save_aligner(self, folder)
 
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
-        """Align two sentences, with all weights to look at.
+        """Align two sentences, and return their attention weights, too.
 
         Parameters
         ----------
@@ -192,7 +180,7 @@ class Aligner(Listed):
 
     def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalised, `BATCH` at a time."""
-        workers = default_workers() if self.workers is None else self.workers
+        workers = default_workers(self.workers)
         parts = [pairs[start : start + BATCH] for start in range(0, len(pairs), BATCH)] or [[]]
         scores = (self.heads.read(encode_text(part)) for part in parts)
         return joined_batches([self.decoder(own).align(workers) for own in scores])
@@ -210,11 +198,11 @@ class Aligner(Listed):
     def decoder(self, scores: TextScores) -> Decoder:
         """Return the decoder of a text from the scores of its word pairs."""
         attend = self._rescored(self.positions.over(scores), scores)
-        size = (
-            TrainingSize.of(*self.heads.training_words) if isinstance(self.heads, Mixture) else TrainingSize()
-        )
         evidence = scores.evidence if self.positions.has_null else None
-        return Decoder(scores.text, attend, self.resolved_extraction, evidence, size)
+        decoder = Decoder(scores.text, attend, self.resolved_extraction, evidence)
+        if isinstance(self.heads, Mixture):
+            return decoder._replace(size=TrainingSize.of(*self.heads.training_words))
+        return decoder
 
     def _rescored(self, attend: Callable[[int], Attended], scores: TextScores) -> Callable[[int], Attended]:
         """Return `attend` followed by the rescorer, where there is one."""

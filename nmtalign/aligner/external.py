@@ -35,13 +35,7 @@ def given_posteriors(forward: Floats) -> Posteriors:
 def external_decoder(
     pairs: Sequence[tuple[Sequence[str], Sequence[str]]], weights: Sequence[Floats], extraction: Extraction
 ) -> Decoder:
-    """Return what chooses links from the attention of other programs.
-
-    Parameters
-    ----------
-    pairs : sequence of (source words, target words)
-    weights : sequence of arrays of shape (T, S)
-    extraction : Extraction
+    """Return the decoder of attention weights (T, S) of other programs, one for each pair of words.
 
     Examples
     --------

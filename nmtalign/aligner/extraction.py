@@ -76,7 +76,7 @@ class Extraction:
         return name if self.threshold is None else f"{name} threshold={self.threshold:g}"
 
     def resolved(self, *, null: bool) -> Extraction:
-        """Return the extraction with the method that is meant where none is named."""
+        """Return the extraction with the default method where none is named."""
         if self.symmetrize is not None:
             return self
         method = self.method or ("posterior" if null else "mutual")
@@ -100,10 +100,8 @@ class Extraction:
     def _links(self, posteriors: Attention, bucket: Bucket) -> Links:
         """Choose cells, shape (T, S, B); those of the padding are never chosen."""
         if self.method in _AXES:
-            lengths, compared = (
-                (bucket.source_lengths, bucket.target_lengths),
-                _compared(posteriors, self.method),
-            )
+            compared = _compared(posteriors, self.method)
+            lengths = bucket.source_lengths, bucket.target_lengths
             chosen = [best_cells(compared, axis, *lengths) for axis in _AXES[self.method]]
             return np.asarray(np.logical_and.reduce(chosen))
         if self.method in ("posterior", "threshold"):
@@ -131,10 +129,10 @@ class Extraction:
             names = "argmax", "argmax-reverse"
             both = [extract(stack(_compared(posteriors, name)), name) for name in names]
             return symmetrize_matrices(both[0], both[1], self.symmetrize)
-        options = (
-            {} if self.method != "transport" or self.threshold is None else {"threshold": self.threshold}
-        )
-        return extract(stack(posteriors.joint), str(self.method), **options)
+        joint = stack(posteriors.joint)
+        if self.method == "transport" and self.threshold is not None:
+            return extract(joint, self.method, threshold=self.threshold)
+        return extract(joint, str(self.method))
 
 
 def _direction(posteriors: Attention, method: str | None) -> Matrix:

@@ -30,7 +30,7 @@ from nmtalign.heads.dense import SCORE_LIMIT
 from nmtalign.heads.embeddings import EmbeddingHead, Reference, reference_of
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.hmm import HiddenMarkov
-from nmtalign.positions.transitions import estimate_transitions, initial_transitions, jump_counts
+from nmtalign.positions.transitions import estimate_transitions, initial_transitions
 from nmtalign.text.bitext import SentencePair
 
 Floats = NDArray[np.float32]
@@ -86,7 +86,7 @@ def fit(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Fit | None:
     pairs = [pair for pair in pairs[:FITTED] if all(pair)]
     if not pairs:
         return None
-    head, workers = _head(aligner), default_workers() if aligner.workers is None else aligner.workers
+    head, workers = _head(aligner), default_workers(aligner.workers)
     scale, transitions = head.scorer.scale, unfitted_hmm().transitions
     if head.tune:
         sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
@@ -123,16 +123,8 @@ def _e_step(
     def expect(k: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         bucket, model = text.buckets[k], ((nulls[0], nulls[1]), (own[0], own[1]), NULL)
         found = hmm_posteriors(bucket, ratios(k), *model, counted=slice(None))
-        sides = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
-        jumps: list[tuple[NDArray[Any], NDArray[Any]]] = [
-            jump_counts(posterior.jumps, *side, model)
-            for posterior, side, model in zip(found, sides, own, strict=True)
-            if posterior.jumps is not None
-        ]
-        if not links:
-            return jumps
-        agreed = found.forward.posterior * found.reverse.posterior.transpose(1, 0, 2)
-        return [*jumps, (text.index.cells[k].ravel(), agreed.ravel())]
+        jumps = found.jumps(bucket, (own[0], own[1]), slice(None))
+        return [*jumps, (text.index.cells[k].ravel(), found.product.ravel())] if links else jumps
 
     for found in in_order(expect, range(len(text.buckets)), workers):
         for total, (place, value) in zip((*totals, counted), found, strict=False):
@@ -154,7 +146,7 @@ def _tuned(
     from their mean, whatever size the vectors have.
     """
     keys, queries = head.prepared(text.source.words, text.target.words)
-    scores = np.asarray(head.scores(queries, keys), dtype=np.float32).T  # (V source, V target)
+    scores = np.asarray(head.scorer.score(queries, keys), dtype=np.float32).T  # (V source, V target)
     shares = _share(text.source), _share(text.target)
     scale = np.float32(1 / max(_deviation(scores, shares), 1e-9))
     pairs = text.index

@@ -60,10 +60,7 @@ def is_model(folder: str | Path) -> bool:
 def save_aligner(aligner: Aligner, folder: str | Path) -> None:
     """Write a learned aligner into a folder; an older one there is replaced when the new one is whole.
 
-    Raises
-    ------
-    UsageError
-        If the aligner was not learned from a bitext.
+    UsageError if the aligner was not learned from a bitext.
     """
     if not isinstance(aligner.heads, Mixture) or not isinstance(aligner.positions, HiddenMarkov):
         raise UsageError("only an aligner that was learned from a bitext can be saved")

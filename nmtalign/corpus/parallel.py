@@ -27,8 +27,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def default_workers() -> int:
-    """Number of cores this process may use."""
+def default_workers(workers: int | None = None) -> int:
+    """Return `workers`, or the number of cores this process may use."""
+    if workers is not None:
+        return workers
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -61,7 +61,9 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
 def number_pairs(buckets: Sequence[Bucket], targets: int) -> PairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
     keys, numbers = distinct(_keys(buckets, targets))
-    return PairIndex(*words_of(keys, targets), list(_shaped(numbers, buckets)))
+    parts = np.split(numbers, np.cumsum([bucket.cells for bucket in buckets], dtype=np.int64))
+    cells = [part.reshape(bucket.shape) for part, bucket in zip(parts, buckets, strict=False)]
+    return PairIndex(*words_of(keys, targets), cells)
 
 
 def words_of(keys: Longs, targets: int) -> tuple[Ints, Ints]:
@@ -82,14 +84,6 @@ def _keys(buckets: Sequence[Bucket], targets: int) -> Longs:
             block[padded] = 0
         start += b.cells
     return keys
-
-
-def _shaped(numbers: Ints, buckets: Sequence[Bucket]) -> Iterator[Ints]:
-    """Cut the numbers of cells into the shapes of their buckets."""
-    start = 0
-    for b in buckets:
-        yield numbers[start : start + b.cells].reshape(b.shape)
-        start += b.cells
 
 
 def distinct(keys: Longs) -> tuple[Longs, Ints]:

@@ -13,7 +13,7 @@ Axes: P word pairs of a bitext, Q pairs of a view, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,6 @@ from nmtalign.heads.views import View
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 RAREST = 1e-3  # expected null count of a word that was never unaligned
 
@@ -44,6 +43,10 @@ class FormCounts(NamedTuple):
     linked: Doubles  # agreed links of each form
     null: Doubles  # how often each form was aligned to null
     all_null: float  # the same, of all forms of the model
+
+    def apply(self, function: Callable[[Doubles], Doubles]) -> FormCounts:
+        """Return other counts of links and of null."""
+        return self._replace(linked=function(self.linked), null=function(self.null))
 
     def null_ratios(self, words: float, discount: float) -> Doubles:
         """Return p(form | null) / p(form) of each form, at most 1,000."""
@@ -73,8 +76,8 @@ def word_counts(index: PairIndex, pairs: Doubles, source_null: Doubles, target_n
     """Add up how often each word was linked."""
     return WordCounts(
         pairs,
-        _summed(index.source, pairs, len(source_null)),
-        _summed(index.target, pairs, len(target_null)),
+        sum_at(index.source, len(source_null), pairs),
+        sum_at(index.target, len(target_null), pairs),
         source_null,
         target_null,
     )
@@ -87,12 +90,12 @@ def view_counts(view: View, words: WordCounts) -> ViewCounts:
         (view.source_forms, view.source_number, words.source, words.source_null),
         (view.target_forms, view.target_number, words.target, words.target_null),
     ):
-        of_forms = [_summed(number, values, len(forms)) for values in (linked, null)]
+        of_forms = [sum_at(number, len(forms), values) for values in (linked, null)]
         sides.append(FormCounts(of_forms[0], of_forms[1], float(null.sum())))
     return ViewCounts(view.counts(words.pairs).astype(np.float32), *sides)
 
 
-def _summed(place: Ints, values: Doubles, size: int) -> Doubles:
+def sum_at(place: NDArray[np.integer], size: int, values: Doubles) -> Doubles:
     """Add values up by place."""
     return np.asarray(np.bincount(place, values, size), dtype=np.float64)
 

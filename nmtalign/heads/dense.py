@@ -51,8 +51,7 @@ class DenseHead:
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return the log likelihood ratios of the word pairs of which both words have a vector."""
-        sides = zip(self._numbers, (text.source, text.target), strict=True)
-        rows = [look_up(numbers, side.words, 0) for numbers, side in sides]
+        rows = self._rows(text.source.words, text.target.words)
         vectors = _vectors(self.source[rows[0]], self.scale), _vectors(self.target[rows[1]], self.scale)
         norms = self.source_norms[rows[0]], self.target_norms[rows[1]]
         has = [np.asarray(side.any(axis=1)) for side in vectors]
@@ -62,15 +61,15 @@ class DenseHead:
 
     def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
         """Return vectors (N, D) of one length for source and target words; zero for unknown ones."""
-        sides = zip((self.source, self.target), self._numbers, (source, target), strict=True)
-        first, second = (
-            _vectors(codes[look_up(numbers, words, 0)], self.scale) for codes, numbers, words in sides
-        )
-        return first, second
+        rows = self._rows(source, target)
+        return _vectors(self.source[rows[0]], self.scale), _vectors(self.target[rows[1]], self.scale)
+
+    def _rows(self, source: Sequence[str], target: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
+        """Return the rows of source and target words, 0 for unknown ones."""
+        return look_up(self._numbers[0], source, 0), look_up(self._numbers[1], target, 0)
 
     @cached_property
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Number of each source and target word."""
         return number_words(self.source_words), number_words(self.target_words)
 
     def stored(self) -> Stored:
@@ -109,16 +108,9 @@ def make_dense_head(
     scale: float,
     weight: float,
 ) -> DenseHead:
-    """Make a dense head; `name`, `scale` and `weight` as of :class:`DenseHead`.
+    """Make a dense head; `name`, `scale` and `weight` are as of :class:`DenseHead`.
 
-    Parameters
-    ----------
-    words : (sequence of str, sequence of str)
-        Source and target words, the first of each the padding, the most frequent first.
-    counts : (int array, int array)
-        How often each occurs.
-    vectors : (array, array) of shapes (V, D)
-        One row a word; only their directions count.
+    Its `words` (the first is the padding) have falling `counts` (V,), and `vectors` (V, D) of any length.
     """
     codes = _rounded(vectors[0]), _rounded(vectors[1])
     source, target = (_vectors(side, scale) for side in codes)

@@ -91,10 +91,6 @@ class EmbeddingHead:
         queries = self.scorer.queries(self.target.vectors(target))
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
-    def scores(self, queries: Doubles, keys: Doubles) -> Doubles:
-        """Return the scores (..., T, S) of prepared queries (..., T, K) and keys (..., S, K)."""
-        return np.asarray(self.scorer.score(queries, keys))
-
     @cached_property
     def known_references(self) -> tuple[Reference, Reference]:
         """The references, by default the first words of the vectors, all alike."""
@@ -116,17 +112,17 @@ class EmbeddingHead:
         """Return log Z of source and of target words, from their prepared vectors."""
         (source, target), compared = self.known_references, self._compared
         of_keys = [
-            _log_mean(self.scores(compared[1], keys[at : at + ROWS]).T, target.share)
+            _log_mean(self.scorer.score(compared[1], keys[at : at + ROWS]).T, target.share)
             for at in range(0, len(keys), ROWS)
         ]
         of_queries = [
-            _log_mean(self.scores(queries[at : at + ROWS], compared[0]), source.share)
+            _log_mean(self.scorer.score(queries[at : at + ROWS], compared[0]), source.share)
             for at in range(0, len(queries), ROWS)
         ]
         return np.concatenate(of_keys), np.concatenate(of_queries)
 
 
-def _log_mean(scores: Doubles, share: Doubles) -> Floats:
+def _log_mean(scores: NDArray[np.floating], share: Doubles) -> Floats:
     """Return the logarithm of the mean of exp(scores) over the last axis, row by row."""
     likelihood = np.ascontiguousarray(np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT))
     np.exp(likelihood, out=likelihood)
@@ -172,7 +168,7 @@ class CellScores:
         for at in range(0, B, width):
             columns = slice(at, at + width)
             queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
-            found[..., columns] = self.head.scores(queries, keys).transpose(1, 2, 0)
+            found[..., columns] = self.head.scorer.score(queries, keys).transpose(1, 2, 0)
         found[~bucket.inside] = PADDED
         return found
 
@@ -197,7 +193,7 @@ class CellScores:
         for at in range(0, len(pairs), width):
             some = slice(at, at + width)
             queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
-            found[some] = self.head.scores(queries[:, None], keys[:, None])[:, 0, 0]
+            found[some] = self.head.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
         return found
 
     @cached_property

@@ -98,31 +98,22 @@ class Lexicon:
     @property
     def whole(self) -> StoredView | None:
         """The view of whole words, if there is one."""
-        return next((view for view in self.views if view.letters == 0), None)
+        return self.view(0)
+
+    def view(self, letters: int) -> StoredView | None:
+        """Return the view through words of so many letters, if there is one."""
+        return next((view for view in self.views if view.letters == letters), None)
 
     def known(self, source: EncodedSide, target: EncodedSide) -> tuple[Longs, Longs]:
         """Return the number of each source and target word of a text, -1 for unknown words."""
         return look_up(self.numbers[0], source.words), look_up(self.numbers[1], target.words)
 
     def frequent(self, count: int) -> tuple[list[str], list[str]]:
-        """Return the most frequent source and target words, of the same count the earlier first."""
-        first, second = (
-            [words[k] for k in (1 + np.argsort(-counts[1:], kind="stable")[:count]).tolist()]
-            for words, counts in (
-                (self.source_words, self.source_counts),
-                (self.target_words, self.target_counts),
-            )
-        )
-        return first, second
+        """Return the most frequent source and target words; words are numbered by falling frequency."""
+        return self.source_words[1 : count + 1], self.target_words[1 : count + 1]
 
     def translations(self) -> Translations:
-        """Return the word pairs that were linked, by falling count.
-
-        Raises
-        ------
-        UsageError
-            If the lexicon has no view of whole words.
-        """
+        """Return the linked word pairs by falling count; UsageError if there is no view of whole words."""
         whole = self.whole
         if whole is None:
             raise UsageError("this lexicon knows shortened words only; it has no translations to list")
@@ -160,16 +151,12 @@ def _looked_up(
     keys = source[view.source] * len(target_forms) + target[view.target]
     keys[(source[view.source] < 0) | (target[view.target] < 0)] = -1
     counts = values_of(learned.keys, learned.counts, keys)
-    sides = (_known_forms(learned.source, source), _known_forms(learned.target, target))
+    sides = (
+        learned.source.apply(lambda values: np.where(source < 0, 0.0, values[source])),
+        learned.target.apply(lambda values: np.where(target < 0, 0.0, values[target])),
+    )
     unknown = (keys < 0) & (view.source > 0)
     by_chance = (sides[0].linked + smoothing.discount)[view.source[unknown]]
     by_chance *= (sides[1].linked + smoothing.discount)[view.target[unknown]] / smoothing.words
     counts[unknown] = UNKNOWN_RATIO * by_chance
     return ViewCounts(counts, *sides)
-
-
-def _known_forms(counts: FormCounts, rows: Longs) -> FormCounts:
-    """Return the counts of forms by their row in the model; 0 for row -1."""
-    known = rows >= 0
-    linked, null = (np.where(known, values[rows], 0.0) for values in (counts.linked, counts.null))
-    return FormCounts(linked, null, counts.all_null)

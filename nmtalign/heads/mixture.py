@@ -84,14 +84,7 @@ class Mixture:
         return spectral[0].word_vectors(source, target) if spectral else None
 
     def read(self, text: EncodedText, seen: SeenViews | None = None) -> PairScores:
-        """Look up the words of a text.
-
-        Parameters
-        ----------
-        text : EncodedText
-        seen : SeenViews, optional
-            Those of the text, where they are known from training.
-        """
+        """Return the scores of a text; `seen` are its views where they are known from training."""
         seen = seen or SeenViews(*self.lexicon.looked_up(text.source, text.target, text.index))
         mixed = interpolated(emissions(*seen), self.others, text)
         return PairScores(text, mixed, others_evidence(seen))

@@ -129,11 +129,7 @@ def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> Ba
     """Read the weights W (D, A), U (D, A), v (A,) and, where there is one, b (A,) from an npz file.
 
     Or two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2 (A, 1), maybe b.
-
-    Raises
-    ------
-    DataError
-        If the file is no npz, lacks an array, or the shapes do not fit vectors of `dimension`.
+    A DataError says what is missing or does not fit vectors of `dimension`.
     """
     try:
         with np.load(path, allow_pickle=False) as file:

@@ -22,11 +22,8 @@ Ints = NDArray[np.int32]
 def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
     """Number the first `letters` letters of each word (0: whole words, negative: the last letters).
 
-    Returns
-    -------
-    numbers : int32 array of shape (len(words),)
-    forms : list of str
-        ``forms[numbers[k]]`` is the shortened ``words[k]``; form 0 is the padding "".
+    Return the numbers, an int32 array of shape (len(words),), and the forms: ``forms[numbers[k]]`` is the
+    shortened ``words[k]``; form 0 is the padding "".
     """
     cut = slice(letters, None) if letters < 0 else slice(0, letters or None)
     shortened = [word[cut] for word in words]

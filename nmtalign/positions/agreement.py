@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.positions.forward_backward import Posterior, forward_backward
-from nmtalign.positions.transitions import TransitionModel, Transitions, bucket_transitions
+from nmtalign.positions.transitions import TransitionModel, Transitions, bucket_transitions, jump_counts
 
 Floats = NDArray[np.float32]
 BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
@@ -26,6 +26,22 @@ class BothPosteriors(NamedTuple):
 
     forward: Posterior
     reverse: Posterior
+
+    @property
+    def product(self) -> Floats:
+        """p(s|t) p(t|s), the expected counts of links, shape (T, S, B)."""
+        return np.asarray(self.forward.posterior * self.reverse.posterior.transpose(1, 0, 2))
+
+    def jumps(
+        self, bucket: Bucket, transitions: BothTransitions, counted: slice
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Return the expected jumps of the counted columns, as of :func:`jump_counts`, of both directions."""
+        sides = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
+        return [
+            jump_counts(own.jumps, states[:, counted], lengths[counted], model)
+            for own, (states, lengths), model in zip(self, sides, transitions, strict=True)
+            if own.jumps is not None
+        ]
 
 
 class _Direction(NamedTuple):

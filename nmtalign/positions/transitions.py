@@ -102,10 +102,7 @@ def initial_transitions(vocabulary: int, own: int) -> TransitionModel:
 def bucket_transitions(
     model: TransitionModel, source: NDArray[np.int32], lengths: NDArray[np.int64], null: float
 ) -> Transitions:
-    """Return the transitions between the source words (S, B) of a bucket, with sentence `lengths` (B,).
-
-    They are multiplied by 1 - `null`, less the probability of the null word.
-    """
+    """Return the transitions, times 1 - `null`, between source words (S, B), in sentences of `lengths`."""
     S, B = source.shape
     tables = model.tables
     width = tables.shape[1]
@@ -130,10 +127,7 @@ def bucket_transitions(
 def jump_counts(
     expected: Floats, source: NDArray[np.int32], lengths: NDArray[np.int64], model: TransitionModel
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, and what to add there.
-
-    Each place is there once: that is much less to send between processes.
-    """
+    """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, distinct, and counts."""
     S1, _, B = expected.shape
     width = model.tables.shape[1]
     row = np.zeros((S1, B), dtype=np.int64)

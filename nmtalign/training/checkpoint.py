@@ -62,13 +62,7 @@ class Checkpoint:
             return None  # a damaged state costs time, no more
 
     def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write the arrays.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be written.
-        """
+        """Write the arrays, or raise a DataError if the file cannot be written."""
         partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -109,20 +109,10 @@ class RemoteShard(NamedTuple):
 
 
 class DistributedBitext:
-    """A bitext in shards that other processes hold.
+    """A bitext in shards of about so many cells, which other processes hold.
 
-    Parameters
-    ----------
-    buckets : sequence of Bucket
-    source, target : EncodedSide
-    processes : Processes
-    cells : int
-        About as many in a shard. A model depends on it, but never on the number of processes.
-
-    References
-    ----------
-    Dean and Ghemawat 2004 (map and reduce); Dempster, Laird and Rubin 1977: the expected counts of a text are
-    the sum of those of its parts.
+    A model depends on the size of the shards, but never on the number of processes: the expected counts of a
+    text are the sum of those of its parts (Dempster, Laird and Rubin 1977).
 
     Examples
     --------

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.heads.counts import Emissions
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
-from nmtalign.positions.transitions import TransitionModel, jump_counts
+from nmtalign.positions.transitions import TransitionModel
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -135,20 +135,13 @@ def hmm_counts(
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
     nulls = words.source_null, words.target_null
-    forward, reverse = hmm_posteriors(
+    found = hmm_posteriors(
         bucket, words.pairs.take(cells), nulls, transitions, null, agreement=agreement, counted=counted
     )
-    link = forward.posterior * reverse.posterior.transpose(1, 0, 2)
+    (forward, reverse), link = found, found.product
     kept = link > MIN_LINK
     real = bucket.pairs >= 0
-    jumps = [
-        Sparse(*jump_counts(own.jumps, states[:, counted], lengths[counted], model))
-        for own, states, lengths, model in (
-            (forward, bucket.source, bucket.source_lengths, transitions[0]),
-            (reverse, bucket.target, bucket.target_lengths, transitions[1]),
-        )
-        if own.jumps is not None
-    ]
+    jumps = [Sparse(*own) for own in found.jumps(bucket, transitions, counted)]
     return BucketCounts(
         Sparse(cells[kept], link[kept]),
         Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),

@@ -21,7 +21,7 @@ from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
-from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts, emissions, view_counts, word_counts
+from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_counts, word_counts
 from nmtalign.heads.lexicon import Lexicon, StoredView, stored_view
 from nmtalign.heads.views import View, make_view
 from nmtalign.positions.agreement import BothTransitions
@@ -106,10 +106,11 @@ class Estimator:
     ) -> None:
         self.source, self.target, self.settings = source, target, settings
         self.prior = prior or Prior()
-        workers = default_workers() if workers is None else workers
         self.report = report or (lambda text: None)
         self.buckets = make_buckets(source, target)
-        self.bitext = (place or partial(LocalBitext, workers=workers))(self.buckets, source, target)
+        self.bitext = (place or partial(LocalBitext, workers=default_workers(workers)))(
+            self.buckets, source, target
+        )
         self.index = self.bitext.index
         self.views = [
             make_view(source, target, self.index, letters, spelling=settings.spelling)
@@ -211,7 +212,11 @@ class Estimator:
     def _pruned(self, view: ViewCounts) -> ViewCounts:
         """Return the counts of a view without the very small ones, in the precision they are saved in."""
         view.pairs[view.pairs < self.settings.prune] = 0
-        return view._replace(source=_single(view.source), target=_single(view.target))
+        source, target = (
+            side.apply(lambda values: values.astype(np.float32).astype(np.float64))
+            for side in (view.source, view.target)
+        )
+        return view._replace(source=source, target=target)
 
 
 def stored_lexicon(estimator: Estimator, estimate: Estimate) -> Lexicon:
@@ -242,9 +247,3 @@ def _from_arrays(state: Arrays) -> tuple[ExpectedCounts, BothTransitions, int]:
     counted = {name: state[name] for name in ExpectedCounts._fields}
     likelihood = float(counted.pop("log_likelihood"))
     return ExpectedCounts(**counted, log_likelihood=likelihood), (first, second), int(state["done"])
-
-
-def _single(side: FormCounts) -> FormCounts:
-    """Round counts to single precision."""
-    linked, null = (values.astype(np.float32).astype(np.float64) for values in side[:2])
-    return side._replace(linked=linked, null=null)

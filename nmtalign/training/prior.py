@@ -8,17 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.corpus.sides import EncodedSide, number_words
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
-from nmtalign.heads.counts import FormCounts, ViewCounts
+from nmtalign.heads.counts import FormCounts, ViewCounts, sum_at
 from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.views import View, shorten
 from nmtalign.positions.agreement import BothTransitions
@@ -49,7 +50,7 @@ class Prior:
         return _extended(source, [*old[0], *listed[0]]), _extended(target, [*old[1], *listed[1]])
 
     def jump_counts(self) -> tuple[Floats, Floats] | None:
-        """Return expected jumps as many as in the text of the older model, or None."""
+        """Return the expected jumps of the older model's text, about; None without an older model."""
         if self.lexicon is None or self.transitions is None:
             return None
         view = self.lexicon.views[0]
@@ -79,8 +80,7 @@ class Prior:
 
 def _covered(side: EncodedSide, words: dict[str, int]) -> float:
     """Return the share of the tokens of a side that are among `words`."""
-    known = np.array([word in words for word in side.words])
-    return float(side.counts[known].sum() / max(side.counts.sum(), 1))
+    return float(side.counts[look_up(words, side.words) >= 0].sum() / max(side.counts.sum(), 1))
 
 
 def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
@@ -107,7 +107,7 @@ class ViewPrior(NamedTuple):
         return ViewCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
 
     def fill(self, learned: StoredView) -> StoredView:
-        """Return a view with the pairs of the prior that the bitext did not show."""
+        """Return a view with those pairs of the prior, too, that do not meet in the bitext."""
         new = ~np.isin(self.keys, learned.keys, assume_unique=True)
         keys = np.concatenate([learned.keys, self.keys[new]])
         counts = np.concatenate([learned.counts, self.counts[new]])
@@ -129,9 +129,7 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
     older = prior.lexicon
-    learned = (
-        None if older is None else next((own for own in older.views if own.letters == view.letters), None)
-    )
+    learned = None if older is None else older.view(view.letters)
     if older is not None and learned is not None:
         places = [
             np.array([forms[form] for form in shorten(words, view.letters)[1]])
@@ -141,21 +139,12 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
         keys = np.concatenate([keys, places[0][source] * width + places[1][target]])
         counts = np.concatenate([counts, learned.counts])
         sides = [
-            _placed(own, place, len(forms))
+            own.apply(partial(sum_at, place, len(forms)))
             for own, place, forms in zip((learned.source, learned.target), places, number, strict=True)
         ]
     distinct, rank = np.unique(keys, return_inverse=True)
     summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
     return ViewPrior(distinct, summed, sides[0], sides[1])
-
-
-def _placed(counts: FormCounts, place: Longs, size: int) -> FormCounts:
-    """Return counts of forms under new numbers."""
-    linked, null = (
-        np.asarray(np.bincount(place, values, size), dtype=np.float64)
-        for values in (counts.linked, counts.null)
-    )
-    return FormCounts(linked, null, counts.all_null)
 
 
 def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:

@@ -43,13 +43,7 @@ PRESETS = {
 
 
 def preset(name: str) -> Settings:
-    """Return the settings of a preset by name.
-
-    Raises
-    ------
-    UsageError
-        If there is none of this name.
-    """
+    """Return the settings of a preset by name; a UsageError names those that there are."""
     if name not in PRESETS:
         raise UsageError(f"expected one of the presets {', '.join(PRESETS)}, found {name!r}")
     return PRESETS[name]

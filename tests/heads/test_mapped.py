@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.model_folder import load_aligner
+from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.train import learn
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.mapped import MAX_SCALE, fitted_scale

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
+from nmtalign.checks import StoredArrays
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
-from nmtalign.heads.head import LogRatios, Stored, StoredArrays
+from nmtalign.heads.head import LogRatios, Stored
 from nmtalign.heads.mixture import HEADS
 
 

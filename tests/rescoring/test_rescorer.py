@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.model_folder import load_aligner
+from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.train import learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
