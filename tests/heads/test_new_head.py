@@ -35,7 +35,7 @@ class Mirror:
 
     @classmethod
     def opened(cls, name: str, words: Any, meta: Mapping[str, Any], arrays: StoredArrays) -> Mirror:
-        return cls(arrays.number(meta["log_ratio"]), arrays.number(meta["weight"], 0, 1), name)
+        return cls(arrays.number(meta["log_ratio"]), arrays.number(meta["weight"], low=0, high=1), name)
 
 
 SOURCE, TARGET = ["qwe", "asd", "yxc"], ["dsa", "ewq", "cxy"]

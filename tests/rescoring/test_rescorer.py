@@ -70,7 +70,8 @@ def test_rows_and_columns_sum_to_at_most_1(aligners, kind):
     for aligner in (aligners[kind], aligners[kind].with_heads([aligners[kind].rescorer.name])):
         decoder = decoder_of(aligner, TOY.words[:40])
         for k, bucket in enumerate(decoder.text.buckets):
-            forward, reverse, joint = decoder.attend(k).posteriors
+            found = decoder.attend(k).posteriors
+            forward, reverse, joint = found.forward, found.reverse, found.joint
             assert forward.shape == reverse.shape == joint.shape == bucket.shape
             assert min(forward.min(), reverse.min(), joint.min()) >= 0
             assert max(forward.sum(axis=1).max(), reverse.sum(axis=0).max(), joint.max()) <= 1 + 1e-5
@@ -123,7 +124,8 @@ def test_mixing_is_log_linear_with_null():
 
 def test_the_joint_probability_is_that_of_the_aligner(aligners):
     decoder = decoder_of(aligners["additive", "features"], TOY.words[:20])
-    forward, reverse, joint = decoder.attend(0).posteriors
+    found = decoder.attend(0).posteriors
+    forward, reverse, joint = found.forward, found.reverse, found.joint
     np.testing.assert_array_equal(joint, joint_probability(forward, reverse))
 
 
@@ -205,7 +207,8 @@ def test_features_of_cells_one_by_one(aligners):
     source, target = decoder.text.source, decoder.text.target
     known = known_words(source, target, (source.counts, target.counts), (["b"], []), None)
     bucket = decoder.text.buckets[0]
-    (forward, reverse, joint), ratios = decoder.attend(0)
+    found, ratios = decoder.attend(0)
+    forward, reverse, joint = found.forward, found.reverse, found.joint
     features = lexical_features(bucket, ratios, decoder.scores.null_ratios, known)
     features += posterior_features(forward, reverse, joint)
     cells = np.stack([np.broadcast_to(own, bucket.shape) for own in features])
