@@ -1,1 +1,1 @@
-"""Floor 3: heads, positions and extraction joined to an aligner; the model folder."""
+"""Floor 6: heads, positions and extraction joined to an aligner; the model folder."""

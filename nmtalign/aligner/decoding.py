@@ -80,14 +80,14 @@ class Decoder(NamedTuple):
         )
 
     def _pair_scores(self, evidence: Doubles) -> Doubles:
-        """Return one number for each pair: how parallel it looks."""
+        """Return the pair score of each pair; a mean link probability where there is no null word."""
         S, T = self.text.segments.source_lengths, self.text.segments.target_lengths
         if self.evidence is None:
             return np.asarray(2 * evidence / np.maximum(S + T, 1))
         return parallel_probability(evidence, S, T, self.size)
 
     def pair(self, words: tuple[Sequence[str], Sequence[str]], settings: str) -> AlignedPair:
-        """Return the one pair of the text with all weights to look at; `words` are those to show."""
+        """Return the one pair of the text with its attention weights; `words` are those to show."""
         forward, reverse, weights = self._matrices()
         batch = self.align(1)
         links = batch.links(0)

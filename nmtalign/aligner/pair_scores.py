@@ -46,7 +46,7 @@ class TrainingSize(NamedTuple):
 
 
 class Coefficients(NamedTuple):
-    """Of the logit."""
+    """Coefficients of the logit of :func:`parallel_probability`."""
 
     constant: float
     evidence: float

@@ -1,4 +1,4 @@
-"""A text as the aligner sees it: numbered words, buckets of sentence pairs, numbered word pairs."""
+"""An encoded text: numbered words, buckets of sentence pairs, numbered word pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EncodedText:
 
     @cached_property
     def index(self) -> PairIndex:
-        """The word pairs that meet, numbered when a head first asks for them."""
+        """The co-occurring word pairs, numbered when they are first asked for."""
         return index_pairs(self.buckets, self.source, self.target)
 
     @property

@@ -1,4 +1,4 @@
-"""The word pairs that meet in a bitext, numbered, in bounded memory.
+"""The word pairs that co-occur in a bitext, numbered, in bounded memory.
 
 In a bitext of more than LARGE cells, their numbers lie in a temporary file, and pairs that meet once or
 twice, no more often than by chance, share one number.
@@ -34,7 +34,7 @@ SHARED = 1  # number of the pairs that are not kept
 
 @dataclass(frozen=True)
 class PairIndex:
-    """The word pairs that meet in a bitext."""
+    """The word pairs that co-occur in a bitext."""
 
     # (P,): the two words of each pair; pair 0 is the padding
     source: Ints
@@ -47,7 +47,7 @@ class PairIndex:
 
 
 def index_pairs(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
-    """Number the word pairs that meet in a sentence pair of `buckets`."""
+    """Number the word pairs that co-occur in a sentence pair of `buckets`."""
     if is_large(buckets):
         return _index_large(buckets, source, target)
     return number_pairs(buckets, len(target.words))

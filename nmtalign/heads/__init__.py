@@ -1,1 +1,1 @@
-"""Floor 3: what words say: scores of word pairs."""
+"""Floor 4: heads: likelihood ratios and attention scores of word pairs."""

@@ -1,4 +1,4 @@
-"""From expected counts to emission ratios: how much more often two words are linked than by chance.
+"""M-step of the emissions: likelihood ratios of word pairs to chance from expected counts of links.
 
 A *view* shortens every word (the word itself, its first 3, 4, 6 letters). For each view there are expected
 counts c(e, f) of links on which both directions agree, and from them the ratio
@@ -38,14 +38,14 @@ class Emissions(NamedTuple):
 
 
 class FormCounts(NamedTuple):
-    """Expected counts of the forms of one side of a view."""
+    """Expected counts of the forms (shortened words) of one side of a view."""
 
     linked: Doubles  # agreed links of each form
     null: Doubles  # how often each form was aligned to null
     all_null: float  # the same, of all forms of the model
 
     def apply(self, function: Callable[[Doubles], Doubles]) -> FormCounts:
-        """Return other counts of links and of null."""
+        """Return the counts with a function applied to those of links and of null."""
         return self._replace(linked=function(self.linked), null=function(self.null))
 
     def null_ratios(self, words: float, discount: float) -> Doubles:
@@ -101,7 +101,7 @@ def sum_at(place: NDArray[np.integer], size: int, values: Doubles) -> Doubles:
 
 
 class Smoothing(NamedTuple):
-    """How counts become ratios: words of the bitext N, discount s, floor."""
+    """Constants of the likelihood ratios: words of the bitext N, discount s, floor."""
 
     words: float
     discount: float

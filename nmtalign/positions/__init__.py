@@ -1,1 +1,1 @@
-"""Floor 3: where attention may go: hidden Markov model, agreement of both directions."""
+"""Floor 4: position models: hidden Markov model, agreement of both directions, softmax with a prior."""

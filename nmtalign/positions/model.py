@@ -1,4 +1,4 @@
-"""What position models take and give: scores of a text, and posteriors of both directions.
+"""Input and output of position models: scores of a text, and posteriors of both directions.
 
 Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on its company), T target words,
 S source words, V vocabulary.

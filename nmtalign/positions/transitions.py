@@ -1,4 +1,4 @@
-"""HMM transition model: how far attention jumps from one word to the next.
+"""HMM transition model: distributions of the jump width.
 
 From source position i, attention jumps to position j with probability ``p(j | i)``, a learned distribution
 over the jump width ``j - i`` (Vogel et al. 1996), or stays at i while the target word is emitted by the null

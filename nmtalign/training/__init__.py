@@ -1,1 +1,1 @@
-"""Floor 3: expectation-maximisation over a bitext."""
+"""Floor 5: expectation-maximisation over a bitext."""

@@ -140,7 +140,7 @@ class Estimator:
 
     @property
     def smoothing(self) -> Smoothing:
-        """How the counts of this bitext become ratios."""
+        """Constants of the likelihood ratios of this bitext."""
         words = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
         if self.prior.lexicon is not None:
             words += self.prior.lexicon.smoothing.words
