@@ -22,7 +22,7 @@ from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.mixture import Mixture
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.positions.hmm import HiddenMarkov
-from nmtalign.positions.model import Attended, Posteriors, TextScores
+from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.rescoring.rescorer import Rescorer
 from nmtalign.text.tokenization import TextSettings
@@ -204,7 +204,9 @@ class Aligner(Listed):
             return decoder._replace(size=TrainingSize.of(*self.heads.training_words))
         return decoder
 
-    def _rescored(self, attend: Callable[[int], Attended], scores: TextScores) -> Callable[[int], Attended]:
+    def _rescored(
+        self, attend: Callable[[int], BucketPosteriors], scores: TextScores
+    ) -> Callable[[int], BucketPosteriors]:
         """Return `attend` followed by the rescorer, where there is one."""
         if self.rescorer is None or not isinstance(self.heads, Mixture):
             return attend
@@ -212,12 +214,12 @@ class Aligner(Listed):
         vectors = self.heads.word_vectors(text.source.words, text.target.words)
         reader = self.rescorer.reader(text.source, text.target, self.heads.counts(text), vectors)
 
-        def rescored(k: int) -> Attended:
+        def rescored(k: int) -> BucketPosteriors:
             found, ratios = attend(k)
             assert ratios is not None  # learned models have a null word
             posteriors = found.forward, found.reverse, found.joint
             again = reader.rescore(text.buckets[k], ratios, scores.null_ratios, *posteriors)
-            return Attended(Posteriors(*again), ratios)
+            return BucketPosteriors(Posteriors(*again), ratios)
 
         return rescored
 

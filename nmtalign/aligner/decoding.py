@@ -6,6 +6,7 @@ Axes: B pairs of a bucket, T target words, S source words, L links.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parall
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.positions.model import Attended
+from nmtalign.positions.model import BucketPosteriors
 
 Longs = NDArray[np.int64]
 Doubles = NDArray[np.float64]
@@ -37,7 +38,7 @@ class Decoder(NamedTuple):
     """Decodes the buckets of a text: posteriors, links, pair scores."""
 
     text: EncodedText
-    attend: Callable[[int], Attended]  # gives the posteriors of the bucket of a number
+    attend: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
     extraction: Extraction
     # as of :meth:`nmtalign.positions.model.TextScores.evidence`; None where there is no null word
     evidence: Callable[[int, NDArray[np.float32]], NDArray[np.float32]] | None = None
@@ -88,8 +89,9 @@ class Decoder(NamedTuple):
 
     def pair(self, words: tuple[Sequence[str], Sequence[str]], settings: str) -> AlignedPair:
         """Return the one pair of the text with its attention weights; `words` are those to show."""
-        forward, reverse, weights = self._matrices()
-        batch = self.align(1)
+        once = self._replace(attend=cache(self.attend))  # for the matrices and for the links
+        forward, reverse, weights = once._matrices()
+        batch = once.align(1)
         links = batch.links(0)
         return AlignedPair(
             Alignment(frozenset(links), len(words[0]), len(words[1])),

@@ -16,7 +16,7 @@ from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.long_pairs import whole_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText
-from nmtalign.positions.model import Attended, Posteriors
+from nmtalign.positions.model import BucketPosteriors, Posteriors
 
 Floats = NDArray[np.floating]
 
@@ -46,12 +46,12 @@ def external_decoder(
     source, target = encode_pairs(pairs)
     text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
-    def attend(k: int) -> Attended:
+    def attend(k: int) -> BucketPosteriors:
         bucket = text.buckets[k]
         found = np.zeros(bucket.shape)
         for column in np.flatnonzero(bucket.pairs >= 0):
             own = weights[bucket.pairs[column]]
             found[: own.shape[0], : own.shape[1], column] = own
-        return Attended(given_posteriors(found), None)
+        return BucketPosteriors(given_posteriors(found), None)
 
     return Decoder(text, attend, extraction.resolved(null=False))

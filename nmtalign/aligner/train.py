@@ -32,9 +32,9 @@ from nmtalign.rescoring.training import Sample, chosen_pairs, distil, gold_of_pa
 from nmtalign.shipped import place_of
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.bitext import encode_bitext, suspicions
+from nmtalign.training.bitext import bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import Checkpoint, Checkpoints
-from nmtalign.training.em import Estimator, PlaceBitext, stored_lexicon
+from nmtalign.training.em import BitextFactory, Estimator, stored_lexicon
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
@@ -178,7 +178,7 @@ def learn(
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
     warn: Callable[[str], None] | None = None,
-    place: PlaceBitext | None = None,
+    place: BitextFactory | None = None,
     state: str | Path | None = None,
     vectors: tuple[Embeddings, Embeddings] | None = None,
     vectors_weight: float | None = None,
@@ -315,7 +315,7 @@ def _read(
 def _warnings(source: EncodedSide, target: EncodedSide, known: Prior) -> list[str]:
     """Return what looks wrong with a bitext."""
     swapped = "the sides look like those of the older model the other way round; are they swapped?"
-    return suspicions(source, target) + ([swapped] if known.swapped(source, target) else [])
+    return bitext_warnings(source, target) + ([swapped] if known.swapped(source, target) else [])
 
 
 def _mixture(

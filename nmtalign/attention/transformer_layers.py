@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.attention._arrays import Array, as_floats
-from nmtalign.attention.mechanism import Attended, MultiHead, linear, multi_head
+from nmtalign.attention.mechanism import BucketPosteriors, MultiHead, linear, multi_head
 from nmtalign.attention.parameters import (
     Seed,
     StateDict,
@@ -154,18 +154,22 @@ class TransformerBlock:
         )
 
 
-def _residual(p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]) -> Attended:
+def _residual(
+    p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], BucketPosteriors]
+) -> BucketPosteriors:
     """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``."""
     norm = p.norms[number]
     y, weights = sublayer(layer_norm(norm, x) if p.pre_norm else x)
-    return Attended(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
+    return BucketPosteriors(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
 
 
 def _feed_forward(p: TransformerBlock, x: Array) -> Array:
-    return _residual(p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)).context
+    return _residual(
+        p, -1, x, lambda words: BucketPosteriors(feed_forward(p.feed_forward, words), None)
+    ).context
 
 
-def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> Attended:
+def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> BucketPosteriors:
     """Encoder block: multi-head self-attention and feed-forward, each with residual and normalisation.
 
     Gives the words (..., S, D) and the weights of each head (..., H, S, S). The mask, for instance a padding
@@ -179,7 +183,7 @@ def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None 
     """
     p, x = parameters, as_floats(x)[1]
     x, weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
-    return Attended(_feed_forward(p, x), weights)
+    return BucketPosteriors(_feed_forward(p, x), weights)
 
 
 class Decoded(NamedTuple):

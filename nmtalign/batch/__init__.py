@@ -1,1 +1,1 @@
-"""Floor 4: whole corpora. Streams, shards, checkpoints of a run, workers."""
+"""Floor 7: whole corpora. Streams, shards, checkpoints of a run, workers."""

@@ -1,4 +1,4 @@
-"""Floor 5: the command line. Commands are loaded when called, so ``nmtalign --help`` stays fast."""
+"""Floor 8: the command line. Commands are loaded when called, so ``nmtalign --help`` stays fast."""
 
 from __future__ import annotations
 

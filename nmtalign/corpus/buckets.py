@@ -17,9 +17,9 @@ Ints = NDArray[np.int32]
 
 CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket: about what a core's own cache holds
 PADDED = -1e30  # score of a cell outside of the sentences
-LANES = 16  # columns of a bucket are a multiple of this: sums run in one order for any batch size
+COLUMN_MULTIPLE = 16  # columns of a bucket are a multiple of this: sums run in one order for any batch size
 LONG = 48  # words from which on products of whole matrices are faster than sums over stacked pairs
-FEW_LANES = 2  # of buckets of long sentences
+LONG_COLUMN_MULTIPLE = 2  # of buckets of long sentences
 ENOUGH = 6_000  # cells of one target word in a bucket; for fewer, calling NumPy costs more than the work
 SPREAD = 3  # buckets of like source length, or that length is widened
 
@@ -126,7 +126,7 @@ def _alike(
 def _stacked(source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64]) -> Iterator[Bucket]:
     """Yield buckets of pairs of like length."""
     longest = max(_height(side, pairs) for side in (source, target))
-    lanes = LANES if longest < LONG else FEW_LANES
+    lanes = COLUMN_MULTIPLE if longest < LONG else LONG_COLUMN_MULTIPLE
     width = max(lanes, CELLS // (longest * (longest + 1)) // lanes * lanes)
     for start in range(0, len(pairs), width):
         chosen = pairs[start : start + width]

@@ -164,7 +164,7 @@ def _index_large(buckets: Sequence[Bucket], source: EncodedSide, target: Encoded
         own = _keys(piece, targets)
         own.sort()
         keys, counts = merged(keys, counts, *_run_lengths(own))
-    keys = keys[worth_keeping(keys, counts, source, target)]
+    keys = keys[frequent_or_associated(keys, counts, source, target)]
     cells = Cells([bucket.shape for bucket in buckets])
     for first, piece in _pieces(buckets):
         own, numbers = distinct(_keys(piece, targets))
@@ -207,7 +207,9 @@ def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[L
     return np.insert(keys, place[new], more[new]), np.insert(counts, place[new], more_counts[new])
 
 
-def worth_keeping(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> NDArray[np.bool_]:
+def frequent_or_associated(
+    keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide
+) -> NDArray[np.bool_]:
     """Tell which pairs meet often, or at least much more often than chance would have it."""
     at_source, at_target = words_of(keys, len(target.words))
     by_chance = source.counts[at_source] * (target.counts[at_target] / len(source.lengths))

@@ -87,7 +87,7 @@ class Mixture:
         """Return the scores of a text; `seen` are its views where they are known from training."""
         seen = seen or SeenViews(*self.lexicon.looked_up(text.source, text.target, text.index))
         mixed = interpolated(emissions(*seen), self.others, text)
-        return PairScores(text, mixed, others_evidence(seen))
+        return PairScores(text, mixed, leave_one_out_evidence(seen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class PairScores:
         return self.worth.take(self.text.index.cells[k])
 
 
-def others_evidence(seen: SeenViews) -> Floats:
+def leave_one_out_evidence(seen: SeenViews) -> Floats:
     """Return the evidence (P,) of word pairs, with one link less of each: no pair is evidence for itself."""
     less = [c._replace(pairs=np.maximum(c.pairs - 1, 0)) for c in seen.counts]
     ratios = view_product(seen.views, less, seen.smoothing)

@@ -102,7 +102,7 @@ def hmm_posteriors(
     -----
     Among the distributions over alignments in which both directions give each link the same probability,
     those nearest to the two models (in relative entropy) have the emissions ``r u`` and ``r / u``, with one
-    number u for each cell. An iteration moves u to where the odds of both directions would meet if cells did
+    u = exp λ for each cell. An iteration moves u to where the odds of both directions would meet if cells did
     not touch each other::
 
         u <- u sqrt(odds of p(t|s) / odds of p(s|t))

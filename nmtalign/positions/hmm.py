@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
-from nmtalign.positions.model import Attended, Posteriors, TextScores
+from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 
 Floats = NDArray[np.float32]
 
@@ -68,17 +68,17 @@ class HiddenMarkov:
         )
         return first, second
 
-    def over(self, scores: TextScores) -> Callable[[int], Attended]:
+    def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of the bucket of a number."""
         scores.prepare(ratios=True)
         text = scores.text
         transitions = self.transitions_of(text.source, text.target)
 
-        def attend(k: int) -> Attended:
+        def attend(k: int) -> BucketPosteriors:
             ratios = scores.ratios(k)
             model = scores.null_ratios, transitions, self.null
             forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agreement=self.agreement)
             weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
-            return Attended(Posteriors(*weights, joint_probability(*weights)), ratios)
+            return BucketPosteriors(Posteriors(*weights, joint_probability(*weights)), ratios)
 
         return attend

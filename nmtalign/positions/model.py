@@ -100,7 +100,7 @@ class SoftmaxPosteriors:
         return np.exp(self.scores[cells] - (self._rows[t, b] + self._columns[s, b]) / 2)
 
 
-class Attended(NamedTuple):
+class BucketPosteriors(NamedTuple):
     """Posteriors of a bucket, and the likelihood ratios (T, S, B) they come from where there is null."""
 
     posteriors: Posteriors | SoftmaxPosteriors

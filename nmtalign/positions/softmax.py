@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nmtalign.attention.positions import diagonal_prior
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.errors import UsageError
-from nmtalign.positions.model import Attended, Matrix, SoftmaxPosteriors, TextScores
+from nmtalign.positions.model import BucketPosteriors, Matrix, SoftmaxPosteriors, TextScores
 
 DIAGONAL = 4.0  # strength that suits cosines at their own temperature
 # name -> (form of attention.positions.diagonal_prior, strength when none is given)
@@ -71,13 +71,13 @@ class SoftmaxPositions:
     def _strength(self) -> float:
         return _FORMS[self.name][1] if self.strength is None else self.strength
 
-    def over(self, scores: TextScores) -> Callable[[int], Attended]:
+    def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of the bucket of a number."""
         scores.prepare(ratios=False)
 
-        def attend(k: int) -> Attended:
+        def attend(k: int) -> BucketPosteriors:
             bucket, found = scores.text.buckets[k], scores.scores(k)  # (T, S, B)
-            return Attended(SoftmaxPosteriors(self.applied(found, bucket), bucket.inside), None)
+            return BucketPosteriors(SoftmaxPosteriors(self.applied(found, bucket), bucket.inside), None)
 
         return attend
 

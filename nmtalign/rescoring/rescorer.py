@@ -42,8 +42,8 @@ from nmtalign.rescoring.network import NAMES, Network, Weights, sigmoid
 
 INPUTS = ("features", "words")
 TEACHERS = ("posteriors", "gold")
-LANES, CELLS = 16, 1 << 15  # pairs, and about as many cells, that are scored at a time
-DOUBTFUL = np.float32(0.003)  # links that one direction at least holds for as likely are judged
+COLUMN_MULTIPLE, CELLS = 16, 1 << 15  # pairs, and about as many cells, that are scored at a time
+MIN_POSTERIOR = np.float32(0.003)  # links that one direction at least holds for as likely are judged
 SMALLEST = np.float32(1e-30)  # probability under a logarithm
 LEAST_NULL = np.float32(1e-6)  # the same of the null word
 
@@ -159,7 +159,7 @@ class Reader:
         """Return the log odds of links, (T, S, B); the same bits for a pair in any company."""
         e = np.empty(bucket.shape, np.float32)
         T, S, B = bucket.shape
-        width = max(LANES, CELLS // (T * S) // LANES * LANES)
+        width = max(COLUMN_MULTIPLE, CELLS // (T * S) // COLUMN_MULTIPLE * COLUMN_MULTIPLE)
         for start in range(0, B, width):
             some = slice(start, start + width)
             own = (np.ascontiguousarray(p[..., some]) for p in (ratios, *posteriors))
@@ -201,7 +201,7 @@ class Reader:
         mixed = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
         if self.rescorer.taught_by == "posteriors":
             return *mixed, joint_probability(*mixed)
-        doubtful = (np.maximum(forward, reverse) > DOUBTFUL) & inside
+        doubtful = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
         return *mixed, np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
 
 

@@ -19,7 +19,7 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.positions.model import Attended, TextScores
+from nmtalign.positions.model import BucketPosteriors, TextScores
 from nmtalign.rescoring.features import LEXICAL, POSTERIOR, Counts, Floats, Inputs, Vectors
 from nmtalign.rescoring.network import (
     HIDDEN,
@@ -32,7 +32,7 @@ from nmtalign.rescoring.network import (
     mean_of,
 )
 from nmtalign.rescoring.optimiser import Adam
-from nmtalign.rescoring.rescorer import DOUBTFUL, Reader, Rescorer
+from nmtalign.rescoring.rescorer import MIN_POSTERIOR, Reader, Rescorer
 from nmtalign.training.checkpoint import Arrays, Checkpoint
 
 Frequent = tuple[Sequence[str], Sequence[str]]
@@ -43,7 +43,7 @@ class Sample(NamedTuple):
     """A text with what attends in its buckets: the scores of its words and the posteriors of the aligner."""
 
     scores: TextScores
-    attend: Callable[[int], Attended]
+    attend: Callable[[int], BucketPosteriors]
 
 
 WEIGHT = 0.2  # of a distilled rescorer, and with `FEW` pairs half of it
@@ -55,16 +55,16 @@ SURE = np.float32(2)  # importance of a sure link: error rates ask for links of 
 LAST_RATE = 0.05  # last learning rate, as a share of the first
 
 
-class Course(NamedTuple):
+class Hyperparameters(NamedTuple):
     """Hyperparameters of training.
 
     Attributes
     ----------
     rate : float
         Learning rate of the first step; it falls linearly.
-    passes, patience : int
-        Most passes, and passes without progress after which training stops.
-    size, together : int
+    epochs, patience : int
+        Most epochs, and epochs without progress after which training stops.
+    size, batches_per_step : int
         Most pairs of a minibatch, all of one bucket, and minibatches of one step.
     held_out : int
         One minibatch in so many is kept for early stopping.
@@ -73,20 +73,20 @@ class Course(NamedTuple):
     """
 
     rate: float
-    passes: int
+    epochs: int
     patience: int
     size: int
-    together: int
+    batches_per_step: int
     held_out: int
     decay: float = 0.0
 
 
-DISTILLATION = Course(0.01, 3, 2, 32, 1, 20)
-OF_WORDS = Course(0.01, 6, 2, 32, 1, 20)
-GOLD = Course(0.01, 60, 60, 1, 16, 6, 1e-4)
+DISTILLATION = Hyperparameters(0.01, 3, 2, 32, 1, 20)
+OF_WORDS = Hyperparameters(0.01, 6, 2, 32, 1, 20)
+GOLD = Hyperparameters(0.01, 60, 60, 1, 16, 6, 1e-4)
 GOLD_FEATURES, NETWORKS = LEXICAL + POSTERIOR, 3
 PAIRS = 10_000  # pairs of the sample that a rescorer is distilled on
-STEPS, PASSES = 100, 10  # a small sample makes smaller minibatches, about so many, and more passes
+STEPS, PASSES = 100, 10  # a small sample makes smaller minibatches, about so many, and more epochs
 
 
 def chosen_pairs(source: EncodedSide, target: EncodedSide, seed: int) -> list[int]:
@@ -142,13 +142,13 @@ def distil(
     network = initial(name, D, 0 if over_words else LEXICAL, seed, hidden)
     few = ((), ()) if over_words else (tuple(frequent[0]), tuple(frequent[1]))
     first = Rescorer(network, inputs, "posteriors", WEIGHT * pairs / (pairs + FEW), few)
-    course = _fitted(OF_WORDS if over_words else DISTILLATION, len(sample.scores.text.source.lengths))
+    parameters = _fitted(OF_WORDS if over_words else DISTILLATION, len(sample.scores.text.source.lengths))
 
     def targets(bucket: Bucket, forward: Floats, reverse: Floats, joint: Floats) -> tuple[Floats, Floats]:
         return np.float32(0.5) * (forward + reverse), bucket.inside.astype(np.float32)
 
-    batches = minibatches(sample, first.reader(*_sides(sample), counts, vectors), course.size, targets)
-    return trained(first, list(batches), course, seed, kept=kept, report=report)
+    batches = minibatches(sample, first.reader(*_sides(sample), counts, vectors), parameters.size, targets)
+    return trained(first, list(batches), parameters, seed, kept=kept, report=report)
 
 
 def learn_from_gold(
@@ -176,7 +176,7 @@ def learn_from_gold(
     first = Rescorer(network, "features", "gold", weight, (tuple(frequent[0]), tuple(frequent[1])))
 
     def targets(bucket: Bucket, forward: Floats, reverse: Floats, joint: Floats) -> tuple[Floats, Floats]:
-        importance = ((np.maximum(forward, reverse) > DOUBTFUL) & bucket.inside).astype(np.float32)
+        importance = ((np.maximum(forward, reverse) > MIN_POSTERIOR) & bucket.inside).astype(np.float32)
         found = np.zeros(bucket.shape, np.float32)
         for column in np.flatnonzero(bucket.pairs >= 0).tolist():
             own = gold[int(bucket.pairs[column])]
@@ -195,10 +195,10 @@ def learn_from_gold(
     return replace(first, network=mean_of([own.network for own in found]).rounded())
 
 
-def _fitted(course: Course, pairs: int) -> Course:
+def _fitted(parameters: Hyperparameters, pairs: int) -> Hyperparameters:
     """Return hyperparameters for a sample of so many pairs: few pairs are no reason for few steps."""
-    passes = min(max(course.passes * PAIRS // max(pairs, 1), course.passes), PASSES)
-    return course._replace(passes=passes, size=min(course.size, max(1, pairs // STEPS)))
+    epochs = min(max(parameters.epochs * PAIRS // max(pairs, 1), parameters.epochs), PASSES)
+    return parameters._replace(epochs=epochs, size=min(parameters.size, max(1, pairs // STEPS)))
 
 
 Targets = Callable[..., tuple[Floats, Floats]]
@@ -249,15 +249,15 @@ class _State:
         self.network = network.replace(network.weights.copy())
         self.adam = Adam(self.network.weights)
         self.best = network.weights.copy()
-        self.least, self.waited, self.passes = self.loss(), 0, 0
+        self.least, self.waited, self.epochs = self.loss(), 0, 0
 
     def loss(self) -> float:
         """Return the loss of the held-out minibatches."""
         return float(np.mean([loss_and_gradient(self.network, batch)[0] for batch in self.held]))
 
-    def end_pass(self) -> float:
+    def end_epoch(self) -> float:
         """Look at the held-out minibatches; return their loss."""
-        self.passes += 1
+        self.epochs += 1
         loss = self.loss()
         self.waited = 0 if loss < self.least else self.waited + 1
         if loss < self.least:
@@ -266,7 +266,7 @@ class _State:
 
     def arrays(self) -> Arrays:
         """Return the state; the random numbers are drawn again."""
-        numbers = (self.adam.steps, self.least, self.waited, self.passes)
+        numbers = (self.adam.steps, self.least, self.waited, self.epochs)
         found: Arrays = {"numbers": np.array(numbers, np.float64)}
         parts = self.network.weights, self.best, self.adam.means, self.adam.squares
         for name, arrays in zip(("weights", "best", "means", "squares"), parts, strict=True):
@@ -278,14 +278,14 @@ class _State:
         for name, own in self.arrays().items():
             if name != "numbers":
                 own[...] = arrays[name]
-        steps, least, waited, passes = arrays["numbers"].tolist()
-        self.adam.steps, self.least, self.waited, self.passes = int(steps), least, int(waited), int(passes)
+        steps, least, waited, epochs = arrays["numbers"].tolist()
+        self.adam.steps, self.least, self.waited, self.epochs = int(steps), least, int(waited), int(epochs)
 
 
 def trained(
     first: Rescorer,
     batches: Sequence[Batch],
-    course: Course,
+    parameters: Hyperparameters,
     seed: int,
     *,
     kept: Checkpoint | None = None,
@@ -296,22 +296,22 @@ def trained(
         return replace(first, network=first.network.rounded())
     random = np.random.default_rng(seed)
     order = [batches[k] for k in random.permutation(len(batches)).tolist()]
-    held = order[:: course.held_out]
-    training = [batch for n, batch in enumerate(order) if n % course.held_out] or held
+    held = order[:: parameters.held_out]
+    training = [batch for n, batch in enumerate(order) if n % parameters.held_out] or held
     state = _State(first.network, held)
     if kept is not None and (found := kept.read()) is not None:
         state.restore(found)
     anchor = _anchor(first.network.weights)
-    for number in range(course.passes):
+    for number in range(parameters.epochs):
         shuffled = [training[k] for k in random.permutation(len(training)).tolist()]
-        if number < state.passes:
+        if number < state.epochs:
             continue
-        if state.waited == course.patience:
+        if state.waited == parameters.patience:
             break
-        _run_pass(state, shuffled, course, anchor)
-        loss = state.end_pass()
+        _run_epoch(state, shuffled, parameters, anchor)
+        loss = state.end_epoch()
         if report is not None:
-            report(f"rescorer: pass {number + 1} of {course.passes}, held-out loss {loss:.5f} a cell")
+            report(f"rescorer: epoch {number + 1} of {parameters.epochs}, held-out loss {loss:.5f} a cell")
         if kept is not None:
             kept.write_if_due(state.arrays)
     return replace(first, network=first.network.replace(state.best).rounded())
@@ -322,23 +322,23 @@ def _anchor(first: Weights) -> Weights:
     return first._replace(**{name: np.zeros_like(getattr(first, name)) for name in ("W", "U", "P", "v")})
 
 
-def _run_pass(state: _State, batches: Sequence[Batch], course: Course, anchor: Weights) -> None:
+def _run_epoch(state: _State, batches: Sequence[Batch], parameters: Hyperparameters, anchor: Weights) -> None:
     """Take the steps of one pass over the minibatches."""
-    steps = course.passes * -(-len(batches) // course.together)
-    decay = np.float32(course.decay)
-    for start in range(0, len(batches), course.together):
-        batch = joined(batches[start : start + course.together])
+    steps = parameters.epochs * -(-len(batches) // parameters.batches_per_step)
+    decay = np.float32(parameters.decay)
+    for start in range(0, len(batches), parameters.batches_per_step):
+        batch = joined(batches[start : start + parameters.batches_per_step])
         _, gradient = loss_and_gradient(state.network, batch)
         zipped = zip(gradient, state.network.weights, anchor, strict=True)
         decayed = [g + decay * (w - a) for g, w, a in zipped]
-        rate = course.rate * (1 - (1 - LAST_RATE) * state.adam.steps / steps)
+        rate = parameters.rate * (1 - (1 - LAST_RATE) * state.adam.steps / steps)
         state.adam.step(decayed, rate)
 
 
 def gold_of_pairs(
     gold: Sequence[GoldAlignment], source: EncodedSide, target: EncodedSide
 ) -> dict[int, GoldAlignment]:
-    """Return the gold links that teach, by number of their pair from 0.
+    """Return the gold links to train on, by number of their pair from 0.
 
     As many lines as pairs are one for each, an empty one where there is none; fewer are those of the last
     pairs.

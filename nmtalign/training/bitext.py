@@ -34,7 +34,7 @@ def encode_bitext(
     return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()
 
 
-def suspicions(source: EncodedSide, target: EncodedSide) -> list[str]:
+def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
     """Return a line of warning for each thing that looks wrong with a bitext."""
     s, t = source.lengths, target.lengths
     n = len(s)

@@ -18,13 +18,13 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import (
     SHARED,
     PairIndex,
+    frequent_or_associated,
     is_large,
     kept_index,
     merged,
     number_pairs,
     numbers_among,
     words_of,
-    worth_keeping,
 )
 from nmtalign.heads.counts import Emissions
 from nmtalign.training.e_step import EStep, ExpectedCounts, summed
@@ -172,7 +172,7 @@ class DistributedBitext:
                 for own, theirs in zip(held, of_shards, strict=True)
             ]
             return PairIndex(*words_of(keys, targets), []), found
-        keys = keys[worth_keeping(keys, counts, source, target)]
+        keys = keys[frequent_or_associated(keys, counts, source, target)]
         found = [
             self._thinned(own, numbers_among(keys, theirs))
             for own, theirs in zip(held, of_shards, strict=True)

@@ -44,7 +44,7 @@ class Bitext(Protocol):
 
 
 Buckets = Sequence[Bucket]
-PlaceBitext = Callable[[Buckets, EncodedSide, EncodedSide], Bitext]
+BitextFactory = Callable[[Buckets, EncodedSide, EncodedSide], Bitext]
 
 
 class LocalBitext:
@@ -102,7 +102,7 @@ class Estimator:
         prior: Prior | None = None,
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
-        place: PlaceBitext | None = None,
+        place: BitextFactory | None = None,
     ) -> None:
         self.source, self.target, self.settings = source, target, settings
         self.prior = prior or Prior()
@@ -119,7 +119,7 @@ class Estimator:
         self.view_priors = [view_prior(view, self.prior) for view in self.views] if prior else []
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
-            f" {len(self.index) - 1:,} pairs that meet"
+            f" {len(self.index) - 1:,} co-occurring word pairs"
         )
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
@@ -154,9 +154,9 @@ class Estimator:
             return ExpectedCounts(none[0], none[1], none[2], np.zeros(0), np.zeros(0), 0.0), older
         counts = self._e_step(EStep(self.settings.model1_null))
         for number in range(1, self.settings.model1_iterations):
-            counts = self._model1_iteration(counts, agree=number > self.settings.single_iterations)
+            counts = self._model1_iteration(counts, agree=number > self.settings.mean_iterations)
             self.report(f"model 1, iteration {number} of {self.settings.model1_iterations - 1}")
-        own = self.settings.own_transitions
+        own = self.settings.lexicalised_words
         first, second = (initial_transitions(len(side.words) - 1, own) for side in (self.source, self.target))
         return counts, (first, second)
 

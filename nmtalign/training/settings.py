@@ -16,7 +16,7 @@ class Settings:
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
     # first iterations of model 1, which count the mean of both posteriors; the others count their product
-    single_iterations: int = 1
+    mean_iterations: int = 1
     hmm_iterations: int = 3
     agreed_iterations: int = 2  # last iterations, whose E-step has agreement by posterior regularisation
     agreement: int = 2  # its fixed-point iterations, in training and in decoding
@@ -25,7 +25,7 @@ class Settings:
     # probability of the null word in model 1 and in the hidden Markov model
     model1_null: float = 0.03
     null: float = 0.06
-    own_transitions: int = 200  # so many frequent words have a transition distribution of their own
+    lexicalised_words: int = 200  # so many frequent words have a transition distribution of their own
     spelling: float = 1.0  # prior count of two words with one spelling
     prune: float = 1e-3  # counts below this are dropped at the end
     spectral_weight: float = 0.0  # weight of the spectral head in the log-linear interpolation; 0 makes none

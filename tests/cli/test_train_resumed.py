@@ -72,10 +72,10 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
         ("nmtalign.training.em", "Estimator._hmm_iteration", 3, ["lexicon.npz"], "iteration 3 of"),
         (
             "nmtalign.rescoring.training",
-            "_run_pass",
+            "_run_epoch",
             3,
             ["lexicon.npz", "rescorer.npz"],
-            "rescorer: pass 3 of",
+            "rescorer: epoch 3 of",
         ),
     ],
 )

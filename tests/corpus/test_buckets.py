@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nmtalign.corpus import buckets as corpus
-from nmtalign.corpus.buckets import FEW_LANES, LANES, LONG, make_buckets
+from nmtalign.corpus.buckets import COLUMN_MULTIPLE, LONG, LONG_COLUMN_MULTIPLE, make_buckets
 from nmtalign.corpus.sides import encode
 
 WORDS = st.sampled_from(["a", "b", "c", "", "\x00", "\u2028", "\x85", "\r", "é", "e\u0301", "𝔘"])
@@ -58,7 +58,7 @@ def test_each_pair_with_words_stands_in_one_column(lengths):
     seen = []
     for bucket in make_buckets(source, target):
         T, S, B = bucket.shape
-        assert B % (LANES if max(S, T) < LONG else FEW_LANES) == 0
+        assert B % (COLUMN_MULTIPLE if max(S, T) < LONG else LONG_COLUMN_MULTIPLE) == 0
         for longest, height in ((bucket.source_lengths.max(), S), (bucket.target_lengths.max(), T)):
             assert longest <= height <= longest * 9 / 8 + 1
         for column, n in enumerate(bucket.pairs.tolist()):
@@ -103,7 +103,8 @@ def test_many_pairs_of_like_length_are_padded_little():
 def test_buckets_are_cut_to_size(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(corpus, "CELLS", 5 * 6 * 32)
     buckets = make_buckets(*sides([(5, 5)] * 100))
-    assert [bucket.shape for bucket in buckets] == [(5, 5, 32), (5, 5, 32), (5, 5, 32), (5, 5, LANES)]
+    shapes = [bucket.shape for bucket in buckets]
+    assert shapes == [(5, 5, 32), (5, 5, 32), (5, 5, 32), (5, 5, COLUMN_MULTIPLE)]
     np.testing.assert_array_equal(buckets[3].pairs[:5], [96, 97, 98, 99, -1])
 
 

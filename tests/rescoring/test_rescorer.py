@@ -176,21 +176,21 @@ class Stopped(Exception):
 def test_training_that_was_stopped_goes_on_to_the_same_bytes(aligners, tmp_path, monkeypatch):
     kind = "additive", "features"
     monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS", 0.0)
-    whole = training._State.end_pass
+    whole = training._State.end_epoch
 
     def stopping(state):
-        if state.passes == 3:
+        if state.epochs == 3:
             raise Stopped
         return whole(state)
 
-    monkeypatch.setattr(training._State, "end_pass", stopping)
+    monkeypatch.setattr(training._State, "end_epoch", stopping)
     with pytest.raises(Stopped):
         taught(kind, state=tmp_path)
     assert (tmp_path / "rescorer.npz").exists()
-    monkeypatch.setattr(training._State, "end_pass", whole)
+    monkeypatch.setattr(training._State, "end_epoch", whole)
     lines: list[str] = []
     again = taught(kind, state=tmp_path, report=lines.append)
-    assert next(line for line in lines if "rescorer" in line).startswith("rescorer: pass 4")
+    assert next(line for line in lines if "rescorer" in line).startswith("rescorer: epoch 4")
     for name, array in aligners[kind].rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array, err_msg=name)
 
@@ -209,7 +209,8 @@ def test_features_of_cells_one_by_one(aligners):
     bucket = decoder.text.buckets[0]
     found, ratios = decoder.attend(0)
     forward, reverse, joint = found.forward, found.reverse, found.joint
-    features = lexical_features(bucket, ratios, decoder.scores.null_ratios, known)
+    nulls = aligner.heads.read(decoder.text).null_ratios
+    features = lexical_features(bucket, ratios, nulls, known)
     features += posterior_features(forward, reverse, joint)
     cells = np.stack([np.broadcast_to(own, bucket.shape) for own in features])
     b = int(np.flatnonzero(bucket.pairs == 0)[0])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
-    from nmtalign.training.em import PlaceBitext
+    from nmtalign.training.em import BitextFactory
     from nmtalign.vectors.embeddings import Embeddings
 
 
@@ -39,7 +39,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.command()
 @bitext_options
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
-@click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Time for error.")
+@click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Fast or accurate.")
 @click.option(
     "--rescore", type=click.Choice(("additive", "scaled-dot")), help="Distil a rescorer of the posteriors."
 )
@@ -165,7 +165,7 @@ def _report(progress: Progress, line: str, *, quiet: bool) -> None:
         log(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
 
 
-def _on_cluster(client: Client) -> PlaceBitext:
+def _on_cluster(client: Client) -> BitextFactory:
     """Let the workers of a cluster hold the bitext."""
     from nmtalign.batch.cluster import ClusterProcesses
     from nmtalign.training.distributed import DistributedBitext

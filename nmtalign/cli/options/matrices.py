@@ -83,7 +83,7 @@ matrix_options = option_group(
         help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
     ),
     click.option("--layers", metavar="LIST", help="Layers of --matrices to average, like 0,2-3.  [all]"),
-    click.option("--shift", type=Whole(-1, 1), help="Row of a target word, less its position.  [0]"),
+    click.option("--shift", type=Whole(-1, 1), help="Row offset: target piece t is row t + SHIFT.  [0]"),
     click.option("--pieces", type=click.Choice(["bpe", "sentencepiece"]), help="Join sub-words to words."),
     click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),
 )

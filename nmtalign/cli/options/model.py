@@ -96,7 +96,7 @@ model_options = option_group(
     click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [the model's, else space]"),
     click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),
-    click.option("--heads", metavar="LIST", help="Heads: names, of a learned model; else numbers.  [all]"),
+    click.option("--heads", metavar="LIST", help="Heads by name; of --matrices: by number.  [all]"),
 )
 
 

@@ -79,7 +79,7 @@ shard_options = option_group(
     click.option("--out-shards", type=OUTPUT, metavar="DIR", help="Keep finished shards here, to resume."),
     click.option("--resume", is_flag=True, help="Resume the run in --out-shards."),
     click.option("--shard", metavar="I/N", help="Only each N-th shard from the I-th on; N jobs do all."),
-    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Of a shard."),
+    click.option("--shard-pairs", type=Whole(min=1), default=100_000, help="Sentence pairs of a shard."),
 )
 
 
