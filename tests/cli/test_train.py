@@ -42,7 +42,7 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
     assert run("train", *bitext, "-o", model, *options) == 0
     _, err = capsys.readouterr()
     assert "log-likelihood" in err
-    assert "pairs that meet" in err
+    assert "co-occurring word pairs" in err
     assert "warning" not in err
     lines = out["links"].read_text().split("\n")
     assert len(lines) == len(TOY.links) + 1

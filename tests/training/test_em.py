@@ -231,7 +231,7 @@ def test_stages_are_reported():
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
     settings = dataclasses.replace(PRESETS["fast"], model1_iterations=2, hmm_iterations=3)
     Estimator(*sides, settings, workers=1, report=lines.append).run()
-    assert "pairs that meet" in lines[0]
+    assert "co-occurring word pairs" in lines[0]
     assert [line.partition(":")[0] for line in lines[1:]] == [
         "model 1, iteration 1 of 1",
         *(f"hidden Markov model, iteration {k} of 3" for k in (1, 2, 3)),
