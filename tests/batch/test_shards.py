@@ -165,7 +165,8 @@ def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
         ["--threshold", 0.9],
         ["--remap", "space"],
         ["--shard-pairs", 100],
-        ["--score", "cosine"],
+        ["--heads", "lexicon"],
+        ["--vectors", "en_fr_vectors"],
     ):
         assert run(*command, "--resume", *options) == 2
         assert "holds a run with another" in capsys.readouterr().err
