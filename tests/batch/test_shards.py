@@ -63,7 +63,8 @@ def found(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def command(text, tmp_path) -> list[object]:
-    return ["align", *text, "--out-shards", tmp_path / "shards", "--shard-pairs", 300]
+    """Shards by one process; more are started where they matter."""
+    return ["align", *text, "--out-shards", tmp_path / "shards", "--shard-pairs", 300, "--workers", 1]
 
 
 def test_ctrl_c_right_after_the_manifest_says_how_to_go_on(tmp_path, monkeypatch, capsys):
@@ -92,7 +93,7 @@ def test_ctrl_c_right_after_the_manifest_says_how_to_go_on(tmp_path, monkeypatch
 
 
 def test_shards_put_together_are_the_run_without_shards(command, wanted, tmp_path, capsys):
-    assert run(*command, *files(tmp_path)) == 0
+    assert run(*command, *files(tmp_path), "--workers", 2) == 0
     assert found(tmp_path) == wanted
     manifest = json.loads((tmp_path / "shards" / "manifest.json").read_text())
     assert {"version", "text", "model", "settings"} <= set(manifest)
@@ -165,7 +166,8 @@ def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
         ["--threshold", 0.9],
         ["--remap", "space"],
         ["--shard-pairs", 100],
-        ["--score", "cosine"],
+        ["--heads", "lexicon"],
+        ["--vectors", "en_fr_vectors"],
     ):
         assert run(*command, "--resume", *options) == 2
         assert "holds a run with another" in capsys.readouterr().err
