@@ -88,12 +88,12 @@ class EmbeddingHead:
 
     def prepared(self, source: Sequence[str], target: Sequence[str]) -> tuple[Doubles, Doubles]:
         """Return the prepared vectors of source and target words, each (N, K)."""
-        keys = self.scorer.keys(self.source.vectors(source))
-        queries = self.scorer.queries(self.target.vectors(target))
-        for name, side, words in (("source", keys, source), ("target", queries, target)):
-            wrong = np.flatnonzero(~np.isfinite(side).all(axis=1))
+        found = self.source.vectors(source), self.target.vectors(target)
+        for name, vectors, words in zip(("source", "target"), found, (source, target), strict=True):
+            wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
             if len(wrong):
                 raise DataError(f"the vector of the {name} word {words[wrong[0]]!r} holds NaN or infinity")
+        keys, queries = self.scorer.keys(found[0]), self.scorer.queries(found[1])
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     @cached_property
