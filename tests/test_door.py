@@ -30,6 +30,7 @@ PUBLIC_NAMES = {
     "attention",
     "draw_heatmap",
     "evaluate",
+    "fit_to",
     "link_table",
     "load",
     "load_embeddings",

@@ -129,13 +129,11 @@ def test_there_are_no_cycles():
 
 
 FOLDERS = sorted({path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")})
-CROWDED = {"report": 11}  # still
-
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_folder_has_more_than_ten_files(folder):
     files = [path for path in (PACKAGE / folder).glob("*.py") if path.name != "__init__.py"]
-    assert len(files) <= MOST_FILES if folder not in CROWDED else len(files) == CROWDED[folder]
+    assert len(files) <= MOST_FILES
 
 
 def test_the_lowest_versions_are_those_promised():

@@ -81,6 +81,30 @@ def fit_text(aligner: Aligner, pairs: Iterable[SentencePair]) -> tuple[Fit | Non
     return fit(aligner, words), chain(first, rest)
 
 
+def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
+    """Return an aligner over given vectors whose hidden Markov model is fitted to the first pairs of a bitext.
+
+    Parameters
+    ----------
+    aligner : Aligner
+        Made by ``load(vectors, positions="hmm")``; others are returned as they are.
+    bitext : iterable of SentencePair
+        As :func:`nmtalign.read_bitext` gives it; 5,000 pairs are read.
+
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996).
+
+    Examples
+    --------
+    >>> from nmtalign.aligner.opening import load
+    >>> aligner = load("en_fr_vectors", positions="hmm")
+    >>> fit_to(aligner, [SentencePair("the black cat", "le chat noir")] * 9).positions.settings
+    'positions=hmm(fitted on 9 pairs)'
+    """
+    return with_fit(aligner, fit_text(aligner, bitext)[0])
+
+
 def fit(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Fit | None:
     """Fit transitions, and the temperature where it is free, to pairs of normalised words."""
     pairs = [pair for pair in pairs[:FITTED] if all(pair)]

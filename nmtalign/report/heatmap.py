@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.report.colours import is_light
 from nmtalign.report.fonts import choose_fonts
-from nmtalign.report.labels import shorten, visible
 from nmtalign.report.page import LEGEND_CELL, Page
+from nmtalign.report.style import is_light, shorten, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts
-from nmtalign.report.colours import scale
-from nmtalign.report.labels import visible
 from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon
+from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, summarize
 
 

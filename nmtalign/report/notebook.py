@@ -18,7 +18,6 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
-from nmtalign.report.colours import LEVELS, is_light, scale
 from nmtalign.report.heatmap import (
     SMALLEST_NUMBER,
     draw_heatmap,
@@ -27,7 +26,7 @@ from nmtalign.report.heatmap import (
     matrices_of,
     number,
 )
-from nmtalign.report.labels import visible
+from nmtalign.report.style import LEVELS, is_light, scale, visible
 from nmtalign.report.tables import link_table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nmtalign.links.alignments import AlignmentMatrix
-from nmtalign.report.labels import shorten, visible
+from nmtalign.report.style import shorten, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.report.html import write_report
-from nmtalign.report.labels import visible
 from nmtalign.report.sample import SamplePair
+from nmtalign.report.style import visible
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
 
 Open = Callable[..., Any]
@@ -379,7 +379,7 @@ def test_weights_are_read_back_as_they_were_written(open_report: Open) -> None:
     weights = np.random.default_rng(3).uniform(0.2, 0.8, (5, 7))
     matrix = AlignmentMatrix(weights, tuple("abcdefg"), tuple("hijkl"))
     page = open_report([SamplePair(1, AlignedPair(Alignment(frozenset(), 7, 5), matrix))])
-    from nmtalign.report.colours import LEVELS, scale
+    from nmtalign.report.style import LEVELS, scale
 
     expected = np.rint((weights - weights.min()) / np.ptp(weights) * 255) / 255 * (LEVELS - 1)
     cells = page.execute_script("""
