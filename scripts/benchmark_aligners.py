@@ -2,7 +2,7 @@
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/benchmark_aligners.py run WORK eflomal fast_align --python PEERS_PYTHON
-    python scripts/benchmark_aligners.py run WORK nmtalign-fast nmtalign-default nmtalign-best
+    python scripts/benchmark_aligners.py run WORK nmtalign-fast nmtalign-default
     python scripts/benchmark_aligners.py table WORK -o out
 
 DATA is a folder with ``bitext/`` and ``gold/``. WORK gets one folder for each corpus with the files ``src``,

@@ -6,6 +6,8 @@ The lowest versions that are tried are those that pyproject.toml promises.
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -144,3 +146,12 @@ def test_the_lowest_versions_are_those_promised():
     lines = (REPOSITORY / "tests" / "lowest.txt").read_text(encoding="utf-8").splitlines()
     tried = [line for line in lines if not line.startswith("#")]
     assert sorted(tried) == sorted(bound.replace(">=", "==").partition(",")[0] for bound in promised)
+
+
+def test_functions_are_short():
+    """Nine in ten have at most 15 lines without docstring, comments and blanks, none more than 60."""
+    script = REPOSITORY / "scripts" / "count_lines.py"
+    printed = subprocess.run([sys.executable, script], check=True, capture_output=True, text=True).stdout
+    share, longest = re.search(r"([\d.]+) % within 15 lines; the longest:\n +(\d+)", printed).groups()
+    assert float(share) >= 90
+    assert int(longest) <= 60
