@@ -26,8 +26,9 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
 
     Examples
     --------
-    >>> float(joint_probability(np.float32(0.5), np.float32(0.5)))
-    0.5
+    >>> half = np.array([0.5], np.float32)
+    >>> joint_probability(half, half).tolist()
+    [0.5]
     """
     g = np.sqrt(np.sqrt(forward * reverse))
     h = np.sqrt(np.sqrt(np.maximum(1 - forward, DOUBT) * np.maximum(1 - reverse, DOUBT)))
