@@ -216,7 +216,7 @@ def test_a_worker_that_dies_while_all_are_asked_is_passed_over(client, monkeypat
     answers = {"tcp://dead": OSError("stream is closed")}
     monkeypatch.setattr(Client, "run", lambda *a, **k: run_plain(*a, **k) | answers)
     with connected(client.scheduler.address, 1) as other:
-        pair = next(read_bitext(*(shipped("en_fr_sample") / f"text.tok.{x}" for x in ("en", "fr"))))
+        pair = next(iter(read_bitext(*(shipped("en_fr_sample") / f"text.tok.{x}" for x in ("en", "fr")))))
         assert len(list(align_on_cluster(other, load(), cut([pair])))) == 1
     answers["tcp://none"] = ModuleNotFoundError("No module named 'nmtalign'")
     with pytest.raises(UsageError, match="No module"), connected(client.scheduler.address, 1):
