@@ -5,10 +5,13 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction
@@ -29,7 +32,7 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Coverage
 from nmtalign.views import Listed
 
-BATCH = 20_000  # sentence pairs that are aligned at a time
+BATCH, CELLS = 20_000, 1 << 25  # sentence pairs that are aligned at a time, and about their cells
 
 Words = Sequence[str]
 Sentence = str | Words
@@ -181,8 +184,7 @@ class Aligner(Listed):
     def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalised, `BATCH` at a time."""
         workers = default_workers(self.workers)
-        parts = [pairs[start : start + BATCH] for start in range(0, len(pairs), BATCH)] or [[]]
-        scores = (self.heads.read(encode_text(part)) for part in parts)
+        scores = (self.heads.read(encode_text(part)) for part in _batches(pairs))
         return joined_batches([self.decoder(own).align(workers) for own in scores])
 
     def coverage(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[Coverage, Coverage] | None:
@@ -242,6 +244,15 @@ class Aligner(Listed):
 def load_aligner(folder: str | Path) -> Aligner:
     """Open the folder of a learned aligner; errors as of :func:`nmtalign.aligner.model_folder.read_model`."""
     return Aligner(**read_model(folder))
+
+
+def _batches(pairs: Sequence[tuple[Words, Words]]) -> Iterator[Sequence[tuple[Words, Words]]]:
+    """Cut pairs into batches; there is one at least."""
+    cells = np.cumsum([len(source) * len(target) for source, target in pairs], dtype=np.int64) // CELLS
+    batch = np.arange(len(pairs)) // BATCH
+    cuts = np.flatnonzero(np.diff(cells, prepend=0) + np.diff(batch, prepend=0))
+    for start, stop in pairwise([0, *cuts[cuts > 0].tolist(), len(pairs)]):
+        yield pairs[start:stop]
 
 
 def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -49,11 +49,11 @@ class Decoder(NamedTuple):
         bucket = self.text.buckets[k]
         posteriors, ratios = self.attend(k)
         (t, s, b), probability = self.extraction.cells(posteriors, bucket)
-        real = np.flatnonzero(bucket.pairs >= 0)
+        real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
         if ratios is None or self.evidence is None:
-            evidence = np.asarray(np.bincount(b, probability, len(bucket.pairs)), dtype=np.float64)
+            evidence = np.asarray(np.bincount(b, probability * core[t, b], len(bucket.pairs)), np.float64)
         else:
-            worth, core = self.evidence(k, ratios), self.text.segments.core(bucket)
+            worth = self.evidence(k, ratios)
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth, core)
         return BucketLinks(bucket.pairs[b], s, t, probability, bucket.pairs[real], evidence[real])
 

@@ -29,7 +29,8 @@ def given_posteriors(forward: Floats) -> Posteriors:
     """
     sums = forward.sum(axis=0)
     reverse = np.asarray(forward / np.where(sums > 0, sums, 1))
-    return Posteriors(forward, reverse, np.sqrt(forward * reverse), scores=forward)
+    compared = np.where(forward > 0, forward, -np.inf)  # a weight of 0 is never a link
+    return Posteriors(forward, reverse, np.sqrt(forward * reverse), scores=compared)
 
 
 def external_decoder(

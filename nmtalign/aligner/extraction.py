@@ -91,10 +91,7 @@ class Extraction:
         """Return the links of a bucket as (target, source, column), and the joint probability of each."""
         t, s, b = np.nonzero(self._links(posteriors, bucket))
         probability = posteriors.probability((t, s, b))
-        if self.threshold is None or self.method in _OWN_THRESHOLD:
-            kept = probability > 0
-        else:
-            kept = probability >= max(self.threshold, 1e-30)
+        kept = probability > 0 if self.method in _OWN_THRESHOLD else probability >= (self.threshold or 0)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
     def _links(self, posteriors: Attention, bucket: Bucket) -> Links:

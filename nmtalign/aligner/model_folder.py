@@ -217,7 +217,7 @@ def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_transitions(side: str, words: int, arrays: StoredArrays) -> TransitionModel:
-    tables = arrays.take(f"{side}_transitions", "f", (None, 2 * MAX_JUMP + 1), low=0)
+    tables = arrays.take(f"{side}_transitions", "f", (None, 2 * MAX_JUMP + 1), low=0, high=1)
     classes = arrays.take(f"{side}_classes", "i", (words,), low=0, high=len(tables) - 1)
     return TransitionModel(tables, classes)
 
@@ -253,7 +253,7 @@ def _read_view(k: int, meta: dict[str, Any], V: tuple[int, int], arrays: StoredA
     keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
     expect_rising(keys, name=arrays.folder / f"view-{k}.targets.npy")
     counts = arrays.file(f"view-{k}.counts", "f", (pairs,), low=0)
-    return StoredView(meta["letters"], keys, counts, source, target)
+    return StoredView(int(arrays.number(meta["letters"])), keys, counts, source, target)
 
 
 def _read_forms(

@@ -10,7 +10,7 @@ _NAMES = {
     " location_additive scaled_dot_gradient additive_gradient AdditiveGradient",
     "weights": "softmax masked_softmax mask_scores sparsemax entmax15 causal_mask padding_mask"
     " softmax_gradient",
-    "mechanism": "attend BucketPosteriors attend_blockwise self_attention cross_attention MultiHead multi_head"
+    "mechanism": "attend Attended attend_blockwise self_attention cross_attention MultiHead multi_head"
     " linear",
     "positions": "sinusoidal position_table add_positions concatenate_positions relative_bias linear_bias"
     " diagonal_prior",

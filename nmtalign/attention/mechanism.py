@@ -22,7 +22,7 @@ from nmtalign.errors import DataError, UsageError
 Score = Callable[[Array, Array], Array]
 
 
-class BucketPosteriors(NamedTuple):
+class Attended(NamedTuple):
     """What attention gives: ``context`` (..., T, D_v) and the ``weights`` (..., T, S) that made it."""
 
     context: Array
@@ -38,7 +38,7 @@ def attend(
     normalize: Callable[[Array], Array] = softmax,
     mask: Array | None = None,
     bias: Array | None = None,
-) -> BucketPosteriors:
+) -> Attended:
     r"""Attention in its three steps: scores, weights, and the context :math:`c_t = \sum_s \alpha_{ts} v_s`.
 
     Parameters
@@ -58,7 +58,7 @@ def attend(
 
     Returns
     -------
-    BucketPosteriors
+    Attended
         A context lies between the smallest and the largest value, entry by entry; it is 0 for a query
         that may look nowhere.
 
@@ -82,10 +82,10 @@ def attend(
     if bias is not None:
         scores = scores + bias
     weights = normalize(mask_scores(scores, mask))
-    return BucketPosteriors(xp.matmul(weights, values), weights)
+    return Attended(xp.matmul(weights, values), weights)
 
 
-def self_attention(words: Array, W_Q: Array, W_K: Array, W_V: Array, **options: Any) -> BucketPosteriors:
+def self_attention(words: Array, W_Q: Array, W_K: Array, W_V: Array, **options: Any) -> Attended:
     r"""Sequence-stacked self-attention, :math:`\mathrm{softmax}(X W_Q (X W_K)^\top / \sqrt{D})\, X W_V`.
 
     It is :func:`cross_attention` of the words X (..., N, D_in) with themselves; ``mask=causal_mask(N)`` gives
@@ -102,7 +102,7 @@ def self_attention(words: Array, W_Q: Array, W_K: Array, W_V: Array, **options: 
 
 def cross_attention(
     target: Array, source: Array, W_Q: Array, W_K: Array, W_V: Array, **options: Any
-) -> BucketPosteriors:
+) -> Attended:
     """Cross-attention: queries from the target words, keys and values from the source words.
 
     The target words (..., T, D_t) and source words (..., S, D_s) are multiplied by W_Q (D_t, D), W_K (D_s, D)
@@ -265,7 +265,7 @@ def multi_head(
     mask: Array | None = None,
     bias: Array | None = None,
     score: Score = scaled_dot,
-) -> BucketPosteriors:
+) -> Attended:
     r"""Multi-head attention: H attentions side by side, then a projection, :math:`[c_1; \dots; c_H] W_O`.
 
     Each head divides its scores by :math:`\sqrt{D/H}` (Vaswani et al. 2017, section 3.2.2).
@@ -281,7 +281,7 @@ def multi_head(
 
     Returns
     -------
-    BucketPosteriors
+    Attended
         The context (..., T, D_out), and the weights of every head (..., H, T, S).
 
     Examples
@@ -300,7 +300,7 @@ def multi_head(
         bias=bias,
         score=score,
     )
-    return BucketPosteriors(linear(_merge_heads(context), p.W_O, p.b_O), weights)
+    return Attended(linear(_merge_heads(context), p.W_O, p.b_O), weights)
 
 
 def linear(x: Array, W: Array, b: Array | None = None) -> Array:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.attention._arrays import Array, as_floats
-from nmtalign.attention.mechanism import BucketPosteriors, MultiHead, linear, multi_head
+from nmtalign.attention.mechanism import Attended, MultiHead, linear, multi_head
 from nmtalign.attention.parameters import (
     Seed,
     StateDict,
@@ -155,21 +155,21 @@ class TransformerBlock:
 
 
 def _residual(
-    p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], BucketPosteriors]
-) -> BucketPosteriors:
+    p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]
+) -> Attended:
     """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``."""
     norm = p.norms[number]
     y, weights = sublayer(layer_norm(norm, x) if p.pre_norm else x)
-    return BucketPosteriors(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
+    return Attended(x + y if p.pre_norm else layer_norm(norm, x + y), weights)
 
 
 def _feed_forward(p: TransformerBlock, x: Array) -> Array:
     return _residual(
-        p, -1, x, lambda words: BucketPosteriors(feed_forward(p.feed_forward, words), None)
+        p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)
     ).context
 
 
-def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> BucketPosteriors:
+def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> Attended:
     """Encoder block: multi-head self-attention and feed-forward, each with residual and normalisation.
 
     Gives the words (..., S, D) and the weights of each head (..., H, S, S). The mask, for instance a padding
@@ -183,7 +183,7 @@ def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None 
     """
     p, x = parameters, as_floats(x)[1]
     x, weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
-    return BucketPosteriors(_feed_forward(p, x), weights)
+    return Attended(_feed_forward(p, x), weights)
 
 
 class Decoded(NamedTuple):

@@ -9,7 +9,7 @@ from functools import cached_property
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.long_pairs import Segments, cut_long_pairs
 from nmtalign.corpus.sides import EncodedSide, encode_pairs
-from nmtalign.corpus.word_pairs import PairIndex, index_pairs
+from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class EncodedText:
     @cached_property
     def index(self) -> PairIndex:
         """The co-occurring word pairs, numbered when they are first asked for."""
-        return index_pairs(self.buckets, self.source, self.target)
+        return number_pairs(self.buckets, len(self.target.words))
 
     @property
     def cells(self) -> int:

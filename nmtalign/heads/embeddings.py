@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
+from nmtalign.errors import DataError
 from nmtalign.heads.dense import SCORE_LIMIT
 from nmtalign.heads.scoring import Scorer
 from nmtalign.vectors.embeddings import Coverage, Embeddings
@@ -87,8 +88,12 @@ class EmbeddingHead:
 
     def prepared(self, source: Sequence[str], target: Sequence[str]) -> tuple[Doubles, Doubles]:
         """Return the prepared vectors of source and target words, each (N, K)."""
-        keys = self.scorer.keys(self.source.vectors(source))
-        queries = self.scorer.queries(self.target.vectors(target))
+        found = self.source.vectors(source), self.target.vectors(target)
+        for name, vectors, words in zip(("source", "target"), found, (source, target), strict=True):
+            wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+            if len(wrong):
+                raise DataError(f"the vector of the {name} word {words[wrong[0]]!r} holds NaN or infinity")
+        keys, queries = self.scorer.keys(found[0]), self.scorer.queries(found[1])
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     @cached_property
@@ -169,6 +174,7 @@ class CellScores:
             columns = slice(at, at + width)
             queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
             found[..., columns] = self.head.scorer.score(queries, keys).transpose(1, 2, 0)
+        np.clip(found, PADDED / 10, -PADDED / 10, out=found)  # no word scores below the padding
         found[~bucket.inside] = PADDED
         return found
 

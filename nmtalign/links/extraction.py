@@ -72,14 +72,14 @@ def best_cells(
     Returns
     -------
     boolean array of shape (T, S, B)
-        Of equal weights the cell nearest to the diagonal, then the one with the lower position.
+        Of equal weights the cell nearest to the diagonal, then the lower position; none of weight -inf.
     """
     T, S, B = weights.shape
     if weights.size == 0:
         return np.zeros((T, S, B), dtype=bool)
     outside = (np.arange(S)[:, None] >= source_lengths) | (np.arange(T)[:, None] >= target_lengths)[:, None]
     kept = np.where(outside, -np.inf, weights) if outside.any() else weights
-    best = (kept == kept.max(axis=axis, keepdims=True)) & ~outside
+    best = (kept == kept.max(axis=axis, keepdims=True)) & ~outside & (kept > -np.inf)
     line, column = np.nonzero(best.sum(axis=axis) > 1)  # rows or columns with ties
     if len(line):
         t, s = (line[:, None], np.arange(S)) if axis == 1 else (np.arange(T), line[:, None])
@@ -207,7 +207,7 @@ def match(weights: ArrayLike) -> Links:
     if matrix.size == 0:
         return chosen
     gain = np.maximum(matrix, 0).astype(np.float64)
-    gain -= 1e-9 / (2 * S * T * min(S, T)) * gain.max() * diagonal_distance(T, S)
+    gain -= 1e-9 / (2 * S * T * min(S, T)) * gain.max(axis=(-2, -1), keepdims=True) * diagonal_distance(T, S)
     for one, links in zip(gain.reshape(-1, T, S), chosen.reshape(-1, T, S), strict=True):
         links[linear_sum_assignment(one, maximize=True)] = True
     return chosen & (matrix > 0)

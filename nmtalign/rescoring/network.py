@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.attention.scores import additive_gradient, additive_projected, scaled_dot, scaled_dot_gradient
+from nmtalign.errors import DataError
 from nmtalign.rescoring.features import FREQUENT, LEXICAL, LOGIT, POSTERIOR, Inputs
 
 Array = NDArray[np.floating]
@@ -57,6 +58,16 @@ class Weights(NamedTuple):
     a: Array
     c: Array
     o: Array
+
+    def check(self) -> None:
+        """Refuse weights whose shapes do not fit each other."""
+        (D, A), F, C, inner = self.W.shape, len(self.u), len(self.a), len(self.v)
+        expected = Weights(*((D, A), (D, A), (F, inner), (inner,), (inner,), (F,), (C,), (C,), (1,)))  # type: ignore[arg-type]
+        sizes = F in (0, LEXICAL, LEXICAL + POSTERIOR) and C in (1, FREQUENT + 1) and inner in (0, A)
+        for name, own, shape in zip(self._fields, self, expected, strict=True):
+            if own.shape != shape or not sizes:
+                found = f"found {name} of shape {own.shape}"
+                raise DataError(f"expected weights of the rescorer that fit each other, {found}")
 
     def copy(self) -> Weights:
         """Return weights of their own memory."""

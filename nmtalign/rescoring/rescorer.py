@@ -134,7 +134,8 @@ class Rescorer:
 def rescorer_from(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Rescorer:
     """Return the rescorer of :meth:`Rescorer.as_meta` and :meth:`Rescorer.as_arrays`."""
     weights = Weights(*(arrays[f"rescorer_{name}"] for name in Weights._fields))
-    frequent = tuple(meta["frequent"][0]), tuple(meta["frequent"][1])
+    frequent = tuple(map(str, meta["frequent"][0])), tuple(map(str, meta["frequent"][1]))
+    weights.check()
     network = Network(meta["name"], weights)
     return Rescorer(network, meta["inputs"], meta["taught_by"], float(meta["weight"]), frequent)
 

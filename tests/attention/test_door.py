@@ -10,7 +10,7 @@ NAMES = """
     dot scaled_dot cosine unit bilinear additive additive_projected additive_concatenated location_additive
     softmax masked_softmax mask_scores sparsemax entmax15 causal_mask padding_mask
     scaled_dot_gradient additive_gradient AdditiveGradient softmax_gradient
-    attend BucketPosteriors attend_blockwise self_attention cross_attention
+    attend Attended attend_blockwise self_attention cross_attention
     multi_head MultiHead linear
     sinusoidal position_table add_positions concatenate_positions relative_bias linear_bias diagonal_prior
     layer_norm LayerNorm feed_forward FeedForward

@@ -1,0 +1,65 @@
+"""Edges found by review: long pairs, matching in company, large batches, underflow, vectors that are not finite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nmtalign.aligner import aligner as aligner_module
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.extraction import Extraction
+from nmtalign.errors import DataError
+from nmtalign.heads.embeddings import EmbeddingHead
+from nmtalign.heads.scoring import make_scorer
+from nmtalign.links.extraction import match
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
+
+WORDS = [f"w{n}" for n in range(40)]
+VECTORS = np.random.default_rng(5).normal(size=(40, 8)).astype(np.float32)
+
+
+def over(vectors: np.ndarray, *, temperature: float | None = None, **choices: object) -> Aligner:
+    side = Embeddings(Vocabulary.from_words(WORDS), vectors)
+    scorer = make_scorer("cosine", 8, temperature=temperature)
+    return Aligner(EmbeddingHead(side, side, scorer), **choices)
+
+
+@pytest.mark.parametrize("sizes", [(500, 500), (520, 520), (600, 600), (1, 600), (600, 1)])
+def test_the_score_of_a_long_pair_is_at_most_1(sizes):
+    S, T = sizes
+    words = [f"w{n}" for n in range(600)]
+    side = Embeddings(Vocabulary.from_words(words), np.random.default_rng(5).normal(size=(600, 64)))
+    aligner = Aligner(EmbeddingHead(side, side, make_scorer("cosine", 64, temperature=0.02)))
+    pair = aligner.align(words[:S], words[:T])
+    assert 0 < pair.score <= 1
+
+
+def test_a_matching_does_not_depend_on_company():
+    weights = np.array([[0.5, 0.50005], [0.50005, 0.5]])
+    alone = match(weights)
+    together = match(np.stack([weights, np.full((2, 2), 1e6)]))
+    np.testing.assert_array_equal(together[0], alone)
+
+
+def test_batches_are_cut_by_cells_and_lose_nothing(monkeypatch):
+    pairs = [(WORDS[: 1 + n % 7], WORDS[: 1 + n % 5]) for n in range(50)] + [([], ["w1"])]
+    whole = over(VECTORS).align_batch(pairs)
+    monkeypatch.setattr(aligner_module, "BATCH", 9)
+    monkeypatch.setattr(aligner_module, "CELLS", 60)
+    parts = over(VECTORS).align_batch(pairs)
+    assert list(whole) == list(parts)
+    np.testing.assert_array_equal(whole.probability, parts.probability)
+
+
+def test_argmax_links_every_word_where_probabilities_underflow():
+    aligner = over(VECTORS, temperature=1e-5, extraction=Extraction("argmax"))
+    assert len(aligner.align(WORDS[:6], WORDS[3:12]).links) == 9
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_vector_that_is_not_finite_is_named(wrong):
+    vectors = VECTORS.copy()
+    vectors[3, 2] = wrong
+    with pytest.raises(DataError, match="'w3' holds NaN or infinity"):
+        over(vectors).align(["w1", "w3"], ["w2"])
