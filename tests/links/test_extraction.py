@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -166,6 +166,7 @@ def test_threshold_takes_the_bound_itself():
     np.testing.assert_array_equal(threshold([[0.5, 0.4999]], threshold=0.5), [[True, False]])
 
 
+@settings(max_examples=25)
 @given(arrays.arrays(np.float64, (3, 5), elements=st.floats(-1, 1)))
 def test_transport_moves_all_the_mass(weights):
     plan = sinkhorn(weights, iterations=2000, regularization=0.2)
