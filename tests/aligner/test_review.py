@@ -1,4 +1,4 @@
-"""Edges found by review: long pairs, matching in company, large batches, underflow, vectors that are not finite."""
+"""Edges found by review: long pairs, matching in company, large batches, underflow, odd vectors."""
 
 from __future__ import annotations
 
