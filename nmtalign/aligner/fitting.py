@@ -82,7 +82,7 @@ def fit_text(aligner: Aligner, pairs: Iterable[SentencePair]) -> tuple[Fit | Non
 
 
 def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
-    """Return an aligner over given vectors whose hidden Markov model is fitted to the first pairs of a bitext.
+    """Return an aligner over given vectors: its hidden Markov model is fitted to the first pairs of a bitext.
 
     Parameters
     ----------
