@@ -78,11 +78,14 @@ class TransitionModel:
     classes: NDArray[np.int32]  # (V + 1,): class of each word by its number
 
     @cached_property
-    def sums(self) -> Floats:
-        """Running sums of the tables from the left, with a 0 in front, shape (K, 2 * MAX_JUMP + 2)."""
+    def sums(self) -> NDArray[np.float64]:
+        """Running sums of the tables from the left, with a 0 in front, shape (K, 2 * MAX_JUMP + 2).
+
+        In double precision: what a sentence leaves of a table is the difference of two, and may be small.
+        """
         sums = np.zeros((len(self.tables), self.tables.shape[1] + 1))
-        np.cumsum(self.tables, axis=1, out=sums[:, 1:])
-        return sums.astype(np.float32)
+        np.cumsum(self.tables, axis=1, dtype=np.float64, out=sums[:, 1:])
+        return sums
 
     def renumbered(self, numbers: NDArray[np.integer]) -> TransitionModel:
         """Return the model for other word numbers; `numbers` gives the old number of each word, or -1."""
@@ -113,7 +116,7 @@ def bucket_transitions(
     end = np.clip(lengths - i + 1 + MAX_JUMP, 0, width - 1)  # entry of the jump to the end, (S + 1, B)
     flat = model.sums.ravel()
     row = classes * (width + 1)
-    inverse = 1 / np.maximum(flat[row + end + 1] - flat[row + start], TINY)  # (S + 1, B)
+    inverse = (1 / np.maximum(flat[row + end + 1] - flat[row + start], TINY)).astype(np.float32)  # (S + 1, B)
     inverse[i > lengths] = 0
     near = np.arange(1 - S, S + 1).clip(-MAX_JUMP, MAX_JUMP) + MAX_JUMP  # entries of the widths 1 - S to S
     by_width = np.ascontiguousarray(tables[:, near].T)  # (2 S, K)

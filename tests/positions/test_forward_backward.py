@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
@@ -250,6 +250,7 @@ def test_the_likelihood_never_falls():
 
 
 @settings(max_examples=25, deadline=None)
+@example(382, [1])  # leaves less than 0.0003 of its table
 @given(SEEDS, st.lists(st.integers(1, 30), min_size=1, max_size=6))
 def test_transitions_are_the_jump_tables_within_the_sentence(seed: int, lengths: list[int]):
     (source, _), _ = bucket_of([(n, 1) for n in lengths], vocabulary=20, seed=seed)
