@@ -394,3 +394,55 @@ def test_weights_are_read_back_as_they_were_written(open_report: Open) -> None:
         assert abs(scale().index(colour) - expected[t, s]) <= 0.51
     drawn = sum(np.rint(expected).ravel() > 0)
     assert abs(len(cells) - drawn) <= 2
+
+
+SEEN = """
+    const seen = [...document.querySelectorAll(".pair")].filter((card) => {
+      const { top, bottom } = card.getBoundingClientRect();
+      return bottom > 0 && top < window.innerHeight;
+    });"""
+ENDS_OF_CURVES = """
+    // of each card in the window: its number, its curves, and the pixels that they end away from their words
+    const away = (card) => [...card.querySelectorAll("path.link")].flatMap((path) => {
+      const frame = path.ownerSVGElement.getBoundingClientRect(), across = card.querySelector(".across");
+      return path.dataset.link.split("-").map((i, k) => {
+        const button = card.querySelector(`button[data-side="${"st"[k]}"][data-at="${i}"]`);
+        const word = button.getBoundingClientRect(), end = path.getPointAtLength(k * path.getTotalLength());
+        const x = frame.x + end.x - word.x, y = frame.y + end.y - word.y;
+        const ahead = across ? [y - word.height, -y][k] : [x - word.width, -x][k];
+        return Math.max(Math.abs(ahead), Math.abs(across ? x - word.width / 2 : y - word.height / 2));
+      });
+    });
+    return seen.map((card) =>
+      [+card.id.slice(5), card.querySelectorAll("path.link").length, Math.max(...away(card))]);"""
+
+
+def jump(page: Any, way: str, number: int) -> None:
+    """Go to the beginning or the end of 200 pairs, or to one of them, and wait until the page lies still."""
+    from selenium.webdriver import ActionChains
+
+    if way == "key":
+        press(page, "END" if number > 100 else "HOME")
+    elif way == "wheel":
+        ActionChains(page).scroll_by_amount(0, 200_000 if number > 100 else -200_000).perform()
+    else:
+        page.execute_script("arguments[0].click()", find(page, f"#index a[href='#pair-{number}']")[0])
+    places = [0.0, 1.0]
+    while places[-1] != places[-2]:
+        time.sleep(0.3)
+        places.append(page.execute_script("return scrollY"))
+
+
+@pytest.mark.parametrize("way", ["key", "wheel", "link"])
+def test_after_a_jump_all_curves_end_at_their_words(open_report: Open, way: str) -> None:
+    pairs = {pair.number: pair.aligned for pair in corpus(200, 25, compared=False)}
+    page = open_report([SamplePair(n, aligned) for n, aligned in pairs.items()])
+    for number in (199, 2, 198, 1):
+        jump(page, way, number)
+        if number < 100:
+            page.execute_script("document.getElementById('pair-2').scrollIntoView()")
+        wait(page, SEEN + "return seen.length && seen.every((card) => card.querySelector('.sentences'))")
+        seen = page.execute_script(SEEN + ENDS_OF_CURVES)
+        for n, curves, away in seen:
+            assert curves == len(pairs[n].alignment)
+            assert away < 2, f"pair {n}: a curve ends {away:.0f} pixels from its word"

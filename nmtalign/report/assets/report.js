@@ -201,6 +201,7 @@ function drawSentences(pair, card, across) {
 
 function makeCurves(pair, card) {
   const box = card.querySelector(".sentences"), curves = box.querySelector(".curves"), across = box.classList.contains("across");
+  box.getBoundingClientRect(); // Chromium lays out a card that it has skipped, and tells 0 this first time
   const frame = curves.getBoundingClientRect(), buttons = { s: [], t: [] };
   for (const button of box.querySelectorAll("button")) buttons[button.dataset.side].push(button.getBoundingClientRect());
   const paths = [], marks = [];
