@@ -5,6 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export OPENBLAS_NUM_THREADS ?= 1
+# compiled files are kept, whatever the shell says: tests start the program a hundred times
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test clean
 
@@ -13,8 +15,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/pytest -n 2
+	@echo "mypy runs beside pytest; what it finds is told at the end"
+	@$(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & mypy=$$!; \
+	$(BIN)/pytest -n 2 --dist worksteal; pytest=$$?; \
+	wait $$mypy || { cat $(VENV)/mypy.txt; exit 1; }; exit $$pytest
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; name another: make PYTHON=python3.12" >&2; exit 1; }
