@@ -13,7 +13,7 @@ import pytest
 from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.train import Training, learn
-from nmtalign.batch.cluster import ClusterProcesses, connected
+from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
 from nmtalign.text.bitext import read_bitext
 from nmtalign.training.distributed import DistributedBitext
@@ -22,14 +22,8 @@ from tests.aligner.toy_language import toy_bitext
 
 pytest.importorskip("distributed")
 
-TOY = toy_bitext(500, vocabulary=300, longest=25)
-CELLS = 15_000  # of a shard, so that there are several
-
-
-@pytest.fixture(scope="module")
-def client():
-    with connected(None, 2) as client:
-        yield client
+TOY = toy_bitext(250, vocabulary=300, longest=25)
+CELLS = 7_500  # of a shard, so that there are several
 
 
 def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> Training:

@@ -36,11 +36,11 @@ def run(*arguments: object) -> int:
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory) -> tuple[Path, Path]:
-    """1,593 pairs, some with an empty side."""
+    """533 pairs, some with an empty side."""
     folder = tmp_path_factory.mktemp("text")
     for side, last in (("en", "\nno\n\n"), ("fr", "\nnon\nle\n")):
         lines = (shipped("en_fr_sample") / f"text.tok.{side}").read_text(encoding="utf-8")
-        (folder / side).write_text(lines * 6 + last, encoding="utf-8")
+        (folder / side).write_text(lines * 2 + last, encoding="utf-8")
     return folder / "en", folder / "fr"
 
 
@@ -64,7 +64,7 @@ def found(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def command(text, tmp_path) -> list[object]:
     """Shards by one process; more are started where they matter."""
-    return ["align", *text, "--out-shards", tmp_path / "shards", "--shard-pairs", 300, "--workers", 1]
+    return ["align", *text, "--out-shards", tmp_path / "shards", "--shard-pairs", 100, "--workers", 1]
 
 
 def test_ctrl_c_right_after_the_manifest_says_how_to_go_on(tmp_path, monkeypatch, capsys):
@@ -142,7 +142,7 @@ def test_tables_and_guided_text_in_shards(kind, command, text, tmp_path):
         read = opened if ending != ".guided" else open
         contents = [read(file, "rb").read() for file in files]
         assert contents[0] == contents[1]
-        assert contents[0].count(b"\n") > 1000
+        assert contents[0].count(b"\n") > 500
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"9" + data[1:], None])
@@ -155,7 +155,7 @@ def test_a_damaged_shard_is_made_again(damage, command, wanted, tmp_path, capsys
         shard.unlink()
     assert run(*command, "--resume", *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
-    assert "300 pairs" in (err := capsys.readouterr().err)
+    assert "100 pairs" in (err := capsys.readouterr().err)
     assert "6 shards" in err
     assert "5 of them done before" in err
 
@@ -165,7 +165,7 @@ def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
     for options in (
         ["--threshold", 0.9],
         ["--remap", "space"],
-        ["--shard-pairs", 100],
+        ["--shard-pairs", 50],
         ["--heads", "lexicon"],
         ["--vectors", "en_fr_vectors"],
     ):
@@ -329,7 +329,7 @@ def test_a_pipe_is_refused(text, command, tmp_path, capsys):
 
 def test_a_text_that_changes_or_vanishes_is_noticed(text, tmp_path, monkeypatch, capsys):
     sides = [shutil.copy(path, tmp_path / path.name) for path in text]
-    command = ["align", *sides, "--out-shards", tmp_path / "shards", "--shard-pairs", 300, "--workers", 1]
+    command = ["align", *sides, "--out-shards", tmp_path / "shards", "--shard-pairs", 100, "--workers", 1]
     plain, act = Aligner.align_words, [lambda: os.utime(sides[0], (1, 1)), lambda: os.remove(sides[0])]
     monkeypatch.setattr(Aligner, "align_words", lambda *given: (act[0](), plain(*given))[1])
     assert run(*command) == 3

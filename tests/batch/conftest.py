@@ -1,0 +1,17 @@
+"""One cluster for all tests of the engine dask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nmtalign.batch.cluster import connected
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[Any]:
+    """A cluster of two processes."""
+    with connected(None, 2) as client:
+        yield client
