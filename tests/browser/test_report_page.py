@@ -245,10 +245,15 @@ def test_only_pairs_that_differ(open_report: Open) -> None:
     assert order(page) == [17]
 
 
-def test_a_link_to_a_pair_leads_to_it_among_a_thousand_that_are_not_all_drawn(open_report: Open) -> None:
-    started = time.monotonic()
+def test_a_link_to_a_pair_leads_to_it_among_a_thousand_that_are_not_all_drawn(
+    chromium: Any, open_report: Open
+) -> None:
+    chromium.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     page = open_report(corpus(1000, 25, compared=False), hash="#pair-617")
-    assert time.monotonic() - started < 20  # most of it is making the pairs
+    metrics = chromium.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    chromium.execute_cdp_cmd("Performance.disable", {})
+    (seconds,) = (one["value"] for one in metrics if one["name"] == "TaskDuration")
+    assert 0.1 < seconds < 3  # of the processor: other work may share the machine
     wait(
         page,
         "const { y } = document.getElementById('pair-617').getBoundingClientRect(); return y >= 0 && y < 200",
@@ -256,8 +261,6 @@ def test_a_link_to_a_pair_leads_to_it_among_a_thousand_that_are_not_all_drawn(op
     assert find(page, "#pair-617 .words button")
     drawn = "return document.querySelectorAll('.sentences').length"
     assert 1 <= page.execute_script(drawn) < 30
-    timing = "const t = performance.timing; return t.domContentLoadedEventEnd - t.navigationStart"
-    assert page.execute_script(timing) < 3000
     page.execute_script("window.scrollTo(0, document.body.scrollHeight / 4)")
     time.sleep(0.5)
     assert 1 <= page.execute_script(drawn) < 40
