@@ -54,8 +54,12 @@ def made(score: str, positions: str):
 
 @pytest.mark.parametrize(("score", "positions"), KINDS)
 def test_given_vectors_give_a_pair_the_same_bits_in_any_company(score, positions):
+    """With a third of the extractions each, but so that every score and every position model meets all."""
     aligner = made(score, positions)
-    for n, extraction in enumerate(EXTRACTIONS):
+    numbered = list(enumerate(EXTRACTIONS))
+    if positions != "simalign":
+        numbered = numbered[(SCORES.index(score) + POSITIONS.index(positions)) % 3 :: 3]
+    for n, extraction in numbered:
         check_alone(replace(aligner, extraction=extraction), PAIRS, (n % 3, (0, 3, 8, 9)[n % 4]))
 
 
