@@ -12,7 +12,7 @@ from nmtalign.corpus.buckets import COLUMN_MULTIPLE, LONG, LONG_COLUMN_MULTIPLE,
 from nmtalign.corpus.sides import encode
 
 WORDS = st.sampled_from(["a", "b", "c", "", "\x00", "\u2028", "\x85", "\r", "é", "e\u0301", "𝔘"])
-SENTENCES = st.lists(st.lists(WORDS, max_size=40), max_size=30)
+SENTENCES = st.lists(st.lists(WORDS, max_size=12), max_size=12)
 
 
 def sentence(side, n: int) -> list[str]:

@@ -39,7 +39,7 @@ def random_counts(seed: int = 0):
     return source, target, index, counts
 
 
-@given(st.lists(st.text(max_size=6), max_size=20), st.integers(-4, 4))
+@given(st.lists(st.text(max_size=6), max_size=8), st.integers(-4, 4))
 def test_shortened_words(words, letters):
     numbers, forms = shorten(["", *words], letters)
     cut = [w[letters:] if letters < 0 else w[: letters or None] for w in ["", *words]]

@@ -45,6 +45,11 @@ def records(draw, words=True, possible=True):
     return LinkRecord(gold, source, target) if words else LinkRecord(gold)
 
 
+def lists_of(strategy, **size):
+    """A few records: what can go wrong between two of them shows in four."""
+    return st.lists(strategy, max_size=4, **size)
+
+
 def through_a_file(given_records, format):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "links"
@@ -54,19 +59,19 @@ def through_a_file(given_records, format):
 
 
 @pytest.mark.parametrize("format", ["pharaoh", "talp"])
-@given(st.lists(records(words=False)))
+@given(lists_of(records(words=False)))
 def test_links_come_back(format, given_records):
     assert through_a_file(given_records, format) == given_records
 
 
-@given(st.lists(records(words=False)))
+@given(lists_of(records(words=False)))
 def test_naacl_comes_back_but_for_empty_pairs_at_the_end(given_records):
     while given_records and not given_records[-1].gold.possible:
         given_records.pop()
     assert through_a_file(given_records, "naacl") == given_records
 
 
-@given(st.lists(records(possible=False)))
+@given(lists_of(records(possible=False)))
 def test_giza_comes_back_with_the_words(given_records):
     assert through_a_file(given_records, "giza") == given_records
 
@@ -75,7 +80,7 @@ def holds_tab(record):
     return any("\t" in word for word in record.source + record.target)
 
 
-@given(st.lists(records(possible=False).filter(lambda record: not holds_tab(record))))
+@given(lists_of(records(possible=False).filter(lambda record: not holds_tab(record))))
 def test_tsv_comes_back_with_the_words(given_records):
     assert through_a_file(given_records, "tsv") == given_records
 
@@ -95,7 +100,7 @@ def test_a_bad_line_of_tsv_is_named(tmp_path, line, says):
         list(read_records(tmp_path / "links", format="tsv"))
 
 
-@given(st.lists(records(possible=False).filter(lambda record: not holds_tab(record)), min_size=1))
+@given(lists_of(records(possible=False).filter(lambda record: not holds_tab(record)), min_size=1))
 def test_a_batch_in_guided_form_is_read_as_tsv(given_records):
     links = [sorted(record.links) for record in given_records]
     flat = np.array([link for row in links for link in row], dtype=np.int32).reshape(-1, 2)
@@ -109,12 +114,12 @@ def test_a_batch_in_guided_form_is_read_as_tsv(given_records):
         assert list(read_records(path, format="tsv")) == given_records
 
 
-@given(st.lists(records() | records(words=False)))
+@given(lists_of(records() | records(words=False)))
 def test_jsonl_comes_back_with_the_words(given_records):
     assert through_a_file(given_records, "jsonl") == given_records
 
 
-@given(st.lists(records(words=False), max_size=30))
+@given(st.lists(records(words=False), max_size=12))
 def test_batches_are_written_as_pair_by_pair(given_records):
     links = [sorted(record.links) for record in given_records]
     flat = np.array([link for pair in links for link in pair], dtype=np.int32).reshape(-1, 2)
