@@ -9,10 +9,12 @@ import subprocess
 import sys
 import warnings
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from nmtalign.batch import stream
 from nmtalign.cli import main
 from nmtalign.cli import progress as progress_module
 from nmtalign.cli.messages import warnings_to_stderr
@@ -31,8 +33,14 @@ def run(*arguments: object) -> int:
 @pytest.fixture
 def pairs(tmp_path: Path) -> Path:
     path = tmp_path / "pairs.tsv"
-    path.write_text(PAIR * 25_000)
+    path.write_text(PAIR * 2_500)
     return path
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut a run into chunks of 2,000 pairs, so that it has progress to tell of."""
+    monkeypatch.setattr(stream, "cut", partial(stream.cut, chunk=2_000))
 
 
 @pytest.fixture
@@ -70,22 +78,23 @@ def test_skipped_pairs_count_as_passed_and_not_as_done(clock):
     assert progress.seconds_left == pytest.approx(10 / 400 * 200)
 
 
-def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, monkeypatch, capsys):
+def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, small_chunks, monkeypatch, capsys):
     options = "--pairs", pairs, "-o", tmp_path / "links", "--workers", 1
     assert run("align", *options) == 0
     assert "left" not in capsys.readouterr().err  # it took less than the interval
     monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
     assert run("align", *options) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("nmtalign: 20,000 pairs, ")
+    assert lines[0].startswith("nmtalign: 2,000 pairs, ")
     assert " a second, " in lines[0]
     assert lines[0].endswith(" s left")
-    assert lines[1].startswith("nmtalign: 25,000 pairs, ")
+    assert lines[1].startswith("nmtalign: 2,500 pairs, ")
     assert lines[1].endswith(", 0 s left")
 
 
 def test_a_terminal_shows_one_line_that_renews_itself(tmp_path, pairs):
     pty = pytest.importorskip("pty")
+    pairs.write_text(PAIR * 25_000)  # the chunks of a user
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "nmtalign", "align", "--pairs", pairs, "-o", tmp_path / "links"]
     with subprocess.Popen([*command, "--workers", "1"], stderr=slave) as process:
@@ -110,15 +119,15 @@ def records(err: str) -> list[dict[str, object]]:
     return found
 
 
-def test_json_has_an_object_a_line(tmp_path, pairs, monkeypatch, capsys):
+def test_json_has_an_object_a_line(tmp_path, pairs, small_chunks, monkeypatch, capsys):
     monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
     assert run("align", "--pairs", pairs, "-o", tmp_path / "links", "--log-json", "--workers", 1) == 0
     *lines, done, settings = records(capsys.readouterr().err)
-    assert [record["pairs"] for record in lines] == [20_000, 25_000]
+    assert [record["pairs"] for record in lines] == [2_000, 2_500]
     for record in lines:
         assert (record["event"], record["level"]) == ("progress", "info")
         assert record["pairs_per_s"] > 0 <= record["seconds_left"]
-    assert (done["event"], done["pairs"], done["seconds_left"]) == ("aligned", 25_000, 0)
+    assert (done["event"], done["pairs"], done["seconds_left"]) == ("aligned", 2_500, 0)
     assert done["links"] == len((tmp_path / "links").read_text().split())
     assert settings["event"] == "settings"
 

@@ -21,7 +21,7 @@ from nmtalign.training.settings import Settings
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import links_of, toy_bitext
 
-TOY = toy_bitext(150)
+TOY = toy_bitext(100)
 SETTINGS = Settings(model1_iterations=3, hmm_iterations=2, spectral_weight=0.4)
 KINDS = [("additive", "features"), ("scaled-dot", "features"), ("additive", "words"), ("scaled-dot", "words")]
 
@@ -179,7 +179,7 @@ def test_training_that_was_stopped_goes_on_to_the_same_bytes(aligners, tmp_path,
     whole = training._State.end_epoch
 
     def stopping(state):
-        if state.epochs == 3:
+        if state.epochs == 1:
             raise Stopped
         return whole(state)
 
@@ -190,7 +190,7 @@ def test_training_that_was_stopped_goes_on_to_the_same_bytes(aligners, tmp_path,
     monkeypatch.setattr(training._State, "end_epoch", whole)
     lines: list[str] = []
     again = taught(kind, state=tmp_path, report=lines.append)
-    assert next(line for line in lines if "rescorer" in line).startswith("rescorer: epoch 4")
+    assert next(line for line in lines if "rescorer" in line).startswith("rescorer: epoch 2")
     for name, array in aligners[kind].rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array, err_msg=name)
 
@@ -244,8 +244,8 @@ def test_what_cannot_be_taught_is_refused():
     outside = GoldAlignment(frozenset({(90, 0)}), frozenset({(90, 0)}))
     for gold, message in (
         (GOLD[-49:], r"at least 50 pairs .* found 4\d"),
-        ([*GOLD, GOLD[0]], "at most 150 pairs, found 151"),
-        ([*GOLD[:-1], outside], r"gold link 90-0 lies outside .* number 150"),
+        ([*GOLD, GOLD[0]], "at most 100 pairs, found 101"),
+        ([*GOLD[:-1], outside], r"gold link 90-0 lies outside .* number 100"),
     ):
         with pytest.raises(DataError, match=message):
             learn(TOY.pairs, settings=SETTINGS, gold=gold)
