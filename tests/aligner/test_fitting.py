@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -126,16 +127,21 @@ def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
     check()
 
 
+@cache
+def both_ways() -> tuple[Aligner, Aligner]:
+    """An aligner fitted to the text, and one of the sides swapped."""
+    plain = hmm_aligner()
+    head = replace(plain.heads, source=plain.heads.target, target=plain.heads.source)
+    return fitted_to(plain, TEXT), fitted_to(replace(plain, heads=head), [(b, a) for a, b in TEXT])
+
+
 @given(source=SENTENCES.filter(bool), target=SENTENCES.filter(bool))
 @settings(max_examples=20, deadline=None)
 def test_weights_are_at_most_one_and_swapping_the_sides_transposes_them(source, target):
-    aligner = fitted_to(hmm_aligner(), TEXT)
+    aligner, turned = both_ways()
     pair = aligner.align(source, target)
     assert (pair.forward.sum(axis=1) <= 1 + 1e-5).all()
     assert (pair.reverse.sum(axis=0) <= 1 + 1e-5).all()
-    plain = hmm_aligner()
-    head = replace(plain.heads, source=plain.heads.target, target=plain.heads.source)
-    turned = fitted_to(replace(plain, heads=head), [(b, a) for a, b in TEXT])
     swapped = turned.align(target, source)
     np.testing.assert_allclose(swapped.forward, pair.reverse.T, rtol=1e-3, atol=1e-5)
 
