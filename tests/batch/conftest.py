@@ -10,8 +10,8 @@ import pytest
 from nmtalign.batch.cluster import connected
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client() -> Iterator[Any]:
-    """A cluster of two processes."""
+    """A cluster of two processes, ended with this folder: while idle it still costs time."""
     with connected(None, 2) as client:
         yield client
