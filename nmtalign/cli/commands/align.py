@@ -13,6 +13,7 @@ import click
 from nmtalign.cli.messages import log, log_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
@@ -39,8 +40,9 @@ _CAUSES = "check the order of the languages (--langs), --tokenizer, --lowercase 
 LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each array of them
 
 
-@click.command()
+@click.command(cls=Command)
 @bitext_options
+@section("Input")
 @click.option(
     "--columns", "--keys", "columns", metavar="A,B", help="Sides in one file: columns, keys, languages."
 )
@@ -51,6 +53,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
     help="A bad record: stop, or an empty line and a report.",
 )
 @click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced.")
+@section("Output")
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
 )
@@ -63,11 +66,11 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
     type=click.Choice(["space", "bpe", "sentencepiece"]),
     help="Links of words between spaces, or of the words that marked sub-words make.",
 )
-@engine_options
-@log_option
-@shard_options
-@matrix_options
 @model_options
+@matrix_options
+@engine_options
+@shard_options
+@log_option
 def align(
     bitext: BitextOptions,
     columns: str | None,

@@ -12,6 +12,7 @@ from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.evaluate import evaluate
 from nmtalign.cli.commands.report import SAMPLE, report
 from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import OUTPUT
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
 
 
-@click.command()
+@click.command(cls=Command)
+@section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", default="out", help="Folder for the results.")
 @click.pass_context
 def demo(context: click.Context, output: str) -> None:

@@ -8,6 +8,7 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.commands.links import READABLE
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, Number, Whole
 from nmtalign.errors import DataError
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 METRICS = ("precision", "recall", "f1", "aer")
 
 
-@click.command()
+@click.command(cls=Command)
+@section("Input")
 @click.argument("links", type=INPUT)
 @click.argument("gold", type=INPUT)
 @click.option("--format", type=click.Choice(READABLE), default="pharaoh", help="Of LINKS and of --compare.")
@@ -29,7 +31,9 @@ METRICS = ("precision", "recall", "f1", "aer")
 )
 @click.option("--one-based", is_flag=True, help="Positions count from 1: pharaoh is read as talp.")
 @click.option("--compare", type=INPUT, metavar="LINKS2", help="Test the difference to these links.")
+@section("Output")
 @click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
+@section("Intervals")
 @click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples.")
 @click.option(
     "--confidence", type=Number(0, 1, min_open=True, max_open=True), default=0.95, help="Of the intervals."

@@ -9,6 +9,7 @@ import click
 
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.options.bitext import format_option, pairs_option
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.records import RecordOptions, record_options
 from nmtalign.cli.options.types import OUTPUT, Whole
 from nmtalign.errors import UsageError
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
 VIEWS = ("combined", "forward", "reverse", "all", "heads")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source_sentence", required=False)
 @click.argument("target_sentence", required=False)
+@section("Input")
+@pairs_option
+@format_option
+@section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="FIG", required=True, help="A .png, .svg or .pdf.")
 @click.option("--view", type=click.Choice(VIEWS), default="combined", help="Which weights, or by head.")
 @click.option("--links/--no-links", default=True, help="Mark the chosen links.")
 @click.option("--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]")
 @click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots an inch, .png.")
-@pairs_option
-@format_option
 @record_options
 def heatmap(
     source_sentence: str | None,

@@ -9,6 +9,7 @@ import click
 
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.records import RecordOptions, record_options
 from nmtalign.cli.options.types import COMPARED, OUTPUT, Whole
 from nmtalign.errors import UsageError
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
 
-@click.command()
+@click.command(cls=Command)
 @bitext_options
-@click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
+@section("Input")
 @click.option(
     "--compare", type=COMPARED, metavar="NAME=LINKS", multiple=True, help="Links of another system."
 )
@@ -31,7 +32,9 @@ SAMPLE = 200  # pairs shown when nothing else is asked for
 @click.option("--sample-seed", type=Whole(), default=1, help="Seed of --sample.")
 @click.option("--worst", metavar="N", type=Whole(min=1), help="Show the N worst pairs of the corpus.")
 @click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]")
-@click.option("--title", default="Word alignment")
+@section("Output")
+@click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
+@click.option("--title", default="Word alignment", help="Title of the page.")
 @record_options
 def report(
     bitext: BitextOptions,

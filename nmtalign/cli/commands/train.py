@@ -19,6 +19,7 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.outputs import batch_texts, write_whole
 from nmtalign.cli.progress import Progress
@@ -36,30 +37,33 @@ if TYPE_CHECKING:
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
-@click.command()
+@click.command(cls=Command)
 @bitext_options
+@text_options
+@langs_option
+@click.option(
+    "--gold", type=INPUT, help="Gold links of the last pairs, or a line a pair: they teach a rescorer."
+)
+@section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
+@click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
+@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
+@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
+@section("Model")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Fast or accurate.")
+@click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
+@click.option("--init", type=OLDER, metavar="DIR", help="Warm start: a model or aligned word vectors.")
 @click.option(
     "--rescore", type=click.Choice(("additive", "scaled-dot")), help="Distil a rescorer of the posteriors."
 )
 @click.option(
     "--rescore-inputs", type=click.Choice(("features", "words")), help="What it looks at.  [features]"
 )
-@click.option(
-    "--gold", type=INPUT, help="Gold links of the last pairs, or a line a pair: they teach a rescorer."
-)
-@click.option("--vectors", type=INPUT, metavar="DIR", help="Mix these word vectors with the lexicon.")
-@click.option("--source-vectors", type=INPUT, help="Source word vectors to mix, instead of --vectors.")
+@section("Vectors, mixed with the lexicon")
+@click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors of both languages in one space.")
+@click.option("--source-vectors", type=INPUT, help="Source word vectors, instead of --vectors.")
 @click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space.")
 @click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
-@click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
-@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
-@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
-@langs_option
-@text_options
-@click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
-@click.option("--init", type=OLDER, metavar="DIR", help="Warm start: a model or aligned word vectors.")
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @log_option

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.options.groups import option_group
+from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import INPUT, check_places
 from nmtalign.errors import DataError, UsageError
 
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
+FORMATS = ("auto", "moses", "fast-align", "tsv", "jsonl", "tmx", "xliff", "po", "parquet")
 TOKENIZERS = ("space", "simple", "moses", "sentencepiece:FILE[,FILE]")
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 
 pairs_option = click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts.")
-format_option = click.option("--format", metavar="NAME", default="auto", help="Format of the bitext.")
+format_option = click.option(
+    "--format", type=click.Choice(FORMATS), default="auto", help="Format of the bitext."
+)
 langs_option = click.option("--langs", metavar="XX,YY", help="Source and target language.  [where known]")
 
 
@@ -65,6 +68,7 @@ class BitextOptions:
 bitext_options = option_group(
     "bitext",
     BitextOptions,
+    section("Input"),
     click.argument("source", type=INPUT, required=False),
     click.argument("target", type=INPUT, required=False),
     pairs_option,
@@ -104,6 +108,7 @@ class TextOptions:
 text_options = option_group(
     "tokenization",
     TextOptions,
+    section("Input"),
     click.option("--tokenizer", type=Tokenizer(), default="space", help="How lines become words."),
     click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case."),
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.options.groups import option_group
+from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.model import ModelOptions
 from nmtalign.cli.options.types import INPUT, Whole
 from nmtalign.errors import UsageError
@@ -77,6 +77,7 @@ class MatrixOptions:
 matrix_options = option_group(
     "given",
     MatrixOptions,
+    section("Attention of other programs"),
     click.option(
         "--matrices",
         type=INPUT,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from nmtalign.cli.options.groups import Decorator, option_group, with_options
+from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
 from nmtalign.cli.options.types import INPUT
@@ -66,15 +66,14 @@ class RecordOptions:
         return (record for _, record in pick(records, parse_lines(self.lines)))
 
 
-record_options: Decorator = with_options(
-    matrix_options,
+record_options = option_group(
+    "chosen",
+    RecordOptions,
+    section("Input"),
+    click.option("--lines", metavar="LIST", help="These pairs only, like 3,7-9."),
+    click.option("--gold", type=INPUT, help="Gold links, one line for each pair."),
     model_options,
-    option_group(
-        "chosen",
-        RecordOptions,
-        click.option("--lines", metavar="LIST", help="These pairs only, like 3,7-9."),
-        click.option("--gold", type=INPUT, help="Gold links, one line for each pair."),
-    ),
+    matrix_options,
 )
 
 

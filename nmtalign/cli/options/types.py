@@ -74,8 +74,18 @@ INPUT, OUTPUT = FileType(writes=False), FileType(writes=True)
 COMPARED = NamedInput(writes=False)
 
 
-class Number(click.FloatRange):
+class _Described:
+    """Says in ``--help`` what the bounds are, where there are any."""
+
+    def _describe_range(self) -> str:
+        bounded = (self.min, self.max) != (None, None)  # type: ignore[attr-defined]
+        return super()._describe_range() if bounded else ""  # type: ignore[misc]
+
+
+class Number(_Described, click.FloatRange):
     """A number; neither NaN, which no bound keeps out, nor an infinity."""
+
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
@@ -84,8 +94,10 @@ class Number(click.FloatRange):
         return number
 
 
-class Whole(click.IntRange):
+class Whole(_Described, click.IntRange):
     """A whole number; a configuration file may hold others."""
+
+    name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, float) and not value.is_integer():
