@@ -20,7 +20,7 @@ from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_
 from nmtalign.cli.options.types import OUTPUT
 from nmtalign.cli.outputs import open_sink, open_whole
 from nmtalign.cli.progress import Progress
-from nmtalign.errors import NmtalignError, UsageError
+from nmtalign.errors import DataError, NmtalignError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -30,13 +30,16 @@ if TYPE_CHECKING:
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.text.bitext import SentencePair
-    from nmtalign.vectors.embeddings import Coverage
 
     Chunks = Generator[AlignedChunk]
 
-FEW_KNOWN = 0.5  # share of words with a vector, below which something is likely to be wrong
-_CAUSES = "check the order of the languages (--langs), --tokenizer, --lowercase and --unicode"
+_AS_OTHER = "more source words are known as target words, and target words as source words"
+_CAUSES = (
+    "so the links are guesses: learn a model of these languages (nmtalign train), or check --model,"
+    " --vectors, --tokenizer, --lowercase and --unicode"
+)
 LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each array of them
 
 
@@ -53,6 +56,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
     help="A bad record: stop, or an empty line and a report.",
 )
 @click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced.")
+@click.option("--strict", is_flag=True, help="Few known words, or swapped sides, are an error (exit code 3).")
 @section("Output")
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
@@ -76,6 +80,7 @@ def align(
     columns: str | None,
     on_error: str,
     error_report: str | None,
+    strict: bool,
     output: str,
     remap: str | None,
     engine: EngineOptions,
@@ -93,7 +98,7 @@ def align(
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     one_blas_thread()
-    given.check(remap=remap, engine=engine.engine)
+    given.check(remap=remap, engine=engine.engine, strict=strict)
     outputs = {"links": output} | {name: path for name, path in more.items() if path is not None}
     run = sharding.open(bitext.files, outputs, given.matrices)
     with warnings_to_stderr(), ExitStack() as stack:
@@ -105,12 +110,13 @@ def align(
         else:
             chunks, settings = given.align(options, pairs)
         stack.enter_context(closing(chunks))
+        aligned = _trusted(chunks) if strict else chunks
         if run is None:
-            _run_whole(chunks, outputs, progress, stack)
+            _run_whole(aligned, outputs, progress, stack)
         else:
             read = {"format": bitext.format, "columns": columns, "on_error": on_error, "remap": remap}
-            described = describe(bitext.files, options, settings=settings, **read)
-            _run_in_shards(run, chunks, outputs, progress, described, resume=sharding.may_exist)
+            described = describe(bitext.files, options, settings=settings, strict=strict, **read)
+            _run_in_shards(run, aligned, outputs, progress, described, resume=sharding.may_exist)
     if bad is not None:
         log(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
     log(settings, event="settings")
@@ -165,30 +171,36 @@ def _open_again(options: ModelOptions, fit: Fit | None) -> Aligner:
         return with_fit(load_aligner(options), fit)
 
 
-def _run(chunks: Chunks, sinks: list[Callable[[AlignedChunk], object]], progress: Progress) -> None:
+def _run(
+    chunks: Iterator[AlignedChunk], sinks: list[Callable[[AlignedChunk], object]], progress: Progress
+) -> None:
     """Write aligned chunks into the sinks, then a summary on stderr."""
-    links, coverage = 0, _CoverageCount()
+    from nmtalign.corpus.coverage import Coverage
+
+    links, known = 0, Coverage()
     for chunk in chunks:
         _warn_of_long_pairs(chunk)
         for sink in sinks:
             sink(chunk)
         links += len(chunk.batch.source)
-        coverage.add(chunk.coverage)
+        known = known.joined(chunk.coverage or Coverage())
         progress.advance(len(chunk.batch), last=chunk.first + len(chunk.batch) - 1)
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     text = f"{progress.done:,} pairs, {links:,} links in {speed}"
     log(text, event="aligned", **progress.values | {"links": links, "seconds_left": 0})
-    coverage.log()
+    _log_coverage(known)
 
 
-def _run_whole(chunks: Chunks, outputs: dict[str, str], progress: Progress, stack: ExitStack) -> None:
+def _run_whole(
+    chunks: Iterator[AlignedChunk], outputs: dict[str, str], progress: Progress, stack: ExitStack
+) -> None:
     stack.enter_context(_explained())
     _run(chunks, [open_sink(name, path, stack) for name, path in outputs.items()], progress)
 
 
 def _run_in_shards(
     run: ShardRun,
-    chunks: Chunks,
+    chunks: Iterator[AlignedChunk],
     outputs: dict[str, str],
     progress: Progress,
     described: dict[str, object],
@@ -220,22 +232,32 @@ def _explained() -> Iterator[None]:
         raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
 
 
-class _CoverageCount:
-    """How many words have a vector, for aligners over given vectors."""
+def _trusted(chunks: Chunks) -> Iterator[AlignedChunk]:
+    """Yield chunks as long as the words so far are known; nothing is written of the first that are not."""
+    from nmtalign.corpus.coverage import Coverage
 
-    def __init__(self) -> None:
-        self._sides: tuple[Coverage, ...] = ()
+    known = Coverage()
+    for chunk in chunks:
+        known = known.joined(chunk.coverage or Coverage())
+        if doubt := _doubt(known):
+            raise DataError(f"pairs 1 to {chunk.first + len(chunk.batch) - 1:,}: {doubt}")
+        yield chunk
 
-    def add(self, found: tuple[Coverage, Coverage] | None) -> None:
-        if found is not None:
-            before = self._sides or (None, None)
-            self._sides = tuple(a + b if a else b for a, b in zip(before, found, strict=True))
 
-    def log(self) -> None:
-        for name, side in zip(("source", "target"), self._sides, strict=False):
+def _doubt(known: Coverage) -> str:
+    """Return why links are not to be trusted, if the words say so."""
+    if known.swapped:
+        return f"the sides are swapped: {_AS_OTHER}; give SOURCE and TARGET (or --langs) the other way round"
+    few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in known.few.items()]
+    return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
+
+
+def _log_coverage(known: Coverage) -> None:
+    for name, side in known._asdict().items():
+        if side.total:
             log(f"{name}: {side}", event="coverage", side=name, share=round(side.rate, 4))
-            if side.rate < FEW_KNOWN:
-                warn(f"few {name} words are known; {_CAUSES}")
+    if doubt := _doubt(known):
+        warn(doubt)
 
 
 def _warn_of_long_pairs(chunk: AlignedChunk) -> None:

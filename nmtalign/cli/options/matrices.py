@@ -34,7 +34,7 @@ class MatrixOptions:
     pieces: str | None = None
     normalize: bool | None = None
 
-    def check(self, *, remap: str | None = None, engine: str = "local") -> None:
+    def check(self, *, remap: str | None = None, engine: str = "local", strict: bool = False) -> None:
         """Refuse options that have no effect, with or without ``--matrices``."""
         given = [field.name for field in fields(self) if getattr(self, field.name) not in (None, False)]
         if given and self.matrices is None:
@@ -43,6 +43,8 @@ class MatrixOptions:
             raise UsageError("--remap: without meaning for --matrices, whose words are between spaces")
         if self.matrices is not None and engine != "local":
             raise UsageError("--engine: without meaning for --matrices, which are weights already")
+        if self.matrices is not None and strict:
+            raise UsageError("--strict: without meaning for --matrices, for which no words are looked up")
 
     def align(
         self, options: ModelOptions, bitext: Iterator[SentencePair]
