@@ -169,7 +169,7 @@ def run_all(bench: Bench, size: int, train: int) -> bool:
         [work / f"text.{side}" for side in ("en", "fr")],
         [work / f"train.{s}" for s in ("en", "fr")],
     )
-    learn = [nmtalign_program(), "train", *parts, "-o", work / "model", "--tokenizer", "simple"]
+    learn = [nmtalign_program(), "train", *parts, "-o", work / "model", "--tokenizer", "simple", "--force"]
     bench.note(f"train ({train:,})", train, measure(learn, work / "train.log"), "")
     one = bench.align("1 worker", size, *texts, "--workers", "1")
     bench.align("2 workers", size, *texts, "--workers", "2")

@@ -201,7 +201,11 @@ class Aligner(Listed):
         return None
 
     def decoder(self, scores: TextScores) -> Decoder:
-        """Return the decoder of a text from the scores of its word pairs."""
+        """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
+        if self.needs_fitting and scores.text.buckets:
+            raise UsageError(
+                "positions hmm over word vectors are to be fitted: aligner = fit_to(aligner, text)"
+            )
         attend = self._rescored(self.positions.over(scores), scores)
         evidence = scores.evidence if self.positions.has_null else None
         decoder = Decoder(scores.text, attend, self.resolved_extraction, evidence)

@@ -179,4 +179,5 @@ def test_pictures_and_reports_fit_jumps_too(tmp_path, capsys):
     assert "pair 2" in (tmp_path / "pair.svg").read_text()
     assert run("report", *options, "-o", tmp_path / "report.html") == 0
     assert "positions=hmm(fitted on 2 pairs)" in (tmp_path / "report.html").read_text()
-    assert run("heatmap", "w1", "w1", *options[2:], "-o", tmp_path / "one.png") == 0
+    assert run("heatmap", "w1", "w1", *options[2:], "-o", tmp_path / "one.png") == 2
+    assert "fitted to a text; give one: --pairs" in capsys.readouterr().err

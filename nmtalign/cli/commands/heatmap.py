@@ -63,9 +63,11 @@ def heatmap(
     check_format(output)
     if chosen.lines is not None and pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
+    if chosen.options.positions == "hmm" and pairs is None:
+        raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
     bitext = _bitext(source_sentence, target_sentence, pairs, format)
     with warnings_to_stderr(), whole_file(output) as partial:
-        aligner, records = chosen.open(bitext, fit=pairs is not None)
+        aligner, records = chosen.open(bitext)
         if pairs is None:
             records = (record._replace(number=0) for record in records)  # no line of a file
         figures = (

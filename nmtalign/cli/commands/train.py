@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,13 +47,16 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 )
 @section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
+@click.option("--force", is_flag=True, help="Replace the model that is there.")
 @click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
 @click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @section("Model")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Fast or accurate.")
 @click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
-@click.option("--init", type=OLDER, metavar="DIR", help="Warm start: a model or aligned word vectors.")
+@click.option(
+    "--init", type=OLDER, metavar="DIR", help="Warm start: a model, which also gives --tokenizer, or vectors."
+)
 @click.option(
     "--rescore", type=click.Choice(("additive", "scaled-dot")), help="Distil a rescorer of the posteriors."
 )
@@ -70,6 +74,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 def train(
     bitext: BitextOptions,
     output: str,
+    force: bool,
     preset: str,
     langs: str | None,
     tokenization: TextOptions,
@@ -92,19 +97,19 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.extraction import Extraction
-    from nmtalign.aligner.train import learn, prior_of
+    from nmtalign.aligner.train import learn, warm_start
     from nmtalign.links.formats import read_gold
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
     given = _given_vectors(files, langs, vectors_weight)
-    chosen = {name: files[name] for name in ("links", "scores", "pair_scores")}
-    outputs = {name: path for name, path in chosen.items() if path is not None}
+    outputs = {name: path for name in ("links", "scores", "pair_scores") if (path := files[name]) is not None}
     _check_rescore(rescore, rescore_inputs, gold)
-    _check_folders(output, outputs)
+    _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    text, state = tokenization.settings(), f"{output.rstrip('/')}.state"
+    state = f"{output.rstrip('/')}.state"
+    known, text = warm_start(prior, init, asdict(tokenization))
     progress = Progress("pairs", bitext.files, quiet=quiet)
     report = partial(_report, progress, quiet=quiet)
     with ExitStack() as stack:
@@ -114,7 +119,7 @@ def train(
                 progress.counted(bitext.open()),
                 settings=named_preset(preset),
                 text=text,
-                prior=prior_of(prior, init, text),
+                prior=known,
                 languages=two_languages(langs) if langs else (None, None),
                 workers=engine.workers,
                 report=report,
@@ -177,8 +182,8 @@ def _on_cluster(client: Client) -> BitextFactory:
     return partial(DistributedBitext, processes=ClusterProcesses(client))
 
 
-def _check_folders(output: str, outputs: dict[str, str]) -> None:
-    """Refuse what cannot be written, before any work is done; a model replaces only another model."""
+def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None:
+    """Refuse what cannot be written, before any work is done; a model replaces only another one, by force."""
     from nmtalign.aligner.model_folder import is_model
 
     folder = Path(output)
@@ -186,6 +191,8 @@ def _check_folders(output: str, outputs: dict[str, str]) -> None:
         raise UsageError(f"{output} is a file; give a folder for the model")
     if folder.is_dir() and any(folder.iterdir()) and not is_model(folder):
         raise UsageError(f"{output} holds other files; give a new or an empty folder for the model")
+    if is_model(folder) and not force:
+        raise UsageError(f"{output} holds a model; replace it with --force, or give another folder")
     for path in outputs.values():
         if path != "-" and not Path(path).parent.is_dir():
             raise UsageError(f"{path}: there is no folder {Path(path).parent} to write into; make it first")

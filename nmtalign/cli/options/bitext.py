@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -92,26 +92,26 @@ class Tokenizer(click.Choice[str]):
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How lines become words."""
+    """How lines become words; None where an option was not given."""
 
-    tokenizer: str
-    lowercase: bool
-    unicode: str
+    tokenizer: str | None
+    lowercase: bool | None
+    unicode: str | None
 
     def settings(self) -> TextSettings:
         """Return the settings of the library."""
         from nmtalign.text.tokenization import TextSettings
 
-        return TextSettings(self.tokenizer, self.lowercase, self.unicode)
+        return TextSettings(**{name: value for name, value in asdict(self).items() if value is not None})
 
 
 text_options = option_group(
     "tokenization",
     TextOptions,
     section("Input"),
-    click.option("--tokenizer", type=Tokenizer(), default="space", help="How lines become words."),
-    click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case."),
-    click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form."),
+    click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [space]"),
+    click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
+    click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form.  [nfc]"),
 )
 
 

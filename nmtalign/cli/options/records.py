@@ -33,7 +33,7 @@ class RecordOptions:
     options: ModelOptions
 
     def open(
-        self, bitext: Iterator[SentencePair], others: Mapping[str, str] | None = None, *, fit: bool = True
+        self, bitext: Iterator[SentencePair], others: Mapping[str, str] | None = None
     ) -> tuple[Aligner | None, Iterator[Record]]:
         """Return the aligner, none for attention of other programs, and the records of a bitext.
 
@@ -42,8 +42,6 @@ class RecordOptions:
         bitext : iterator of SentencePair
         others : dict of str to path, optional
             Links of other systems.
-        fit : bool
-            Fit transitions to the bitext, where the aligner has some to fit.
         """
         from nmtalign.aligner.fitting import fit_text, with_fit
         from nmtalign.report.corpus import read_corpus
@@ -54,9 +52,8 @@ class RecordOptions:
             aligned = self.given.inspect(self.options, again)
             return None, read_corpus(bitext, gold=self.gold, others=others, aligned=aligned)
         aligner = load_aligner(self.options)
-        if fit:
-            found, bitext = fit_text(aligner, bitext)
-            aligner = with_fit(aligner, found)
+        found, bitext = fit_text(aligner, bitext)
+        aligner = with_fit(aligner, found)
         return aligner, read_corpus(bitext, gold=self.gold, others=others)
 
     def chosen(self, records: Iterator[Record]) -> Iterator[Record]:
