@@ -25,7 +25,7 @@ from nmtalign.text.bitext import read_bitext
 
 pytest.importorskip("distributed")
 
-OUTPUTS = {"-o": "links", "--scores": "scores", "--pair-scores": "pair-scores"}
+OUTPUTS = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from nmtalign.errors import StoppedError
 from nmtalign.shipped import shipped
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
-OUTPUTS = {"-o": "links", "--scores": "scores", "--pair-scores": "pair-scores"}
+OUTPUTS = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}
 
 
 def run(*arguments: object) -> int:

@@ -60,7 +60,7 @@ def test_one_line_of_links_for_each_line(bitext, vectors, capsys):
 
 def test_all_outputs_run_parallel(bitext, vectors, tmp_path):
     files = {name: tmp_path / name for name in ("links.txt", "scores.txt.gz", "pairs.txt", "links.tsv")}
-    options = zip(("-o", "--scores", "--pair-scores", "--table"), files.values(), strict=True)
+    options = zip(("-o", "--probabilities", "--pair-scores", "--table"), files.values(), strict=True)
     assert run("align", *bitext, "--vectors", vectors, *(part for option in options for part in option)) == 0
     links = files["links.txt"].read_text().split("\n")
     scores = gzip.decompress(files["scores.txt.gz"].read_bytes()).decode().split("\n")
@@ -209,7 +209,7 @@ def test_a_missing_configuration_is_named(bitext, capsys):
         (["a.txt", "b.txt", "--vectors", "v", "--model", "m"], "--model and --vectors contradict"),
         (["a.txt", "b.txt", "--langs", "en,fr"], "--langs names the languages of --vectors"),
         (["a.txt", "b.txt", "--vectors", "v", "--langs", "en"], "two different languages like en,fr"),
-        (["a.txt", "b.txt", "--scores", "s", "--table", "s"], "two outputs go to the same place"),
+        (["a.txt", "b.txt", "--probabilities", "s", "--table", "s"], "two outputs go to the same place"),
     ],
 )
 def test_contradictions_are_usage_errors(arguments, message, capsys):

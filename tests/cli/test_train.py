@@ -39,7 +39,7 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
         tmp_path / "model",
         {k: tmp_path / k for k in ("links", "scores", "pairs", "links2", "scores2", "pairs2")},
     )
-    options = "--links", out["links"], "--scores", out["scores"], "--pair-scores", out["pairs"]
+    options = "--links", out["links"], "--probabilities", out["scores"], "--pair-scores", out["pairs"]
     assert run("train", *bitext, "-o", model, *options) == 0
     _, err = capsys.readouterr()
     assert "log-likelihood" in err
@@ -49,7 +49,7 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
     assert len(lines) == len(TOY.links) + 1
     found = [{tuple(map(int, link.split("-"))) for link in line.split()} for line in lines[:-1]]
     assert sum(a != b for a, b in zip(found, TOY.links, strict=True)) < 0.1 * len(TOY.links)
-    again = "-o", out["links2"], "--scores", out["scores2"], "--pair-scores", out["pairs2"]
+    again = "-o", out["links2"], "--probabilities", out["scores2"], "--pair-scores", out["pairs2"]
     assert run("align", *bitext, "--model", model, *again) == 0
     for name in ("links", "scores", "pairs"):
         assert out[name].read_bytes() == out[f"{name}2"].read_bytes()
@@ -141,7 +141,8 @@ def test_calls_that_make_no_sense(bitext, tmp_path: Path):
 def test_two_outputs_in_one_file_are_refused_before_learning(bitext, tmp_path: Path):
     model = tmp_path / "model"
     assert (
-        run("train", *bitext, "-o", model, "--links", tmp_path / "x", "--scores", tmp_path / "x", "-q") == 2
+        run("train", *bitext, "-o", model, "--links", tmp_path / "x", "--probabilities", tmp_path / "x", "-q")
+        == 2
     )
     assert not model.exists()
 

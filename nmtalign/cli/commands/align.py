@@ -47,9 +47,6 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @bitext_options
 @section("Input")
 @click.option(
-    "--columns", "--keys", "columns", metavar="A,B", help="Sides in one file: columns, keys, languages."
-)
-@click.option(
     "--on-error",
     type=click.Choice(["stop", "skip-marked"]),
     default="stop",
@@ -61,7 +58,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
 )
-@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to LINKS.")
+@click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to LINKS.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet.")
 @click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training.")
@@ -77,7 +74,6 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @log_option
 def align(
     bitext: BitextOptions,
-    columns: str | None,
     on_error: str,
     error_report: str | None,
     strict: bool,
@@ -104,7 +100,7 @@ def align(
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs = progress.reading(_opened(bitext, columns, bad))
+        pairs = progress.reading(_opened(bitext, bad))
         if given.matrices is None:
             chunks, settings = _aligned(options, pairs, remap, run, engine, engine.client(stack))
         else:
@@ -114,7 +110,12 @@ def align(
         if run is None:
             _run_whole(aligned, outputs, progress, stack)
         else:
-            read = {"format": bitext.format, "columns": columns, "on_error": on_error, "remap": remap}
+            read = {
+                "format": bitext.pairs_format,
+                "sides": bitext.sides,
+                "on_error": on_error,
+                "remap": remap,
+            }
             described = describe(bitext.files, options, settings=settings, strict=strict, **read)
             _run_in_shards(run, aligned, outputs, progress, described, resume=sharding.may_exist)
     if bad is not None:
@@ -122,8 +123,8 @@ def align(
     log(settings, event="settings")
 
 
-def _opened(bitext: BitextOptions, columns: str | None, bad: BadRecords | None) -> Iterator[SentencePair]:
-    pairs = bitext.open(columns, bad.add if bad else None)
+def _opened(bitext: BitextOptions, bad: BadRecords | None) -> Iterator[SentencePair]:
+    pairs = bitext.open(bad.add if bad else None)
     return bad.counted(pairs) if bad else pairs
 
 

@@ -40,7 +40,7 @@ def demo(context: click.Context, output: str) -> None:
         source=str(sample / "text.en"),
         target=str(sample / "text.fr"),
         output=links,
-        scores=str(folder / "scores.txt"),
+        probabilities=str(folder / "probabilities.txt"),
         table=str(folder / "links.tsv"),
     )
     click.echo(f"\nAgainst the gold links of {sample}:")
@@ -66,7 +66,7 @@ _RESULTS = {
     "heatmaps.pdf": f"{len(PAGES)} pairs, one a page",
     "links.tsv": "one row for each link: pair, positions, words, probability",
     "links.txt": "Pharaoh links, one line for each pair",
-    "scores.txt": "their probabilities",
+    "probabilities.txt": "their probabilities",
 }
 
 

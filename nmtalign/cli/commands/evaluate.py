@@ -22,7 +22,9 @@ METRICS = ("precision", "recall", "f1", "aer")
 @section("Input")
 @click.argument("links", type=INPUT)
 @click.argument("gold", type=INPUT)
-@click.option("--format", type=click.Choice(READABLE), default="pharaoh", help="Of LINKS and of --compare.")
+@click.option(
+    "--links-format", type=click.Choice(READABLE), default="pharaoh", help="Of LINKS and of --compare."
+)
 @click.option(
     "--gold-format",
     type=click.Choice(READABLE),
@@ -42,7 +44,7 @@ METRICS = ("precision", "recall", "f1", "aer")
 def evaluate(
     links: str,
     gold: str,
-    format: str,
+    links_format: str,
     gold_format: str,
     one_based: bool,
     compare: str | None,
@@ -59,9 +61,9 @@ def evaluate(
     from nmtalign.links.formats import read_gold, read_links
 
     if one_based:
-        format, gold_format = (name.replace("pharaoh", "talp") for name in (format, gold_format))
+        links_format, gold_format = (name.replace("pharaoh", "talp") for name in (links_format, gold_format))
     golds = list(read_gold(gold, format=gold_format))
-    systems = {path: list(read_links(path, format=format)) for path in filter(None, (links, compare))}
+    systems = {path: list(read_links(path, format=links_format)) for path in filter(None, (links, compare))}
     for path, system in systems.items():
         _check_length(path, len(system), gold, len(golds))
     options = evaluation.Bootstrap(samples, confidence, seed)
@@ -74,9 +76,8 @@ def evaluate(
         _print_summary(results[links], confidence)
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
-    click.echo(
-        f"settings    {results[links].settings}|format:{format}|gold:{gold_format}|version:{__version__}"
-    )
+    formats = f"format:{links_format}|gold:{gold_format}"
+    click.echo(f"settings    {results[links].settings}|{formats}|version:{__version__}")
 
 
 def _check_length(path: str, found: int, gold: str, expected: int) -> None:

@@ -129,9 +129,9 @@ def _words(line: str) -> list[str]:
 @click.argument("links", type=INPUT)
 @section("Input")
 @click.option("--tags", type=INPUT, required=True, help="Annotations of SOURCE, a line for each pair.")
-@click.option("--format", type=click.Choice(ANNOTATIONS), default="xml", help="Of --tags.")
+@click.option("--tags-format", type=click.Choice(ANNOTATIONS), default="xml", help="Of --tags.")
 @_output
-def project(source: str, target: str, links: str, tags: str, format: str, output: str) -> None:
+def project(source: str, target: str, links: str, tags: str, tags_format: str, output: str) -> None:
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
 
     --tags holds the source words with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
@@ -139,7 +139,7 @@ def project(source: str, target: str, links: str, tags: str, format: str, output
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
-    write_whole(output, _projected((source, target, links, tags), _PROJECTIONS[format]))
+    write_whole(output, _projected((source, target, links, tags), _PROJECTIONS[tags_format]))
 
 
 def _projected(paths: Sequence[str], project_line: Callable[..., str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.training.em import BitextFactory
-    from nmtalign.vectors.embeddings import Embeddings
 
 
+LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
@@ -49,7 +49,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
 @click.option("--force", is_flag=True, help="Replace the model that is there.")
 @click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
-@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
+@click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @section("Model")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Fast or accurate.")
@@ -73,20 +73,16 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @log_option
 def train(
     bitext: BitextOptions,
+    tokenization: TextOptions,
+    langs: str | None,
     output: str,
     force: bool,
     preset: str,
-    langs: str | None,
-    tokenization: TextOptions,
     prior: str | None,
     init: str | None,
-    rescore: str | None,
-    rescore_inputs: str | None,
-    gold: str | None,
-    vectors_weight: float | None,
     engine: EngineOptions,
     quiet: bool,
-    **files: str | None,
+    **more: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
@@ -98,19 +94,17 @@ def train(
     one_blas_thread()
     from nmtalign.aligner.extraction import Extraction
     from nmtalign.aligner.train import learn, warm_start
-    from nmtalign.links.formats import read_gold
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
-    given = _given_vectors(files, langs, vectors_weight)
-    outputs = {name: path for name in ("links", "scores", "pair_scores") if (path := files[name]) is not None}
-    _check_rescore(rescore, rescore_inputs, gold)
+    languages = two_languages(langs) if langs else None
+    options = _rescorer(**more) | _vectors(languages, **more)
+    outputs = {name: more[name] for name in LINKS if more[name] is not None}
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    state = f"{output.rstrip('/')}.state"
-    known, text = warm_start(prior, init, asdict(tokenization))
-    progress = Progress("pairs", bitext.files, quiet=quiet)
+    options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization))
+    progress, state = Progress("pairs", bitext.files, quiet=quiet), f"{output.rstrip('/')}.state"
     report = partial(_report, progress, quiet=quiet)
     with ExitStack() as stack:
         client = engine.client(stack)
@@ -118,19 +112,13 @@ def train(
             found = learn(
                 progress.counted(bitext.open()),
                 settings=named_preset(preset),
-                text=text,
-                prior=known,
-                languages=two_languages(langs) if langs else (None, None),
+                languages=languages or (None, None),
                 workers=engine.workers,
                 report=report,
                 warn=warn,
                 place=None if client is None else _on_cluster(client),
                 state=state,
-                vectors=given,
-                vectors_weight=vectors_weight,
-                rescore=rescore,
-                rescore_inputs=rescore_inputs or "features",
-                gold=[] if gold is None else list(read_gold(gold)),
+                **options,
             )
         found.aligner.save(output)
         remove_checkpoints(state)
@@ -140,31 +128,43 @@ def train(
             _write_links(batch, outputs)
 
 
-def _check_rescore(rescore: str | None, inputs: str | None, gold: str | None) -> None:
-    """Refuse options of a rescorer that contradict each other."""
+def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None, **_: Any) -> dict[str, Any]:
+    """Return what teaches a rescorer, as arguments of `learn`."""
+    from nmtalign.links.formats import read_gold
+
     if rescore is not None and gold is not None:
         raise UsageError("--gold teaches a rescorer of its own; leave --rescore out")
-    if rescore is None and inputs is not None:
+    if rescore is None and rescore_inputs is not None:
         raise UsageError("--rescore-inputs is for a rescorer that is distilled; add --rescore additive")
+    links = [] if gold is None else list(read_gold(gold))
+    return {"rescore": rescore, "rescore_inputs": rescore_inputs or "features", "gold": links}
 
 
-def _given_vectors(
-    files: dict[str, str | None], langs: str | None, weight: float | None
-) -> tuple[Embeddings, Embeddings] | None:
-    """Open the word vectors that are to be mixed with the lexicon."""
+def _vectors(
+    languages: tuple[str, str] | None,
+    vectors: str | None,
+    source_vectors: str | None,
+    target_vectors: str | None,
+    vectors_weight: float | None,
+    **_: Any,
+) -> dict[str, Any]:
+    """Open the word vectors that are to be mixed with the lexicon, as arguments of `learn`."""
     from nmtalign.shipped import place_of
     from nmtalign.vectors.storage import load_embeddings, load_pair
 
-    folder, source, target = (files[name] for name in ("vectors", "source_vectors", "target_vectors"))
-    if (source is None) != (target is None) or (folder is not None and source is not None):
+    if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
-    if folder is not None:
-        return load_pair(place_of(folder), languages=two_languages(langs) if langs else None)
-    if source is not None and target is not None:
-        return load_embeddings(source), load_embeddings(target)
-    if weight is not None:
+    if vectors is not None:
+        return {
+            "vectors": load_pair(place_of(vectors), languages=languages),
+            "vectors_weight": vectors_weight,
+        }
+    if source_vectors is not None and target_vectors is not None:
+        sides = load_embeddings(source_vectors), load_embeddings(target_vectors)
+        return {"vectors": sides, "vectors_weight": vectors_weight}
+    if vectors_weight is not None:
         raise UsageError("--vectors-weight is for vectors that are mixed with the lexicon; add --vectors DIR")
-    return None
+    return {}
 
 
 def _report(progress: Progress, line: str, *, quiet: bool) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
 
-_SHARED = ("heads", "extract", "threshold", "symmetrize")  # model options with a meaning for matrices too
+_SHARED = ("extract", "threshold", "symmetrize")  # model options with a meaning for matrices too
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class MatrixOptions:
 
     matrices: str | None = None
     layers: str | None = None
+    attention_heads: str | None = None
     shift: int | None = None
     pieces: str | None = None
     normalize: bool | None = None
@@ -38,7 +39,9 @@ class MatrixOptions:
         """Refuse options that have no effect, with or without ``--matrices``."""
         given = [field.name for field in fields(self) if getattr(self, field.name) not in (None, False)]
         if given and self.matrices is None:
-            raise UsageError(f"{', '.join('--' + name for name in given)}: only with --matrices FILE")
+            raise UsageError(
+                f"{', '.join('--' + name.replace('_', '-') for name in given)}: only with --matrices FILE"
+            )
         if self.matrices is not None and remap is not None:
             raise UsageError("--remap: without meaning for --matrices, whose words are between spaces")
         if self.matrices is not None and engine != "local":
@@ -70,7 +73,8 @@ class MatrixOptions:
         if others:
             found = f"{', '.join(others)}: without meaning for --matrices"
             raise UsageError(f"{found}, which are weights already")
-        layers, heads = _numbers(self.layers, "--layers"), _numbers(options.heads, "--heads")
+        layers = _numbers(self.layers, "--layers")
+        heads = _numbers(self.attention_heads, "--attention-heads")
         reading = Reading(layers, heads, self.shift or 0, self.pieces, bool(self.normalize))
         extraction = Extraction(options.extract, options.threshold, options.symmetrize)
         return reading, extraction.resolved(null=False)
@@ -86,6 +90,7 @@ matrix_options = option_group(
         help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
     ),
     click.option("--layers", metavar="LIST", help="Layers of --matrices to average, like 0,2-3.  [all]"),
+    click.option("--attention-heads", metavar="LIST", help="Heads of --matrices to average.  [all]"),
     click.option("--shift", type=Whole(-1, 1), help="Row offset: target piece t is row t + SHIFT.  [0]"),
     click.option("--pieces", type=click.Choice(["bpe", "sentencepiece"]), help="Join sub-words to words."),
     click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),

@@ -67,7 +67,7 @@ model_options = option_group(
     ModelOptions,
     section("Model"),
     click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
-    click.option("--heads", metavar="LIST", help="Heads by name; of --matrices: by number.  [all]"),
+    click.option("--heads", metavar="LIST", help="Heads of the model to use, by name.  [all]"),
     section("Vectors, instead of a model"),
     click.option(
         "--vectors",

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
     from nmtalign.cli.options.model import ModelOptions
 
-_ALWAYS = ("links", "scores", "pair_scores")  # outputs that every run keeps; those with words when asked for
+_ALWAYS = (
+    "links",
+    "probabilities",
+    "pair_scores",
+)  # outputs that every run keeps; those with words when asked for
 
 
 @dataclass(frozen=True)
