@@ -141,7 +141,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path,
         (["--matrices", "m.npz", "--remap", "space"], "--remap: without meaning"),
         (
             ["--matrices", "m.npz", "--attention-heads", "3-1"],
-            "--attention-heads wants numbers from 0 and spans like 0,2-3",
+            "expected numbers from 0 on, ranges going up, like 3,7-9; found '3-1'",
         ),
     ],
 )

@@ -15,7 +15,7 @@ from nmtalign.cli.options.types import FileType, Number, Whole
 from nmtalign.shipped import shipped
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
-WORDS = {"sides", "langs", "heads", "attention_heads", "layers", "lines", "title", "by"}
+WORDS = {"sides", "langs", "heads", "title", "by"}
 WORDS |= {"word", "words", "shard", "scheduler", "encoding", "source_sentence", "target_sentence"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {

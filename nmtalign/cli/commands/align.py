@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.cli.outputs import Sink
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.text.bitext import SentencePair
 
     Chunks = Generator[AlignedChunk]
+    Write = Callable[[list[Sink]], None]
 
 _AS_OTHER = "more source words are known as target words, and target words as source words"
 _CAUSES = (
@@ -106,18 +108,14 @@ def align(
         else:
             chunks, settings = given.align(options, pairs)
         stack.enter_context(closing(chunks))
-        aligned = _trusted(chunks) if strict else chunks
+        write = partial(_run, chunks, progress, strict)
         if run is None:
-            _run_whole(aligned, outputs, progress, stack)
+            _run_whole(write, outputs, stack)
         else:
-            read = {
-                "format": bitext.pairs_format,
-                "sides": bitext.sides,
-                "on_error": on_error,
-                "remap": remap,
-            }
-            described = describe(bitext.files, options, settings=settings, strict=strict, **read)
-            _run_in_shards(run, aligned, outputs, progress, described, resume=sharding.may_exist)
+            read = {"format": bitext.pairs_format, "sides": bitext.sides, "on_error": on_error}
+            given_ = read | {"settings": settings, "remap": remap, "strict": strict}
+            described = describe(bitext.files, options, **given_)
+            _run_in_shards(run, write, outputs, described, resume=sharding.may_exist)
     if bad is not None:
         log(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
     log(settings, event="settings")
@@ -172,41 +170,37 @@ def _open_again(options: ModelOptions, fit: Fit | None) -> Aligner:
         return with_fit(load_aligner(options), fit)
 
 
-def _run(
-    chunks: Iterator[AlignedChunk], sinks: list[Callable[[AlignedChunk], object]], progress: Progress
-) -> None:
-    """Write aligned chunks into the sinks, then a summary on stderr."""
+def _run(chunks: Chunks, progress: Progress, strict: bool, sinks: list[Sink]) -> None:
+    """Write aligned chunks into the sinks, then a summary on stderr.
+
+    If `strict`, nothing is written of the first chunk with which too few words are known.
+    """
     from nmtalign.corpus.coverage import Coverage
 
     links, known = 0, Coverage()
     for chunk in chunks:
+        last = chunk.first + len(chunk.batch) - 1
+        known = known.joined(chunk.coverage or Coverage())
+        if strict and (doubt := _doubt(known)):
+            raise DataError(f"pairs 1 to {last:,}: {doubt}")
         _warn_of_long_pairs(chunk)
         for sink in sinks:
             sink(chunk)
         links += len(chunk.batch.source)
-        known = known.joined(chunk.coverage or Coverage())
-        progress.advance(len(chunk.batch), last=chunk.first + len(chunk.batch) - 1)
+        progress.advance(len(chunk.batch), last=last)
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     text = f"{progress.done:,} pairs, {links:,} links in {speed}"
     log(text, event="aligned", **progress.values | {"links": links, "seconds_left": 0})
     _log_coverage(known)
 
 
-def _run_whole(
-    chunks: Iterator[AlignedChunk], outputs: dict[str, str], progress: Progress, stack: ExitStack
-) -> None:
+def _run_whole(write: Write, outputs: dict[str, str], stack: ExitStack) -> None:
     stack.enter_context(_explained())
-    _run(chunks, [open_sink(name, path, stack) for name, path in outputs.items()], progress)
+    write([open_sink(name, path, stack) for name, path in outputs.items()])
 
 
 def _run_in_shards(
-    run: ShardRun,
-    chunks: Iterator[AlignedChunk],
-    outputs: dict[str, str],
-    progress: Progress,
-    described: dict[str, object],
-    *,
-    resume: bool,
+    run: ShardRun, write: Write, outputs: dict[str, str], described: dict[str, object], *, resume: bool
 ) -> None:
     """Make the missing shards; when all are there, assemble the outputs that have a file."""
     from nmtalign.batch.shards import resumable
@@ -214,7 +208,7 @@ def _run_in_shards(
     with resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
         with resumable(run.folder):
-            _run(chunks, [run.write], progress)
+            write([run.write])
             run.finish()
             for name, path in outputs.items():
                 if path != "-":
@@ -231,18 +225,6 @@ def _explained() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
-
-
-def _trusted(chunks: Chunks) -> Iterator[AlignedChunk]:
-    """Yield chunks as long as the words so far are known; nothing is written of the first that are not."""
-    from nmtalign.corpus.coverage import Coverage
-
-    known = Coverage()
-    for chunk in chunks:
-        known = known.joined(chunk.coverage or Coverage())
-        if doubt := _doubt(known):
-            raise DataError(f"pairs 1 to {chunk.first + len(chunk.batch) - 1:,}: {doubt}")
-        yield chunk
 
 
 def _doubt(known: Coverage) -> str:

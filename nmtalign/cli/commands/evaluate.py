@@ -9,7 +9,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.commands.links import READABLE
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.types import INPUT, Number, Whole
+from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ METRICS = ("precision", "recall", "f1", "aer")
     "--gold-format",
     type=click.Choice(READABLE),
     default="pharaoh",
-    help="Format of GOLD: in pharaoh and talp, 3-4 is sure and 3p4 possible.",
+    help="Of GOLD: in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
 )
-@click.option("--one-based", is_flag=True, help="Positions count from 1: pharaoh is read as talp.")
 @click.option("--compare", type=INPUT, metavar="LINKS2", help="Test the difference to these links.")
 @section("Output")
 @click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
@@ -40,13 +39,12 @@ METRICS = ("precision", "recall", "f1", "aer")
 @click.option(
     "--confidence", type=Number(0, 1, min_open=True, max_open=True), default=0.95, help="Of the intervals."
 )
-@click.option("--seed", type=Whole(), default=1, help="Of the bootstrap.")
+@click.option("--seed", type=SEED, default=1, help="Of the bootstrap.")
 def evaluate(
     links: str,
     gold: str,
     links_format: str,
     gold_format: str,
-    one_based: bool,
     compare: str | None,
     by_sentence: bool,
     samples: int,
@@ -60,8 +58,6 @@ def evaluate(
     from nmtalign.links import evaluation
     from nmtalign.links.formats import read_gold, read_links
 
-    if one_based:
-        links_format, gold_format = (name.replace("pharaoh", "talp") for name in (links_format, gold_format))
     golds = list(read_gold(gold, format=gold_format))
     systems = {path: list(read_links(path, format=links_format)) for path in filter(None, (links, compare))}
     for path, system in systems.items():

@@ -20,7 +20,7 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.types import INPUT, Whole
+from nmtalign.cli.options.types import INPUT, SEED, Whole
 from nmtalign.cli.options.vectors import pair_output_options, reading_options
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
@@ -49,7 +49,7 @@ _TRAINING = ("dimension", "min_count", "epochs", "seed", "workers")
 @click.option("--min-count", type=Whole(min=1), help="Least frequency of a word.  [1; cooccurrence: 2]")
 @click.option("--model", type=INPUT, metavar="DIR", help="counts: those of this model, without a text.")
 @click.option("--subwords", is_flag=True, help="counts: of words and of their first letters, side by side.")
-@click.option("--seed", type=Whole(), default=1, help="Of the decomposition.")
+@click.option("--seed", type=SEED, default=1, help="Of the decomposition.")
 def learn(
     bitext: BitextOptions,
     output: str,
@@ -151,7 +151,7 @@ def _tokenized(
 @click.option("--dimension", type=Whole(min=1), default=300, help="Of the training.")
 @click.option("--min-count", type=Whole(min=1), default=5, help="Of the training.")
 @click.option("--epochs", type=Whole(min=1), default=5, help="Of the training.")
-@click.option("--seed", type=Whole(), default=1, help="Of the training.")
+@click.option("--seed", type=SEED, default=1, help="Of the training.")
 @click.option("--workers", type=Whole(min=1), default=1, help="Of the training.")
 def map_(
     source: str,

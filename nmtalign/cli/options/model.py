@@ -10,7 +10,7 @@ import click
 from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import UNICODE_FORMS, Tokenizer, two_languages
 from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.types import INPUT, Number, Whole
+from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -86,9 +86,11 @@ model_options = option_group(
     ),
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
     click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
-    click.option("--temperature", type=Number(), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"),
+    click.option(
+        "--temperature", type=Number(0, min_open=True), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"
+    ),
     click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
-    click.option("--seed", type=Whole(), help="Seed of untrained Bahdanau weights."),
+    click.option("--seed", type=SEED, help="Seed of untrained Bahdanau weights."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     section("Links"),

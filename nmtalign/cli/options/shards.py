@@ -20,11 +20,7 @@ if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
     from nmtalign.cli.options.model import ModelOptions
 
-_ALWAYS = (
-    "links",
-    "probabilities",
-    "pair_scores",
-)  # outputs that every run keeps; those with words when asked for
+_ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run keeps
 
 
 @dataclass(frozen=True)
