@@ -223,3 +223,16 @@ def test_the_words_of_tokenized_text_are_not_warned_of(bitext, tmp_path: Path, c
         write(path, [f"l' {line} , mr. x ." if n % 2 else f"{line} !" for n, line in enumerate(lines)])
     assert run("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
     assert capsys.readouterr().err == ""
+
+
+def test_the_sides_of_one_file_are_chosen(bitext, tmp_path: Path, capsys):
+    both = write(tmp_path / "text.tsv", [f"{t}\tnote\t{s}" for s, t in TOY.pairs])
+    assert run("train", *bitext, "-o", tmp_path / "two", "--preset", "fast", "-q") == 0
+    sides = "--pairs", both, "--sides", "3,1"
+    assert run("train", *sides, "-o", tmp_path / "one", "--preset", "fast", "-q") == 0
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    picture = "heatmap", "a", "b", "-o", tmp_path / "x.png"
+    for command in (("train", *bitext, "-o", tmp_path / "x"), picture):
+        for option in (("--sides", "1,2"), ("--pairs-format", "tsv")):
+            assert run(*command, *option) == 2
+            assert "--sides and --pairs-format are for one file" in capsys.readouterr().err
