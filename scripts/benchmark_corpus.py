@@ -169,7 +169,7 @@ def run_all(bench: Bench, size: int, train: int) -> bool:
         [work / f"text.{side}" for side in ("en", "fr")],
         [work / f"train.{s}" for s in ("en", "fr")],
     )
-    learn = [nmtalign_program(), "train", *parts, "-o", work / "model", "--tokenizer", "simple"]
+    learn = [nmtalign_program(), "train", *parts, "-o", work / "model", "--tokenizer", "simple", "--force"]
     bench.note(f"train ({train:,})", train, measure(learn, work / "train.log"), "")
     one = bench.align("1 worker", size, *texts, "--workers", "1")
     bench.align("2 workers", size, *texts, "--workers", "2")
@@ -183,7 +183,7 @@ def run_all(bench: Bench, size: int, train: int) -> bool:
         bench.align("dask", size, *texts, "--engine", "dask", "--workers", "2")
     units = min(UNITS, size)
     write_memory(work, units)
-    memory = bench.align("tmx", units, "--pairs", work / "memory.tmx", "--columns", "en,fr", "--workers", "1")
+    memory = bench.align("tmx", units, "--pairs", work / "memory.tmx", "--sides", "en,fr", "--workers", "1")
     bench.align("tmx as text", units, *(work / f"memory.{s}" for s in ("en", "fr")), "--workers", "1")
     whole = {found for name, found in bench.digests.items() if not name.startswith("tmx")}
     same = len(whole) == 1 and bench.digests["tmx"] == bench.digests["tmx as text"]

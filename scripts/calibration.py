@@ -4,7 +4,7 @@
 
 WORK is the folder of ``benchmark_aligners.py`` after ``run WORK nmtalign-PRESET``. The gold lines of each
 corpus are aligned by its saved model, once with the default threshold (the links that users get), once with a
-low one (nearly all that the model believes at all), by ``nmtalign align --scores``.
+low one (nearly all that the model believes at all), by ``nmtalign align --probabilities``.
 
 Expected calibration error: the mean over links of |mean probability - share of right links| of its bin
 (Naeini et al. 2015, equation 1), in ten bins of equal width.
@@ -74,7 +74,7 @@ def align_gold_lines(corpus: Path, run: Path, threshold: float | None) -> list[B
         (run / f"gold.{side}").write_text(text, encoding="utf-8", newline="\n")
     links, scores = run / "gold.links", run / "gold.scores"
     command = [nmtalign_program(), "align", run / "gold.src", run / "gold.tgt", "--model", run / "model"]
-    command += ["-o", links, "--scores", scores]
+    command += ["-o", links, "--probabilities", scores]
     command += [] if threshold is None else ["--threshold", str(threshold)]
     subprocess.run([str(part) for part in command], check=True, capture_output=True)
     return binned(lines_of(links), lines_of(scores), gold)

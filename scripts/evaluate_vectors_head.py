@@ -72,7 +72,8 @@ def error(corpus: Path, folder: Path, vectors: Path, weight: float, preset: str)
     """Learn a model with the head and score the links of the gold lines."""
     links = folder / f"{corpus.name}-{vectors.name}-{preset}-{weight}.links"
     text = corpus / "src", corpus / "tgt", "-o", folder / "model", "--preset", preset, "-q", "--links", links
-    nmtalign("train", *text, *(("--vectors", vectors, "--vectors-weight", weight) if weight else ()))
+    given = ("--vectors", vectors, "--vectors-weight", weight) if weight else ()
+    nmtalign("train", *text, "--force", *given)
     gold = lines_of(corpus / "gold")
     return score(lines_of(links)[-len(gold) :], gold)
 

@@ -85,7 +85,7 @@ def nmtalign(*arguments: object) -> dict[str, Any]:
 
 def train(text: Path, options: Sequence[object], out: Path) -> dict[str, Any]:
     """Learn a model; write the links and probabilities of its text."""
-    files = ("-o", out / "model", "--links", out / "links", "--scores", out / "scores")
+    files = ("-o", out / "model", "--links", out / "links", "--probabilities", out / "scores")
     return nmtalign("train", text / "src", text / "tgt", *files, *options)
 
 
@@ -125,7 +125,7 @@ def align_given(root: Path, name: str, positions: str, out: Path) -> dict[str, A
     weights = ("--bahdanau", vectors / "bahdanau.npz") if name == "bahdanau" else ()
     given = ("--vectors", vectors / "folder", "--langs", "en,fr")
     model = (*given, "--score", name, *weights, "--positions", positions)
-    files = ("-o", out / "links", "--scores", out / "scores")
+    files = ("-o", out / "links", "--probabilities", out / "scores")
     return nmtalign("align", text / "src", text / "tgt", *model, *files)
 
 

@@ -59,7 +59,7 @@ def made(tmp_path):
 
     def run(source, target):
         files = write(tmp_path / "en", source), write(tmp_path / "fr", target)
-        outputs = {"-o": "links", "--scores": "scores", "--pair-scores": "pair-scores"}
+        outputs = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}
         options = [part for option, name in outputs.items() for part in (option, tmp_path / name)]
         assert align(*files, *options) == 0
         return [(tmp_path / name).read_text().split("\n")[:-1] for name in outputs.values()]

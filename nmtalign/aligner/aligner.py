@@ -17,6 +17,7 @@ from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import read_model, save_aligner
 from nmtalign.aligner.pair_scores import TrainingSize
+from nmtalign.corpus.coverage import Coverage, coverage
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
@@ -29,7 +30,6 @@ from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.rescoring.rescorer import Rescorer
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Coverage
 from nmtalign.views import Listed
 
 BATCH, CELLS = 20_000, 1 << 25  # sentence pairs that are aligned at a time, and about their cells
@@ -182,14 +182,17 @@ class Aligner(Listed):
         return self.align_words([self._words(*pair) for pair in pairs])
 
     def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
-        """Align many pairs of words that are already normalised, `BATCH` at a time."""
-        workers = default_workers(self.workers)
-        scores = (self.heads.read(encode_text(part)) for part in _batches(pairs))
-        return joined_batches([self.decoder(own).align(workers) for own in scores])
+        """Align many pairs of words that are already normalised."""
+        return self.align_covered(pairs)[0]
 
-    def coverage(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[Coverage, Coverage] | None:
-        """Count how many source and target words have a vector of their own, over given vectors."""
-        return self.heads.coverage(pairs) if isinstance(self.heads, EmbeddingHead) else None
+    def align_covered(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[AlignedBatch, Coverage]:
+        """Align pairs of normalised words, `BATCH` at a time, and count how many of the words are known."""
+        workers, batches, found = default_workers(self.workers), [], Coverage()
+        for part in _batches(pairs):
+            text = encode_text(part)
+            batches.append(self.decoder(self.heads.read(text)).align(workers))
+            found = found.joined(coverage(text.source, text.target, self.heads.vocabularies))
+        return joined_batches(batches), found
 
     def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
         """Return the positions of source and target words without a vector, over given vectors."""
@@ -198,7 +201,11 @@ class Aligner(Listed):
         return None
 
     def decoder(self, scores: TextScores) -> Decoder:
-        """Return the decoder of a text from the scores of its word pairs."""
+        """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
+        if self.needs_fitting and scores.text.buckets:
+            raise UsageError(
+                "positions hmm over word vectors are to be fitted: aligner = fit_to(aligner, text)"
+            )
         attend = self._rescored(self.positions.over(scores), scores)
         evidence = scores.evidence if self.positions.has_null else None
         decoder = Decoder(scores.text, attend, self.resolved_extraction, evidence)

@@ -5,10 +5,12 @@ Axes: N sentence pairs.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import Extraction
@@ -48,9 +50,9 @@ def train(
     bitext: Bitext,
     *,
     preset: str = "default",
-    tokenizer: str = "space",
-    lowercase: bool = True,
-    unicode: str = "nfc",
+    tokenizer: str | None = None,
+    lowercase: bool | None = None,
+    unicode: str | None = None,
     languages: tuple[str | None, str | None] = (None, None),
     prior: str | Path | None = None,
     init: str | Path | None = None,
@@ -69,7 +71,7 @@ def train(
         As :func:`nmtalign.read_bitext` gives it; read once.
     preset : {"default", "fast"}
     tokenizer, lowercase, unicode
-        As of :class:`~nmtalign.text.tokenization.TextSettings`.
+        As of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: those of the model `init`.
     languages : (str or None, str or None), optional
         For tokenisers.
     prior : path, optional
@@ -104,19 +106,21 @@ def train(
     >>> train(bitext, rescore="additive").head_names
     ('lexicon', 'spectral', 'additive')
     """
-    text = TextSettings(tokenizer, lowercase, unicode)
+    given = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
+    known, text = warm_start(prior, init, given)
     return learn(
         bitext,
         settings=named_preset(preset),
         text=text,
         languages=languages,
-        prior=prior_of(prior, init, text),
+        prior=known,
         vectors=_opened(vectors, languages),
         vectors_weight=vectors_weight,
         rescore=rescore,
         rescore_inputs=rescore_inputs,
         gold=list(read_gold(gold)) if isinstance(gold, str | Path) else gold,
         workers=workers,
+        warn=partial(warnings.warn, stacklevel=3),
     ).aligner
 
 
@@ -131,26 +135,31 @@ def _opened(
     return load_pair(place_of(vectors), languages=(source, target) if source and target else None)
 
 
-def prior_of(words: str | Path | None, init: str | Path | None, text: TextSettings) -> Prior | None:
-    """Return the prior that a word list, and a model or aligned vectors make; None where there is none.
+def warm_start(
+    words: str | Path | None, init: str | Path | None, text: Mapping[str, Any]
+) -> tuple[Prior | None, TextSettings]:
+    """Return the prior that a word list, and a model or aligned vectors make, and how lines become words.
+
+    `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; those that are None are the
+    model's, if there is one.
 
     Raises
     ------
     UsageError
-        If the older model cuts text in another way.
+        If the model cuts text in another way.
     """
-    listed = [] if words is None else read_word_list(words, text)
-    if init is None:
-        return Prior(listed) if listed else None
-    if not is_model(init):
-        listed += similar_words(*load_pair(init))
-        return Prior(listed) if listed else None
-    older = load_aligner(init)
-    if older.text != text:
-        found = f"{init} was learned with text={older.text}, found text={text}"
-        raise UsageError(f"{found}; give the same options")
+    older = load_aligner(init) if init is not None and is_model(init) else None
+    default = TextSettings() if older is None else older.text
+    settings = replace(default, **{name: value for name, value in text.items() if value is not None})
+    listed = [] if words is None else read_word_list(words, settings)
+    if older is None:
+        listed += [] if init is None else similar_words(*load_pair(init))
+        return (Prior(listed) if listed else None), settings
+    if older.text != settings:
+        found = f"{init} was learned with text={older.text}, found text={settings}"
+        raise UsageError(f"{found}; leave these options out, and they are the model's")
     assert isinstance(older.positions, HiddenMarkov)  # as every learned aligner has
-    return Prior(listed, older.lexicon, older.positions.transitions)
+    return Prior(listed, older.lexicon, older.positions.transitions), settings
 
 
 class Training(NamedTuple):

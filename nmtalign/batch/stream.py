@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.remapping import SPACES, places_of, remap_batch
+from nmtalign.corpus.coverage import Coverage
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import join_pieces
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Coverage
 
 PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
@@ -36,8 +36,8 @@ class AlignedChunk(NamedTuple):
     batch : AlignedBatch
     sizes : list of (int, int)
         Source and target words of each pair, as they were looked up.
-    coverage : (Coverage, Coverage), optional
-        How many of the words have a vector, for aligners over given vectors.
+    coverage : Coverage, optional
+        How many of the words are known; None for attention of other programs.
     text : TextSettings
         What cuts the lines into the tokens that the links count.
     languages : (str or None, str or None)
@@ -49,7 +49,7 @@ class AlignedChunk(NamedTuple):
     lines: list[SentencePair]
     batch: AlignedBatch
     sizes: list[tuple[int, int]]
-    coverage: tuple[Coverage, Coverage] | None
+    coverage: Coverage | None
     text: TextSettings
     languages: tuple[str | None, str | None]
     marks: str | None = None
@@ -102,14 +102,9 @@ def align_stream(
 def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) -> AlignedChunk:
     """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
     words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in chunk.lines]
-    found = AlignedChunk(
-        *chunk,
-        aligner.align_words(words),
-        [(len(source), len(target)) for source, target in words],
-        aligner.coverage(words),
-        aligner.text,
-        aligner.languages,
-    )
+    batch, known = aligner.align_covered(words)
+    sizes = [(len(source), len(target)) for source, target in words]
+    found = AlignedChunk(*chunk, batch, sizes, known, aligner.text, aligner.languages)
     return _remapped(found, remap_to) if remap_to else found
 
 

@@ -82,6 +82,7 @@ class LazyGroup(click.Group):
         "help_option_names": ["-h", "--help"],
         "auto_envvar_prefix": "NMTALIGN",
         "show_default": True,
+        "max_content_width": 110,
     },
 )
 @click.version_option(__version__, prog_name="nmtalign")

@@ -20,7 +20,7 @@ def batch_texts() -> dict[str, Callable[[AlignedBatch], str]]:
 
     return {
         "links": format_pharaoh_batch,
-        "scores": format_scores_batch,
+        "probabilities": format_scores_batch,
         "pair_scores": format_pair_scores_batch,
     }
 

@@ -8,7 +8,7 @@ Axes: B pairs of a bucket, T target words, S source words, N words, K size of a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -22,7 +22,7 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError
 from nmtalign.heads.dense import SCORE_LIMIT
 from nmtalign.heads.scoring import Scorer
-from nmtalign.vectors.embeddings import Coverage, Embeddings
+from nmtalign.vectors.embeddings import Embeddings
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -63,12 +63,10 @@ class EmbeddingHead:
 
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
 
-    def coverage(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[Coverage, Coverage]:
-        """Count how many source and target words have a vector of their own."""
-        return (
-            self.source.coverage([word for words, _ in pairs for word in words]),
-            self.target.coverage([word for _, words in pairs for word in words]),
-        )
+    @property
+    def vocabularies(self) -> tuple[Container[str], Container[str]]:
+        """The source and target words that have a vector of their own."""
+        return self.source.vocabulary, self.target.vocabulary
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
         """Return the positions of words without a vector of their own."""

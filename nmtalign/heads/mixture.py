@@ -5,7 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs of a tex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -61,6 +61,11 @@ class Mixture:
         if "lexicon" not in wanted:
             kept[0] = replace(kept[0], weight=1.0)
         return replace(self, others=tuple(kept))
+
+    @property
+    def vocabularies(self) -> tuple[Container[str], Container[str]]:
+        """The source and target words that were learned from."""
+        return self.lexicon.numbers
 
     def with_head(self, head: Head) -> Mixture:
         """Return the mixture with one head more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,9 @@ from nmtalign.text.tokenization import TextSettings
 
 EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
 FEWEST = 50  # pairs from which on statistics of lengths mean something
+GLUED = 0.04  # share of words that end in punctuation: at most 0.02 of texts in words, 0.07 of raw ones
+_MARKS = r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese
+_ends_in_punctuation = re.compile(rf"\w[{_MARKS}]$").search
 
 
 def encode_bitext(
@@ -49,7 +53,17 @@ def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
                 f"{same:,} of {n:,} pairs have the same words on both sides; is one file given twice?"
             )
         found.extend(_of_lengths(s.astype(float), t.astype(float)))
-    return found
+    return found + [warning for side in (source, target) for warning in _of_punctuation(side)][:1]
+
+
+def _of_punctuation(side: EncodedSide) -> list[str]:
+    """Warn where punctuation is glued to the words: the text is not cut into words yet."""
+    glued = [k for k, word in enumerate(side.words) if _ends_in_punctuation(word)]
+    share = side.counts[glued].sum() / max(side.counts.sum(), 1)
+    if share < GLUED:
+        return []
+    words = f"{100 * share:.0f} % of the words end in punctuation, like {side.words[glued[0]]!r}"
+    return [f"{words}, which makes other words of them; cut raw text with the tokenizer simple"]
 
 
 def _same_sentences(source: EncodedSide, target: EncodedSide) -> int:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.corpus.sides import EncodedSide, look_up, number_words
+from nmtalign.corpus.coverage import coverage
+from nmtalign.corpus.sides import EncodedSide, number_words
 from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
@@ -71,16 +72,7 @@ class Prior:
 
     def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
         """Tell whether the sides of a bitext look like those of the older model the other way round."""
-        if self.lexicon is None:
-            return False
-        own, other = self.lexicon.numbers
-        straight = _covered(source, own) + _covered(target, other)
-        return _covered(source, other) + _covered(target, own) > straight
-
-
-def _covered(side: EncodedSide, words: dict[str, int]) -> float:
-    """Return the share of the tokens of a side that are among `words`."""
-    return float(side.counts[look_up(words, side.words) >= 0].sum() / max(side.counts.sum(), 1))
+        return self.lexicon is not None and coverage(source, target, self.lexicon.numbers).swapped
 
 
 def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:

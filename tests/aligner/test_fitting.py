@@ -46,6 +46,11 @@ def fitted_to(aligner: Aligner, text) -> Aligner:
     return with_fit(aligner, fit(aligner, text))
 
 
+def taken_as_fitted(aligner: Aligner) -> Aligner:
+    """Return the aligner as it is before a fit, ready to align."""
+    return replace(aligner, positions=replace(aligner.positions, fitted=1))
+
+
 def naive_ratios(aligner: Aligner, source, target, text):
     """exp(score - (log Z_e + log Z_f) / 2), Z over the words of `text`, word by word."""
     head = aligner.heads
@@ -67,7 +72,8 @@ def naive_ratios(aligner: Aligner, source, target, text):
 @pytest.mark.parametrize("fitted", [False, True])
 @pytest.mark.parametrize("score", ["cosine", "bahdanau"])
 def test_attention_is_that_of_plain_loops(score, fitted):
-    aligner, text = hmm_aligner(score), [([word], [word]) for word in WORDS]  # even shares, as without a fit
+    aligner = taken_as_fitted(hmm_aligner(score))
+    text = [([word], [word]) for word in WORDS]  # even shares, as without a fit
     if fitted:
         aligner, text = fitted_to(aligner, TEXT), TEXT
     source, target = ["w3", "w1", "unknown", "w1", "w9"], ["w2", "w3", "w0", "unknown"]
@@ -97,7 +103,15 @@ def test_planted_word_order_is_learned():
     source = ["w1", "w2", "w1", "w3"]
     turned = {(n, 3 - n) for n in range(4)}
     assert set(fitted.align(source, source[::-1]).alignment.links) == turned
-    assert set(aligner.align(source, source[::-1]).alignment.links) != turned
+    assert set(taken_as_fitted(aligner).align(source, source[::-1]).alignment.links) != turned
+
+
+def test_an_unfitted_aligner_is_an_error():
+    aligner = hmm_aligner()
+    for act in (lambda: aligner.align("w1", "w2"), lambda: aligner.align_batch([("w1", "w2")])):
+        with pytest.raises(UsageError, match="fit_to"):
+            act()
+    assert fitted_to(aligner, TEXT).align("w1", "w2").forward.shape == (1, 1)
 
 
 SCORES, EXTRACTIONS = ("dot", "scaled-dot", "cosine", "bahdanau"), (None, "mutual", "argmax")
@@ -108,7 +122,7 @@ SCORES, EXTRACTIONS = ("dot", "scaled-dot", "cosine", "bahdanau"), (None, "mutua
     [(a, b, (n + m) % 2 == 0) for n, a in enumerate(SCORES) for m, b in enumerate(EXTRACTIONS)],
 )
 def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
-    aligner = hmm_aligner(score, extract=extract)
+    aligner = taken_as_fitted(hmm_aligner(score, extract=extract))
     if fitted:
         aligner = fitted_to(aligner, TEXT)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from nmtalign.aligner.fitting import fit_to
 from nmtalign.aligner.opening import load
 from nmtalign.batch import cluster as cluster_module
 from nmtalign.batch.cluster import align_on_cluster, connected
@@ -25,7 +26,7 @@ from nmtalign.text.bitext import read_bitext
 
 pytest.importorskip("distributed")
 
-OUTPUTS = {"-o": "links", "--scores": "scores", "--pair-scores": "pair-scores"}
+OUTPUTS = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,7 @@ def test_one_file_without_shards(text, wanted, client, tmp_path):
 def test_given_vectors_travel_too(settings, client):
     folder = shipped("en_fr_sample")
     pairs = list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
-    aligner = load("en_fr_vectors", **settings)
+    aligner = fit_to(load("en_fr_vectors", **settings), pairs)
     own = list(align_on_cluster(client, aligner, cut(pairs, chunk=90), remap_to="space"))
     for chunk, alone in zip(own, align_stream(aligner, pairs, chunk=90, remap_to="space"), strict=True):
         assert chunk.lines == alone.lines

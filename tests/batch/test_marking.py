@@ -1,4 +1,4 @@
-"""align --on-error and --columns: no pair moves, and every bad record is reported with its number."""
+"""align --on-error and --sides: no pair moves, and every bad record is reported with its number."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def run(*arguments: object) -> int:
 def test_a_bad_record_is_an_empty_line_and_an_entry(tmp_path, capsys):
     path, report = tmp_path / "pairs.txt", tmp_path / "bad.tsv"
     path.write_bytes(b"no ||| non\nno sides\na ||| b ||| c\n\xff ||| x\nno ||| non\n")
-    assert run("align", "--pairs", path, "--format", "fast-align") == 3
+    assert run("align", "--pairs", path, "--pairs-format", "fast-align") == 3
     assert "line 2" in capsys.readouterr().err
     marked = "--on-error", "skip-marked", "--error-report", report
-    assert run("align", "--pairs", path, "--format", "fast-align", *marked) == 0
+    assert run("align", "--pairs", path, "--pairs-format", "fast-align", *marked) == 0
     out, err = capsys.readouterr()
     assert out == "0-0\n\n\n\n0-0\n"
     assert "3 bad records" in err
@@ -49,7 +49,7 @@ UNIT = '<tu><tuv xml:lang="{}"><seg>the cat</seg></tuv><tuv xml:lang="{}"><seg>l
 )
 def test_the_sides_are_chosen(name, text, columns, tmp_path, capsys):
     (tmp_path / name).write_text(text, encoding="utf-8")
-    assert run("align", "--pairs", tmp_path / name, "--columns", columns) == 0
+    assert run("align", "--pairs", tmp_path / name, "--sides", columns) == 0
     assert capsys.readouterr().out == "0-0 1-1\n"
-    assert run("align", "--pairs", tmp_path / name, "--keys", "one") == 2
-    assert run("align", tmp_path / name, tmp_path / name, "--columns", columns) == 2
+    assert run("align", "--pairs", tmp_path / name, "--sides", "one") == 2
+    assert run("align", tmp_path / name, tmp_path / name, "--sides", columns) == 2

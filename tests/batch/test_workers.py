@@ -37,9 +37,9 @@ def killed_on_opening() -> Aligner:
 class Warner(Aligner):
     """An aligner of this module that warns."""
 
-    def align_words(self, pairs):
+    def align_covered(self, pairs):
         warnings.warn("a pair of note", stacklevel=1)
-        return super().align_words(pairs)
+        return super().align_covered(pairs)
 
 
 def open_warner() -> Warner:

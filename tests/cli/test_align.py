@@ -52,7 +52,7 @@ def test_one_line_of_links_for_each_line(bitext, vectors, capsys):
     out, err = capsys.readouterr()
     assert out == "0-0 1-2 2-1 3-3 4-4\n\n0-0 1-2 2-1\n\n"
     assert "4 pairs, 8 links" in err
-    assert "source: 8 of 9 words (88.9 %)" in err
+    assert "source: 7 of 8 words are known (87.5 %)" in err
     assert (
         "score=cosine scale=8 unknown=zero positions=diagonal(4) extract=mutual text=space+lower+nfc" in err
     )
@@ -60,7 +60,7 @@ def test_one_line_of_links_for_each_line(bitext, vectors, capsys):
 
 def test_all_outputs_run_parallel(bitext, vectors, tmp_path):
     files = {name: tmp_path / name for name in ("links.txt", "scores.txt.gz", "pairs.txt", "links.tsv")}
-    options = zip(("-o", "--scores", "--pair-scores", "--table"), files.values(), strict=True)
+    options = zip(("-o", "--probabilities", "--pair-scores", "--table"), files.values(), strict=True)
     assert run("align", *bitext, "--vectors", vectors, *(part for option in options for part in option)) == 0
     links = files["links.txt"].read_text().split("\n")
     scores = gzip.decompress(files["scores.txt.gz"].read_bytes()).decode().split("\n")
@@ -112,7 +112,7 @@ def test_options_reach_the_aligner(options, first, bitext, vectors, capsys):
 
 def test_limit_reads_the_first_vectors_only(bitext, vectors, capsys):
     assert run("align", *bitext, "--vectors", vectors, "--limit", 3) == 0
-    assert "source: 4 of 9 words" in capsys.readouterr().err
+    assert "source: 4 of 8 words" in capsys.readouterr().err
 
 
 def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
@@ -209,7 +209,7 @@ def test_a_missing_configuration_is_named(bitext, capsys):
         (["a.txt", "b.txt", "--vectors", "v", "--model", "m"], "--model and --vectors contradict"),
         (["a.txt", "b.txt", "--langs", "en,fr"], "--langs names the languages of --vectors"),
         (["a.txt", "b.txt", "--vectors", "v", "--langs", "en"], "two different languages like en,fr"),
-        (["a.txt", "b.txt", "--scores", "s", "--table", "s"], "two outputs go to the same place"),
+        (["a.txt", "b.txt", "--probabilities", "s", "--table", "s"], "two outputs go to the same place"),
     ],
 )
 def test_contradictions_are_usage_errors(arguments, message, capsys):
@@ -285,7 +285,7 @@ def test_few_known_words_and_untrained_weights_are_warned_of(bitext, vectors, ca
     assert run("align", *bitext, "--vectors", vectors, "--langs", "fr,en", "--score", "bahdanau") == 0
     err = capsys.readouterr().err
     assert "warning: untrained Bahdanau weights know nothing" in err
-    assert "warning: few source words are known; check the order of the languages" in err
+    assert "warning: the sides are swapped" in err
 
 
 def test_chunks_do_not_change_the_result(vectors, tmp_path, monkeypatch):

@@ -36,7 +36,7 @@ ATTENTION = np.array([[0.7, 0.1, 0.1, 0.1], [0, 0, 0.1, 0.9], [0.1, 0.6, 0.3, 0]
 def test_matrices_of_an_npz_file(pieces, tmp_path, capsys):
     layers = np.stack([np.full((2, 4, 4), 0.25), np.stack([ATTENTION] * 2)])  # (2, 2, T, S)
     np.savez(tmp_path / "m.npz", layers, np.ones((2, 2, 1, 1)), np.zeros((2, 2, 0, 0)))
-    options = "--matrices", tmp_path / "m.npz", "--layers", "1", "--heads", "0-1"
+    options = "--matrices", tmp_path / "m.npz", "--layers", "1", "--attention-heads", "0-1"
     assert run("align", *pieces, *options) == 0
     out, err = capsys.readouterr()
     assert out == "0-0 1-2 2-3 3-1\n0-0\n\n"
@@ -116,7 +116,7 @@ def test_matrices_that_do_not_fit_the_text_are_named(arrays, message, pieces, tm
 
 def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path, capsys):
     np.savez(tmp_path / "m.npz", ATTENTION, [[2.25]], np.zeros((0, 0)))
-    output = "-o", tmp_path / "links", "--scores", tmp_path / "scores"
+    output = "-o", tmp_path / "links", "--probabilities", tmp_path / "scores"
     for command in ("align", "report"):
         assert (
             run(command, *pieces, "--matrices", tmp_path / "m.npz", *output[: 4 if command == "align" else 2])
@@ -139,7 +139,10 @@ def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path,
         (["--layers", "1"], "--layers: only with --matrices FILE"),
         (["--matrices", "m.npz", "--score", "dot"], "--score: without meaning for --matrices"),
         (["--matrices", "m.npz", "--remap", "space"], "--remap: without meaning"),
-        (["--matrices", "m.npz", "--heads", "3-1"], "--heads wants numbers from 0 and spans like 0,2-3"),
+        (
+            ["--matrices", "m.npz", "--attention-heads", "3-1"],
+            "expected numbers from 0 on, ranges going up, like 3,7-9; found '3-1'",
+        ),
     ],
 )
 def test_options_that_contradict_each_other(options, message, pieces, capsys):
@@ -179,4 +182,5 @@ def test_pictures_and_reports_fit_jumps_too(tmp_path, capsys):
     assert "pair 2" in (tmp_path / "pair.svg").read_text()
     assert run("report", *options, "-o", tmp_path / "report.html") == 0
     assert "positions=hmm(fitted on 2 pairs)" in (tmp_path / "report.html").read_text()
-    assert run("heatmap", "w1", "w1", *options[2:], "-o", tmp_path / "one.png") == 0
+    assert run("heatmap", "w1", "w1", *options[2:], "-o", tmp_path / "one.png") == 2
+    assert "fitted to a text; give one: --pairs" in capsys.readouterr().err

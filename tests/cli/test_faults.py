@@ -44,7 +44,7 @@ def pairs(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        (["align", "-o", "links", "--scores", "scores.gz"], "--out-shards DIR keeps what is done"),
+        (["align", "-o", "links", "--probabilities", "scores.gz"], "--out-shards DIR keeps what is done"),
         (["align", "-o", "links", "--workers", "2"], "--out-shards DIR keeps what is done"),
         (["train", "-o", "model", "--links", "links"], "interrupted"),
     ],
@@ -96,7 +96,7 @@ def test_a_full_disk_is_one_line_that_names_the_file(tmp_path, pairs, name):
     if name != "/dev/full":
         name = str(tmp_path / name)
         Path(name).symlink_to("/dev/full")
-    with started("align", "--pairs", pairs, "-o", tmp_path / "links", "--scores", name) as process:
+    with started("align", "--pairs", pairs, "-o", tmp_path / "links", "--probabilities", name) as process:
         assert ended(process) == (1, f"nmtalign: error: {name}: No space left on device\n")
     assert not (tmp_path / "links").exists()
 

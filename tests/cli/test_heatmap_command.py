@@ -91,7 +91,11 @@ def test_gold_links_stay_with_their_line(vectors: Path, pairs: Path, tmp_path: P
         (["one", "un", "--lines", "1"], 2, "--lines chooses among the pairs of a file"),
         (["--pairs", "PAIRS", "--lines", "9"], 3, "expected a pair in line 9, found only 4 pairs"),
         (["--pairs", "PAIRS", "--lines", "3-1"], 2, "ranges going up"),
-        (["--pairs", "PAIRS", "--lines", "x"], 2, "expected lines like 3,7-9, found 'x'"),
+        (
+            ["--pairs", "PAIRS", "--lines", "x"],
+            2,
+            "expected numbers from 1 on, ranges going up, like 3,7-9; found 'x'",
+        ),
         (["--pairs", "PAIRS", "--gold", "GOLD"], 3, "expected one line of links for each sentence pair"),
     ],
 )

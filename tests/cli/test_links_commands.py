@@ -76,8 +76,9 @@ def test_evaluate_counts_from_one(capsys, files, tmp_path):
     links = write(tmp_path / "one", "1-1 2-2", "", "1-2 3-3")
     gold = write(tmp_path / "gold_one", "1-1 2p2 3-3", "", "1-2 2p2")
     expected = run(capsys, "evaluate", *files[:2])[1].replace("pharaoh", "talp")
-    assert run(capsys, "evaluate", links, gold, "--one-based")[1] == expected
-    assert run(capsys, "evaluate", links, gold, "--format", "talp", "--gold-format", "talp")[1] == expected
+    assert (
+        run(capsys, "evaluate", links, gold, "--links-format", "talp", "--gold-format", "talp")[1] == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def test_convert_to_phrases_and_tsv(capsys, tmp_path):
 def test_project(capsys, tmp_path, format, lines, expected):
     source, target = write(tmp_path / "s", "the black cat", ""), write(tmp_path / "t", "le chat noir", "x")
     links, tags = write(tmp_path / "l", "0-0 1-2 2-1", ""), write(tmp_path / "tags", *lines)
-    arguments = ("project", source, target, links, "--tags", tags, "--format", format)
+    arguments = ("project", source, target, links, "--tags", tags, "--tags-format", format)
     assert run(capsys, *arguments) == (0, expected, "")
     assert run(capsys, *arguments, "-o", tmp_path / "out")[0] == 0
     assert (tmp_path / "out").read_text() == expected
@@ -242,7 +243,7 @@ def test_project(capsys, tmp_path, format, lines, expected):
 def test_project_refuses_annotations_that_do_not_fit(capsys, tmp_path, format, lines, message):
     source, target = write(tmp_path / "s", "a cat", "a"), write(tmp_path / "t", "un chat", "x")
     links, tags = write(tmp_path / "l", "0-0", ""), write(tmp_path / "tags", *lines)
-    code, _, err = run(capsys, "project", source, target, links, "--tags", tags, "--format", format)
+    code, _, err = run(capsys, "project", source, target, links, "--tags", tags, "--tags-format", format)
     assert code == 3
     assert message in err
 

@@ -122,7 +122,7 @@ def records(err: str) -> list[dict[str, object]]:
 def test_json_has_an_object_a_line(tmp_path, pairs, small_chunks, monkeypatch, capsys):
     monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
     assert run("align", "--pairs", pairs, "-o", tmp_path / "links", "--log-json", "--workers", 1) == 0
-    *lines, done, settings = records(capsys.readouterr().err)
+    *lines, done, _, _, settings = records(capsys.readouterr().err)
     assert [record["pairs"] for record in lines] == [2_000, 2_500]
     for record in lines:
         assert (record["event"], record["level"]) == ("progress", "info")

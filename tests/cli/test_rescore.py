@@ -41,7 +41,7 @@ def gold_file(folder: Path, pairs: int) -> Path:
 def test_it_aligns_alone_and_is_drawn(bitext, model, tmp_path: Path):
     found = {}
     for name, options in {"all": (), "alone": ("--heads", "additive")}.items():
-        outputs = "-o", tmp_path / "links", "--scores", tmp_path / name
+        outputs = "-o", tmp_path / "links", "--probabilities", tmp_path / name
         assert run("align", *bitext, "--model", model, *outputs, *options) == 0
         found[name] = (tmp_path / name).read_text()
     assert found["all"] != found["alone"]

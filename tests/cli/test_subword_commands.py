@@ -51,7 +51,7 @@ def test_links_of_marked_sub_words_become_links_of_words(tmp_path, marks):
     aligned = "align", *files, "--model", tmp_path / "model"
     plain, words = ({name: tmp_path / f"{k}.{name}" for name in ("links", "scores", "table")} for k in (1, 2))
     for paths, options in ((plain, []), (words, ["--remap", marks])):
-        outputs = "-o", paths["links"], "--scores", paths["scores"], "--table", f"{paths['table']}.tsv"
+        outputs = "-o", paths["links"], "--probabilities", paths["scores"], "--table", f"{paths['table']}.tsv"
         assert run(*aligned, *outputs, *options) == 0
     for n, (source, target) in enumerate(zip(*pieces, strict=True)):
         numbers = word_numbers(source.split(), marks), word_numbers(target.split(), marks)

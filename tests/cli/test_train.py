@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nmtalign.aligner.aligner import load_aligner
 from nmtalign.cli import main
 from tests.aligner.toy_language import toy_bitext
 
@@ -38,7 +39,7 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
         tmp_path / "model",
         {k: tmp_path / k for k in ("links", "scores", "pairs", "links2", "scores2", "pairs2")},
     )
-    options = "--links", out["links"], "--scores", out["scores"], "--pair-scores", out["pairs"]
+    options = "--links", out["links"], "--probabilities", out["scores"], "--pair-scores", out["pairs"]
     assert run("train", *bitext, "-o", model, *options) == 0
     _, err = capsys.readouterr()
     assert "log-likelihood" in err
@@ -48,7 +49,7 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
     assert len(lines) == len(TOY.links) + 1
     found = [{tuple(map(int, link.split("-"))) for link in line.split()} for line in lines[:-1]]
     assert sum(a != b for a, b in zip(found, TOY.links, strict=True)) < 0.1 * len(TOY.links)
-    again = "-o", out["links2"], "--scores", out["scores2"], "--pair-scores", out["pairs2"]
+    again = "-o", out["links2"], "--probabilities", out["scores2"], "--pair-scores", out["pairs2"]
     assert run("align", *bitext, "--model", model, *again) == 0
     for name in ("links", "scores", "pairs"):
         assert out[name].read_bytes() == out[f"{name}2"].read_bytes()
@@ -81,8 +82,8 @@ def test_empty_lines_give_empty_lines(tmp_path: Path):
 
 
 def test_quiet_is_quiet_and_training_again_replaces_the_model(bitext, tmp_path: Path, capsys):
-    for _ in range(2):
-        assert run("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
+    for force in ([], ["--force"]):
+        assert run("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q", *force) == 0
     out, err = capsys.readouterr()
     assert out == err == ""
 
@@ -140,7 +141,8 @@ def test_calls_that_make_no_sense(bitext, tmp_path: Path):
 def test_two_outputs_in_one_file_are_refused_before_learning(bitext, tmp_path: Path):
     model = tmp_path / "model"
     assert (
-        run("train", *bitext, "-o", model, "--links", tmp_path / "x", "--scores", tmp_path / "x", "-q") == 2
+        run("train", *bitext, "-o", model, "--links", tmp_path / "x", "--probabilities", tmp_path / "x", "-q")
+        == 2
     )
     assert not model.exists()
 
@@ -178,3 +180,59 @@ def test_the_lexicon_of_a_model(bitext, tmp_path: Path, capsys):
     assert run("lexicon", "--model", tmp_path / "model", "--word", source[s]) == 0
     first = capsys.readouterr().out.split("\n")[1].split("\t")
     assert first[:2] == [source[s], target[t]]
+
+
+def test_a_model_is_replaced_by_force_alone(bitext, tmp_path: Path, capsys):
+    model = tmp_path / "model"
+    assert run("train", *bitext, "-o", model, "--preset", "fast", "-q") == 0
+    before = contents(model)
+    for options in ([], ["--init", model], ["--tokenizer", "simple"]):
+        assert run("train", *bitext, "-o", model, "-q", *options) == 2
+        assert "--force" in capsys.readouterr().err
+        assert contents(model) == before
+    assert run("train", *bitext, "-o", model, "--init", model, "--force", "--preset", "fast", "-q") == 0
+    assert contents(model) != before
+
+
+def test_an_older_model_gives_its_tokenizer(bitext, tmp_path: Path, capsys):
+    first, second = tmp_path / "first", tmp_path / "second"
+    text = "--tokenizer", "simple", "--no-lowercase", "--unicode", "nfkc"
+    assert run("train", *bitext, "-o", first, "--preset", "fast", "-q", *text) == 0
+    assert run("train", *bitext, "-o", second, "--init", first, "--preset", "fast", "-q") == 0
+    assert str(load_aligner(second).text) == "simple+cased+nfkc"
+    third = "-o", tmp_path / "third", "--init", first, "-q"
+    assert run("train", *bitext, *third, "--unicode", "nfkc", "--preset", "fast") == 0
+    assert run("train", *bitext, "-o", tmp_path / "x", "--init", first, "-q", "--tokenizer", "space") == 2
+    assert "text=simple+cased+nfkc, found text=space+cased+nfkc; leave" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mark", [".", ",", "\u3002"])
+def test_words_that_end_in_punctuation_are_warned_of(bitext, tmp_path: Path, capsys, mark: str):
+    write(bitext[1], [f"{line}{mark}" for line in TOY.target])
+    command = "train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q", "--force"
+    assert run(*command) == 0
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert "of the words end in punctuation, like" in warning
+    assert "tokenizer simple" in warning
+    assert run(*command, "--tokenizer", "simple") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_words_of_tokenized_text_are_not_warned_of(bitext, tmp_path: Path, capsys):
+    for path, lines in zip(bitext, (TOY.source, TOY.target), strict=True):
+        write(path, [f"l' {line} , mr. x ." if n % 2 else f"{line} !" for n, line in enumerate(lines)])
+    assert run("train", *bitext, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_sides_of_one_file_are_chosen(bitext, tmp_path: Path, capsys):
+    both = write(tmp_path / "text.tsv", [f"{t}\tnote\t{s}" for s, t in TOY.pairs])
+    assert run("train", *bitext, "-o", tmp_path / "two", "--preset", "fast", "-q") == 0
+    sides = "--pairs", both, "--sides", "3,1"
+    assert run("train", *sides, "-o", tmp_path / "one", "--preset", "fast", "-q") == 0
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    picture = "heatmap", "a", "b", "-o", tmp_path / "x.png"
+    for command in (("train", *bitext, "-o", tmp_path / "x"), picture):
+        for option in (("--sides", "1,2"), ("--pairs-format", "tsv")):
+            assert run(*command, *option) == 2
+            assert "--sides and --pairs-format are for one file" in capsys.readouterr().err

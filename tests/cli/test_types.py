@@ -15,13 +15,13 @@ from nmtalign.cli.options.types import FileType, Number, Whole
 from nmtalign.shipped import shipped
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
-WORDS = {"format", "columns", "langs", "heads", "layers", "lines", "title", "by"}
+WORDS = {"sides", "langs", "heads", "title", "by"}
 WORDS |= {"word", "words", "shard", "scheduler", "encoding", "source_sentence", "target_sentence"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "output error_report scores pair_scores table guided out_shards",
-    "train": "output links scores pair_scores",
+    "align": "output error_report probabilities pair_scores table guided out_shards",
+    "train": "output links probabilities pair_scores",
     "symmetrize": "output",
     "convert": "output",
     "project": "output",
@@ -191,11 +191,11 @@ def test_streams_and_devices_may_be_named_twice(place, tmp_path, monkeypatch, ca
         pytest.skip(f"there is no {place} here")
     call = ["align", "-" if place == "-" else "nothing", "nowhere", "-o", place]
     if place == "/dev/null":
-        call += ["--scores", place]
+        call += ["--probabilities", place]
     if place != "pipe":
         assert run(*call) == 3  # there is no such text
     assert "one file" not in capsys.readouterr().err
-    assert run("align", "a", "b", "--scores", "-") == 2
+    assert run("align", "a", "b", "--probabilities", "-") == 2
     assert "two outputs go to the same place, -" in capsys.readouterr().err
 
 

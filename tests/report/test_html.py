@@ -18,6 +18,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.aligner.extraction import THRESHOLD
+from nmtalign.aligner.fitting import fit_to
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.report.html import html_report, pack, write_report
 from nmtalign.report.sample import (
@@ -29,6 +30,7 @@ from nmtalign.report.sample import (
     lexicon,
 )
 from nmtalign.report.summary import summarize
+from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
@@ -207,7 +209,7 @@ def test_jumps_and_lexicon_of_a_sample() -> None:
 )
 def test_the_rule_is_that_of_the_aligner(chosen: dict, rule: tuple[str, float | None]) -> None:
     sides = [Embeddings(Vocabulary.from_words(["a"]), np.ones((1, 1))) for _ in range(2)]
-    aligned = vector_aligner(*sides, **chosen).align("a", "a")
+    aligned = fit_to(vector_aligner(*sides, **chosen), [SentencePair("a", "a")]).align("a", "a")
     found = data_of(html_report([SamplePair(1, aligned)]))["rule"]
     assert (found["name"], found["threshold"]) == rule
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.aligner.train import learn
-from nmtalign.errors import DataError
+from nmtalign.aligner.train import learn, train
+from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.prior import Prior, read_word_list, similar_words
@@ -92,3 +92,16 @@ def test_similar_words_are_mutual_neighbours():
     french = Embeddings(Vocabulary.from_words(["rouge", "deux", "un"]), rows[[2, 1, 0]])
     found = {(s, t) for s, t, _ in similar_words(english, french)}
     assert {("one", "un"), ("two", "deux"), ("red", "rouge")} <= found
+
+
+def test_an_older_model_gives_what_cuts_the_text(tmp_path):
+    bitext = [("The house .", "la maison ."), ("the car .", "la voiture .")] * 5
+    train(bitext, tokenizer="simple", lowercase=False).save(tmp_path / "model")
+    assert str(train(bitext, init=tmp_path / "model").text) == "simple+cased+nfc"
+    with pytest.raises(UsageError, match="leave these options out"):
+        train(bitext, init=tmp_path / "model", lowercase=True)
+
+
+def test_python_hears_of_raw_text_too():
+    with pytest.warns(UserWarning, match="end in punctuation, like 'maison.'"):
+        train([("the house", "la maison."), ("the car", "la voiture.")] * 5)

@@ -13,13 +13,14 @@ import click
 from nmtalign.cli.messages import log, log_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
 from nmtalign.cli.options.types import OUTPUT
 from nmtalign.cli.outputs import open_sink, open_whole
 from nmtalign.cli.progress import Progress
-from nmtalign.errors import NmtalignError, UsageError
+from nmtalign.errors import DataError, NmtalignError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -29,21 +30,24 @@ if TYPE_CHECKING:
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.cli.outputs import Sink
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.text.bitext import SentencePair
-    from nmtalign.vectors.embeddings import Coverage
 
     Chunks = Generator[AlignedChunk]
+    Write = Callable[[list[Sink]], None]
 
-FEW_KNOWN = 0.5  # share of words with a vector, below which something is likely to be wrong
-_CAUSES = "check the order of the languages (--langs), --tokenizer, --lowercase and --unicode"
+_AS_OTHER = "more source words are known as target words, and target words as source words"
+_CAUSES = (
+    "so the links are guesses: learn a model of these languages (nmtalign train), or check --model,"
+    " --vectors, --tokenizer, --lowercase and --unicode"
+)
 LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each array of them
 
 
-@click.command()
+@click.command(cls=Command)
 @bitext_options
-@click.option(
-    "--columns", "--keys", "columns", metavar="A,B", help="Sides in one file: columns, keys, languages."
-)
+@section("Input")
 @click.option(
     "--on-error",
     type=click.Choice(["stop", "skip-marked"]),
@@ -51,10 +55,12 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
     help="A bad record: stop, or an empty line and a report.",
 )
 @click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced.")
+@click.option("--strict", is_flag=True, help="Few known words, or swapped sides, are an error (exit code 3).")
+@section("Output")
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
 )
-@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to LINKS.")
+@click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to LINKS.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet.")
 @click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training.")
@@ -63,16 +69,16 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
     type=click.Choice(["space", "bpe", "sentencepiece"]),
     help="Links of words between spaces, or of the words that marked sub-words make.",
 )
-@engine_options
-@log_option
-@shard_options
-@matrix_options
 @model_options
+@matrix_options
+@engine_options
+@shard_options
+@log_option
 def align(
     bitext: BitextOptions,
-    columns: str | None,
     on_error: str,
     error_report: str | None,
+    strict: bool,
     output: str,
     remap: str | None,
     engine: EngineOptions,
@@ -90,31 +96,33 @@ def align(
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     one_blas_thread()
-    given.check(remap=remap, engine=engine.engine)
+    given.check(remap=remap, engine=engine.engine, strict=strict)
     outputs = {"links": output} | {name: path for name, path in more.items() if path is not None}
     run = sharding.open(bitext.files, outputs, given.matrices)
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs = progress.reading(_opened(bitext, columns, bad))
+        pairs = progress.reading(_opened(bitext, bad))
         if given.matrices is None:
             chunks, settings = _aligned(options, pairs, remap, run, engine, engine.client(stack))
         else:
             chunks, settings = given.align(options, pairs)
         stack.enter_context(closing(chunks))
+        write = partial(_run, chunks, progress, strict)
         if run is None:
-            _run_whole(chunks, outputs, progress, stack)
+            _run_whole(write, outputs, stack)
         else:
-            read = {"format": bitext.format, "columns": columns, "on_error": on_error, "remap": remap}
-            described = describe(bitext.files, options, settings=settings, **read)
-            _run_in_shards(run, chunks, outputs, progress, described, resume=sharding.may_exist)
+            read = {"format": bitext.pairs_format, "sides": bitext.sides, "on_error": on_error}
+            given_ = read | {"settings": settings, "remap": remap, "strict": strict}
+            described = describe(bitext.files, options, **given_)
+            _run_in_shards(run, write, outputs, described, resume=sharding.may_exist)
     if bad is not None:
         log(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
     log(settings, event="settings")
 
 
-def _opened(bitext: BitextOptions, columns: str | None, bad: BadRecords | None) -> Iterator[SentencePair]:
-    pairs = bitext.open(columns, bad.add if bad else None)
+def _opened(bitext: BitextOptions, bad: BadRecords | None) -> Iterator[SentencePair]:
+    pairs = bitext.open(bad.add if bad else None)
     return bad.counted(pairs) if bad else pairs
 
 
@@ -162,35 +170,37 @@ def _open_again(options: ModelOptions, fit: Fit | None) -> Aligner:
         return with_fit(load_aligner(options), fit)
 
 
-def _run(chunks: Chunks, sinks: list[Callable[[AlignedChunk], object]], progress: Progress) -> None:
-    """Write aligned chunks into the sinks, then a summary on stderr."""
-    links, coverage = 0, _CoverageCount()
+def _run(chunks: Chunks, progress: Progress, strict: bool, sinks: list[Sink]) -> None:
+    """Write aligned chunks into the sinks, then a summary on stderr.
+
+    If `strict`, nothing is written of the first chunk with which too few words are known.
+    """
+    from nmtalign.corpus.coverage import Coverage
+
+    links, known = 0, Coverage()
     for chunk in chunks:
+        last = chunk.first + len(chunk.batch) - 1
+        known = known.joined(chunk.coverage or Coverage())
+        if strict and (doubt := _doubt(known)):
+            raise DataError(f"pairs 1 to {last:,}: {doubt}")
         _warn_of_long_pairs(chunk)
         for sink in sinks:
             sink(chunk)
         links += len(chunk.batch.source)
-        coverage.add(chunk.coverage)
-        progress.advance(len(chunk.batch), last=chunk.first + len(chunk.batch) - 1)
+        progress.advance(len(chunk.batch), last=last)
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     text = f"{progress.done:,} pairs, {links:,} links in {speed}"
     log(text, event="aligned", **progress.values | {"links": links, "seconds_left": 0})
-    coverage.log()
+    _log_coverage(known)
 
 
-def _run_whole(chunks: Chunks, outputs: dict[str, str], progress: Progress, stack: ExitStack) -> None:
+def _run_whole(write: Write, outputs: dict[str, str], stack: ExitStack) -> None:
     stack.enter_context(_explained())
-    _run(chunks, [open_sink(name, path, stack) for name, path in outputs.items()], progress)
+    write([open_sink(name, path, stack) for name, path in outputs.items()])
 
 
 def _run_in_shards(
-    run: ShardRun,
-    chunks: Chunks,
-    outputs: dict[str, str],
-    progress: Progress,
-    described: dict[str, object],
-    *,
-    resume: bool,
+    run: ShardRun, write: Write, outputs: dict[str, str], described: dict[str, object], *, resume: bool
 ) -> None:
     """Make the missing shards; when all are there, assemble the outputs that have a file."""
     from nmtalign.batch.shards import resumable
@@ -198,7 +208,7 @@ def _run_in_shards(
     with resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
         with resumable(run.folder):
-            _run(chunks, [run.write], progress)
+            write([run.write])
             run.finish()
             for name, path in outputs.items():
                 if path != "-":
@@ -217,22 +227,20 @@ def _explained() -> Iterator[None]:
         raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
 
 
-class _CoverageCount:
-    """How many words have a vector, for aligners over given vectors."""
+def _doubt(known: Coverage) -> str:
+    """Return why links are not to be trusted, if the words say so."""
+    if known.swapped:
+        return f"the sides are swapped: {_AS_OTHER}; give SOURCE and TARGET (or --langs) the other way round"
+    few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in known.few.items()]
+    return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
-    def __init__(self) -> None:
-        self._sides: tuple[Coverage, ...] = ()
 
-    def add(self, found: tuple[Coverage, Coverage] | None) -> None:
-        if found is not None:
-            before = self._sides or (None, None)
-            self._sides = tuple(a + b if a else b for a, b in zip(before, found, strict=True))
-
-    def log(self) -> None:
-        for name, side in zip(("source", "target"), self._sides, strict=False):
+def _log_coverage(known: Coverage) -> None:
+    for name, side in known._asdict().items():
+        if side.total:
             log(f"{name}: {side}", event="coverage", side=name, share=round(side.rate, 4))
-            if side.rate < FEW_KNOWN:
-                warn(f"few {name} words are known; {_CAUSES}")
+    if doubt := _doubt(known):
+        warn(doubt)
 
 
 def _warn_of_long_pairs(chunk: AlignedChunk) -> None:

@@ -12,6 +12,7 @@ from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.evaluate import evaluate
 from nmtalign.cli.commands.report import SAMPLE, report
 from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import OUTPUT
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
 
 
-@click.command()
+@click.command(cls=Command)
+@section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", default="out", help="Folder for the results.")
 @click.pass_context
 def demo(context: click.Context, output: str) -> None:
@@ -38,7 +40,7 @@ def demo(context: click.Context, output: str) -> None:
         source=str(sample / "text.en"),
         target=str(sample / "text.fr"),
         output=links,
-        scores=str(folder / "scores.txt"),
+        probabilities=str(folder / "probabilities.txt"),
         table=str(folder / "links.tsv"),
     )
     click.echo(f"\nAgainst the gold links of {sample}:")
@@ -64,7 +66,7 @@ _RESULTS = {
     "heatmaps.pdf": f"{len(PAGES)} pairs, one a page",
     "links.tsv": "one row for each link: pair, positions, words, probability",
     "links.txt": "Pharaoh links, one line for each pair",
-    "scores.txt": "their probabilities",
+    "probabilities.txt": "their probabilities",
 }
 
 

@@ -8,7 +8,8 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.commands.links import READABLE
-from nmtalign.cli.options.types import INPUT, Number, Whole
+from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
@@ -17,30 +18,33 @@ if TYPE_CHECKING:
 METRICS = ("precision", "recall", "f1", "aer")
 
 
-@click.command()
+@click.command(cls=Command)
+@section("Input")
 @click.argument("links", type=INPUT)
 @click.argument("gold", type=INPUT)
-@click.option("--format", type=click.Choice(READABLE), default="pharaoh", help="Of LINKS and of --compare.")
+@click.option(
+    "--links-format", type=click.Choice(READABLE), default="pharaoh", help="Of LINKS and of --compare."
+)
 @click.option(
     "--gold-format",
     type=click.Choice(READABLE),
     default="pharaoh",
-    help="Format of GOLD: in pharaoh and talp, 3-4 is sure and 3p4 possible.",
+    help="Of GOLD: in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
 )
-@click.option("--one-based", is_flag=True, help="Positions count from 1: pharaoh is read as talp.")
 @click.option("--compare", type=INPUT, metavar="LINKS2", help="Test the difference to these links.")
+@section("Output")
 @click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
+@section("Intervals")
 @click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples.")
 @click.option(
     "--confidence", type=Number(0, 1, min_open=True, max_open=True), default=0.95, help="Of the intervals."
 )
-@click.option("--seed", type=Whole(), default=1, help="Of the bootstrap.")
+@click.option("--seed", type=SEED, default=1, help="Of the bootstrap.")
 def evaluate(
     links: str,
     gold: str,
-    format: str,
+    links_format: str,
     gold_format: str,
-    one_based: bool,
     compare: str | None,
     by_sentence: bool,
     samples: int,
@@ -54,10 +58,8 @@ def evaluate(
     from nmtalign.links import evaluation
     from nmtalign.links.formats import read_gold, read_links
 
-    if one_based:
-        format, gold_format = (name.replace("pharaoh", "talp") for name in (format, gold_format))
     golds = list(read_gold(gold, format=gold_format))
-    systems = {path: list(read_links(path, format=format)) for path in filter(None, (links, compare))}
+    systems = {path: list(read_links(path, format=links_format)) for path in filter(None, (links, compare))}
     for path, system in systems.items():
         _check_length(path, len(system), gold, len(golds))
     options = evaluation.Bootstrap(samples, confidence, seed)
@@ -70,9 +72,8 @@ def evaluate(
         _print_summary(results[links], confidence)
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
-    click.echo(
-        f"settings    {results[links].settings}|format:{format}|gold:{gold_format}|version:{__version__}"
-    )
+    formats = f"format:{links_format}|gold:{gold_format}"
+    click.echo(f"settings    {results[links].settings}|{formats}|version:{__version__}")
 
 
 def _check_length(path: str, found: int, gold: str, expected: int) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.options.bitext import format_option, pairs_option
+from nmtalign.cli.options.bitext import PairsOptions, pairs_options
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.records import RecordOptions, record_options
 from nmtalign.cli.options.types import OUTPUT, Whole
 from nmtalign.errors import UsageError
@@ -24,22 +25,21 @@ if TYPE_CHECKING:
 VIEWS = ("combined", "forward", "reverse", "all", "heads")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source_sentence", required=False)
 @click.argument("target_sentence", required=False)
+@pairs_options
+@section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="FIG", required=True, help="A .png, .svg or .pdf.")
 @click.option("--view", type=click.Choice(VIEWS), default="combined", help="Which weights, or by head.")
 @click.option("--links/--no-links", default=True, help="Mark the chosen links.")
 @click.option("--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]")
 @click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots an inch, .png.")
-@pairs_option
-@format_option
 @record_options
 def heatmap(
     source_sentence: str | None,
     target_sentence: str | None,
-    pairs: str | None,
-    format: str,
+    bitext: PairsOptions,
     output: str,
     view: str,
     links: bool,
@@ -58,12 +58,14 @@ def heatmap(
     from nmtalign.report.heatmap import check_format, save_heatmaps
 
     check_format(output)
-    if chosen.lines is not None and pairs is None:
+    if chosen.lines is not None and bitext.pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
-    bitext = _bitext(source_sentence, target_sentence, pairs, format)
+    if chosen.options.positions == "hmm" and bitext.pairs is None:
+        raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
+    pairs = _pairs(source_sentence, target_sentence, bitext)
     with warnings_to_stderr(), whole_file(output) as partial:
-        aligner, records = chosen.open(bitext, fit=pairs is not None)
-        if pairs is None:
+        aligner, records = chosen.open(pairs)
+        if bitext.pairs is None:
             records = (record._replace(number=0) for record in records)  # no line of a file
         figures = (
             _draw(aligner, record, view=view, links=links, numbers=numbers)
@@ -72,12 +74,13 @@ def heatmap(
         save_heatmaps(figures, partial, dpi=dpi, name=output)
 
 
-def _bitext(source: str | None, target: str | None, pairs: str | None, format: str) -> Iterator[SentencePair]:
+def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iterator[SentencePair]:
     """Return the one pair of the command line, or those of a file."""
-    from nmtalign.text.bitext import SentencePair, read_bitext
+    from nmtalign.text.bitext import SentencePair
 
+    pairs = bitext.open()
     if pairs is not None and source is None:
-        return iter(read_bitext(pairs, format=format))
+        return pairs
     if pairs is None and source is not None and target is not None:
         return iter([SentencePair(source, target)])
     raise UsageError("expected two sentences, or --pairs FILE")

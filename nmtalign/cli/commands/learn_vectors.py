@@ -19,7 +19,8 @@ from nmtalign.cli.options.bitext import (
     text_options,
     two_languages,
 )
-from nmtalign.cli.options.types import INPUT, Whole
+from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.types import INPUT, SEED, Whole
 from nmtalign.cli.options.vectors import pair_output_options, reading_options
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
@@ -37,17 +38,18 @@ KINDS = ("word2vec", "fasttext")
 _TRAINING = ("dimension", "min_count", "epochs", "seed", "workers")
 
 
-@click.command()
+@click.command(cls=Command)
 @bitext_options
+@text_options
+@langs_option
 @pair_output_options
-@click.option("--method", type=click.Choice(list(METHODS)), default="counts")
+@section("Learning")
+@click.option("--method", type=click.Choice(list(METHODS)), default="counts", help="What is counted.")
 @click.option("--dimension", type=Whole(min=1), help="Columns.  [128; cooccurrence: 300]")
 @click.option("--min-count", type=Whole(min=1), help="Least frequency of a word.  [1; cooccurrence: 2]")
 @click.option("--model", type=INPUT, metavar="DIR", help="counts: those of this model, without a text.")
 @click.option("--subwords", is_flag=True, help="counts: of words and of their first letters, side by side.")
-@langs_option
-@click.option("--seed", type=Whole(), default=1)
-@text_options
+@click.option("--seed", type=SEED, default=1, help="Of the decomposition.")
 def learn(
     bitext: BitextOptions,
     output: str,
@@ -131,23 +133,26 @@ def _tokenized(
         progress.advance(1)
 
 
-@click.command("map")
+@click.command("map", cls=Command)
 @click.argument("source", type=INPUT)
 @click.argument("target", type=INPUT)
+@section("Input")
+@langs_option
+@reading_options
+@text_options
 @pair_output_options
+@section("Mapping")
 @click.option("--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]")
 @click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbours.")
 @click.option("--words", type=Whole(min=1), default=5_000, help="Words that refine.")
 @click.option("--rcsls", is_flag=True, help="At the end improve the map by the relaxed CSLS loss.")
+@section("Training")
 @click.option("--train-monolingual", type=click.Choice(KINDS), help="Train vectors of two texts first.")
 @click.option("--dimension", type=Whole(min=1), default=300, help="Of the training.")
 @click.option("--min-count", type=Whole(min=1), default=5, help="Of the training.")
 @click.option("--epochs", type=Whole(min=1), default=5, help="Of the training.")
-@click.option("--seed", type=Whole(), default=1, help="Of the training.")
+@click.option("--seed", type=SEED, default=1, help="Of the training.")
 @click.option("--workers", type=Whole(min=1), default=1, help="Of the training.")
-@langs_option
-@reading_options
-@text_options
 def map_(
     source: str,
     target: str,

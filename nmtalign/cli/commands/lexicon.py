@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, Number, OutputPrefix, Whole
 from nmtalign.cli.outputs import write_whole
 from nmtalign.errors import DataError, UsageError
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociation"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("texts", type=INPUT, nargs=-1, metavar="[SOURCE TARGET LINKS]")
-@click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
+@section("Output")
 @click.option("--word", metavar="WORD", help="Show the translations of one word, of either language.")
 @click.option(
     "-o",
@@ -31,6 +32,8 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
 )
 @click.option("--limit", type=Whole(min=1), default=100, help="Most per word.")
 @click.option("--least", type=Number(0), default=0.01, help="Least probability.")
+@section("Model")
+@click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
 def lexicon(
     texts: tuple[str, ...], model: str | None, word: str | None, output: str | None, limit: int, least: float
 ) -> None:

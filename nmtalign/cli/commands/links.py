@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nmtalign.cli.options.groups import Command, section, with_options
 from nmtalign.cli.options.model import SYMMETRIZATIONS
 from nmtalign.cli.options.types import INPUT, OUTPUT
 from nmtalign.cli.outputs import write_whole
@@ -23,15 +24,20 @@ WRITABLE = (*READABLE, "words", "phrases")
 ANNOTATIONS = ("xml", "bio", "spans")
 _TOGETHER = 16_384  # pairs read, joined and written at a time
 
-_output = click.option("-o", "--output", type=OUTPUT, metavar="FILE", default="-", help="File to write.")
+_output = with_options(
+    section("Output"),
+    click.option("-o", "--output", type=OUTPUT, metavar="FILE", default="-", help="File to write."),
+)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("forward", type=INPUT)
 @click.argument("reverse", type=INPUT)
-@click.option("--method", type=click.Choice(SYMMETRIZATIONS), default="grow-diag-final-and")
+@section("Input")
 @click.option("--reversed", is_flag=True, help="The links of REVERSE are target-source: swap them.")
 @_output
+@section("Links")
+@click.option("--method", type=click.Choice(SYMMETRIZATIONS), default="grow-diag-final-and")
 def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: str) -> None:
     """Join the Pharaoh links of two directions, line by line; both are source-target.
 
@@ -66,13 +72,14 @@ def _both(forward: str, reverse: str) -> Iterator[tuple[Links, ...]]:
         )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("links", type=INPUT)
+@section("Input")
 @click.option("--from", "from_", type=click.Choice(READABLE), required=True, help="Format of LINKS.")
-@click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
-@_output
 @click.option("--source", type=INPUT, help="Source text, words between spaces.")
 @click.option("--target", type=INPUT, help="Target text, words between spaces.")
+@_output
+@click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
 def convert(links: str, from_: str, to: str, output: str, source: str | None, target: str | None) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL, TSV and phrase pairs.
 
@@ -116,14 +123,15 @@ def _words(line: str) -> list[str]:
     return [word for word in line.split(" ") if word]
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source", type=INPUT)
 @click.argument("target", type=INPUT)
 @click.argument("links", type=INPUT)
+@section("Input")
 @click.option("--tags", type=INPUT, required=True, help="Annotations of SOURCE, a line for each pair.")
-@click.option("--format", type=click.Choice(ANNOTATIONS), default="xml", help="Of --tags.")
+@click.option("--tags-format", type=click.Choice(ANNOTATIONS), default="xml", help="Of --tags.")
 @_output
-def project(source: str, target: str, links: str, tags: str, format: str, output: str) -> None:
+def project(source: str, target: str, links: str, tags: str, tags_format: str, output: str) -> None:
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
 
     --tags holds the source words with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
@@ -131,7 +139,7 @@ def project(source: str, target: str, links: str, tags: str, format: str, output
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
-    write_whole(output, _projected((source, target, links, tags), _PROJECTIONS[format]))
+    write_whole(output, _projected((source, target, links, tags), _PROJECTIONS[tags_format]))
 
 
 def _projected(paths: Sequence[str], project_line: Callable[..., str]) -> Iterator[str]:

@@ -9,8 +9,9 @@ import click
 
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.records import RecordOptions, record_options
-from nmtalign.cli.options.types import COMPARED, OUTPUT, Whole
+from nmtalign.cli.options.types import COMPARED, OUTPUT, SEED, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,17 +22,19 @@ if TYPE_CHECKING:
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
 
-@click.command()
+@click.command(cls=Command)
 @bitext_options
-@click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
+@section("Input")
 @click.option(
     "--compare", type=COMPARED, metavar="NAME=LINKS", multiple=True, help="Links of another system."
 )
 @click.option("--sample", metavar="N", type=Whole(min=1), help=f"Show N random pairs.  [{SAMPLE}]")
-@click.option("--sample-seed", type=Whole(), default=1, help="Seed of --sample.")
+@click.option("--sample-seed", type=SEED, default=1, help="Seed of --sample.")
 @click.option("--worst", metavar="N", type=Whole(min=1), help="Show the N worst pairs of the corpus.")
 @click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]")
-@click.option("--title", default="Word alignment")
+@section("Output")
+@click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
+@click.option("--title", default="Word alignment", help="Title of the page.")
 @record_options
 def report(
     bitext: BitextOptions,
@@ -67,7 +70,9 @@ def report(
     click.echo(f"{output}: {len(shown)} pairs; open it in a browser", err=True)
 
 
-def _check_choice(lines: str | None, sample: int | None, worst: int | None, by: str | None) -> None:
+def _check_choice(
+    lines: tuple[int, ...] | None, sample: int | None, worst: int | None, by: str | None
+) -> None:
     given = [name for name, value in (("--lines", lines), ("--sample", sample), ("--worst", worst)) if value]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} contradict each other; choose the pairs in one way")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +20,7 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.outputs import batch_texts, write_whole
 from nmtalign.cli.progress import Progress
@@ -30,54 +32,57 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.training.em import BitextFactory
-    from nmtalign.vectors.embeddings import Embeddings
 
 
+LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
-@click.command()
+@click.command(cls=Command)
 @bitext_options
+@text_options
+@langs_option
+@click.option(
+    "--gold", type=INPUT, help="Gold links of the last pairs, or a line a pair: they teach a rescorer."
+)
+@section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for the model.")
+@click.option("--force", is_flag=True, help="Replace the model that is there.")
+@click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
+@click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
+@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
+@section("Model")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Fast or accurate.")
+@click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
+@click.option(
+    "--init", type=OLDER, metavar="DIR", help="Warm start: a model, which also gives --tokenizer, or vectors."
+)
 @click.option(
     "--rescore", type=click.Choice(("additive", "scaled-dot")), help="Distil a rescorer of the posteriors."
 )
 @click.option(
     "--rescore-inputs", type=click.Choice(("features", "words")), help="What it looks at.  [features]"
 )
-@click.option(
-    "--gold", type=INPUT, help="Gold links of the last pairs, or a line a pair: they teach a rescorer."
-)
-@click.option("--vectors", type=INPUT, metavar="DIR", help="Mix these word vectors with the lexicon.")
-@click.option("--source-vectors", type=INPUT, help="Source word vectors to mix, instead of --vectors.")
+@section("Vectors, mixed with the lexicon")
+@click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors of both languages in one space.")
+@click.option("--source-vectors", type=INPUT, help="Source word vectors, instead of --vectors.")
 @click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space.")
 @click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
-@click.option("--links", type=OUTPUT, help="Also align the bitext itself: Pharaoh links, one line a pair.")
-@click.option("--scores", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
-@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
-@langs_option
-@text_options
-@click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
-@click.option("--init", type=OLDER, metavar="DIR", help="Warm start: a model or aligned word vectors.")
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @log_option
 def train(
     bitext: BitextOptions,
-    output: str,
-    preset: str,
-    langs: str | None,
     tokenization: TextOptions,
+    langs: str | None,
+    output: str,
+    force: bool,
+    preset: str,
     prior: str | None,
     init: str | None,
-    rescore: str | None,
-    rescore_inputs: str | None,
-    gold: str | None,
-    vectors_weight: float | None,
     engine: EngineOptions,
     quiet: bool,
-    **files: str | None,
+    **more: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
 
@@ -88,20 +93,18 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.extraction import Extraction
-    from nmtalign.aligner.train import learn, prior_of
-    from nmtalign.links.formats import read_gold
+    from nmtalign.aligner.train import learn, warm_start
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
-    given = _given_vectors(files, langs, vectors_weight)
-    chosen = {name: files[name] for name in ("links", "scores", "pair_scores")}
-    outputs = {name: path for name, path in chosen.items() if path is not None}
-    _check_rescore(rescore, rescore_inputs, gold)
-    _check_folders(output, outputs)
+    languages = two_languages(langs) if langs else None
+    options = _rescorer(**more) | _vectors(languages, **more)
+    outputs = {name: more[name] for name in LINKS if more[name] is not None}
+    _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    text, state = tokenization.settings(), f"{output.rstrip('/')}.state"
-    progress = Progress("pairs", bitext.files, quiet=quiet)
+    options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization))
+    progress, state = Progress("pairs", bitext.files, quiet=quiet), f"{output.rstrip('/')}.state"
     report = partial(_report, progress, quiet=quiet)
     with ExitStack() as stack:
         client = engine.client(stack)
@@ -109,19 +112,13 @@ def train(
             found = learn(
                 progress.counted(bitext.open()),
                 settings=named_preset(preset),
-                text=text,
-                prior=prior_of(prior, init, text),
-                languages=two_languages(langs) if langs else (None, None),
+                languages=languages or (None, None),
                 workers=engine.workers,
                 report=report,
                 warn=warn,
                 place=None if client is None else _on_cluster(client),
                 state=state,
-                vectors=given,
-                vectors_weight=vectors_weight,
-                rescore=rescore,
-                rescore_inputs=rescore_inputs or "features",
-                gold=[] if gold is None else list(read_gold(gold)),
+                **options,
             )
         found.aligner.save(output)
         remove_checkpoints(state)
@@ -131,31 +128,43 @@ def train(
             _write_links(batch, outputs)
 
 
-def _check_rescore(rescore: str | None, inputs: str | None, gold: str | None) -> None:
-    """Refuse options of a rescorer that contradict each other."""
+def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None, **_: Any) -> dict[str, Any]:
+    """Return what teaches a rescorer, as arguments of `learn`."""
+    from nmtalign.links.formats import read_gold
+
     if rescore is not None and gold is not None:
         raise UsageError("--gold teaches a rescorer of its own; leave --rescore out")
-    if rescore is None and inputs is not None:
+    if rescore is None and rescore_inputs is not None:
         raise UsageError("--rescore-inputs is for a rescorer that is distilled; add --rescore additive")
+    links = [] if gold is None else list(read_gold(gold))
+    return {"rescore": rescore, "rescore_inputs": rescore_inputs or "features", "gold": links}
 
 
-def _given_vectors(
-    files: dict[str, str | None], langs: str | None, weight: float | None
-) -> tuple[Embeddings, Embeddings] | None:
-    """Open the word vectors that are to be mixed with the lexicon."""
+def _vectors(
+    languages: tuple[str, str] | None,
+    vectors: str | None,
+    source_vectors: str | None,
+    target_vectors: str | None,
+    vectors_weight: float | None,
+    **_: Any,
+) -> dict[str, Any]:
+    """Open the word vectors that are to be mixed with the lexicon, as arguments of `learn`."""
     from nmtalign.shipped import place_of
     from nmtalign.vectors.storage import load_embeddings, load_pair
 
-    folder, source, target = (files[name] for name in ("vectors", "source_vectors", "target_vectors"))
-    if (source is None) != (target is None) or (folder is not None and source is not None):
+    if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
-    if folder is not None:
-        return load_pair(place_of(folder), languages=two_languages(langs) if langs else None)
-    if source is not None and target is not None:
-        return load_embeddings(source), load_embeddings(target)
-    if weight is not None:
+    if vectors is not None:
+        return {
+            "vectors": load_pair(place_of(vectors), languages=languages),
+            "vectors_weight": vectors_weight,
+        }
+    if source_vectors is not None and target_vectors is not None:
+        sides = load_embeddings(source_vectors), load_embeddings(target_vectors)
+        return {"vectors": sides, "vectors_weight": vectors_weight}
+    if vectors_weight is not None:
         raise UsageError("--vectors-weight is for vectors that are mixed with the lexicon; add --vectors DIR")
-    return None
+    return {}
 
 
 def _report(progress: Progress, line: str, *, quiet: bool) -> None:
@@ -173,8 +182,8 @@ def _on_cluster(client: Client) -> BitextFactory:
     return partial(DistributedBitext, processes=ClusterProcesses(client))
 
 
-def _check_folders(output: str, outputs: dict[str, str]) -> None:
-    """Refuse what cannot be written, before any work is done; a model replaces only another model."""
+def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None:
+    """Refuse what cannot be written, before any work is done; a model replaces only another one, by force."""
     from nmtalign.aligner.model_folder import is_model
 
     folder = Path(output)
@@ -182,6 +191,8 @@ def _check_folders(output: str, outputs: dict[str, str]) -> None:
         raise UsageError(f"{output} is a file; give a folder for the model")
     if folder.is_dir() and any(folder.iterdir()) and not is_model(folder):
         raise UsageError(f"{output} holds other files; give a new or an empty folder for the model")
+    if is_model(folder) and not force:
+        raise UsageError(f"{output} holds a model; replace it with --force, or give another folder")
     for path in outputs.values():
         if path != "-" and not Path(path).parent.is_dir():
             raise UsageError(f"{path}: there is no folder {Path(path).parent} to write into; make it first")

@@ -11,6 +11,7 @@ import click
 from nmtalign.cli.commands.learn_vectors import learn, map_
 from nmtalign.cli.messages import log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import UNICODE_FORMS, TextOptions, langs_option, text_options, two_languages
+from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.cli.options.vectors import WRITABLE, limit_option, reading_options, score_option
 
@@ -27,9 +28,10 @@ def vectors() -> None:
     """
 
 
-@vectors.command()
+@vectors.command(cls=Command)
 @click.argument("path", type=INPUT)
 @reading_options
+@section("Input")
 @click.option("--text", type=INPUT, help="Also count which words of this text have a vector.")
 @text_options
 def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any) -> None:
@@ -85,11 +87,12 @@ def _text_coverage(embeddings: Embeddings, path: str, settings: TextSettings) ->
     return sum((embeddings.coverage(settings.words(line)) for line in read_lines(path)), Coverage())
 
 
-@vectors.command()
+@vectors.command(cls=Command)
 @click.argument("path", type=INPUT)
 @click.argument("output", type=OUTPUT)
-@click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
 @reading_options
+@section("Output")
+@click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
 def convert(path: str, output: str, to: str, **reading: Any) -> None:
     """Write the vectors at PATH in another format.
 
@@ -109,13 +112,15 @@ def convert(path: str, output: str, to: str, **reading: Any) -> None:
     log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions -> {output}")
 
 
-@vectors.command()
+@vectors.command(cls=Command)
 @click.argument("folder", type=INPUT)
 @click.argument("dictionary", type=INPUT)
+@section("Input")
 @langs_option
-@score_option
 @limit_option
 @click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.")
+@section("Neighbours")
+@score_option
 def evaluate(
     folder: str, dictionary: str, langs: str | None, score: str, limit: int | None, unicode: str
 ) -> None:
@@ -138,13 +143,15 @@ def evaluate(
         click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=score)))
 
 
-@vectors.command()
+@vectors.command(cls=Command)
 @click.argument("folder", type=INPUT)
 @click.argument("words", nargs=-1, required=True)
+@section("Input")
 @langs_option
+@limit_option
+@section("Neighbours")
 @score_option
 @click.option("--count", type=Whole(min=1), default=10, help="Neighbours of a word.")
-@limit_option
 def neighbours(
     folder: str, words: tuple[str, ...], langs: str | None, score: str, count: int, limit: int | None
 ) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.options.groups import option_group
+from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import INPUT, check_places
 from nmtalign.errors import DataError, UsageError
 
@@ -17,32 +17,48 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
+FORMATS = ("auto", "fast-align", "tsv", "jsonl", "tmx", "xliff", "po", "parquet")
 TOKENIZERS = ("space", "simple", "moses", "sentencepiece:FILE[,FILE]")
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 
-pairs_option = click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts.")
-format_option = click.option("--format", metavar="NAME", default="auto", help="Format of the bitext.")
 langs_option = click.option("--langs", metavar="XX,YY", help="Source and target language.  [where known]")
 
 
 @dataclass(frozen=True)
-class BitextOptions:
-    """Two files, or one with both sides, and their format."""
+class PairsOptions:
+    """One file with both sides."""
+
+    pairs: str | None
+    pairs_format: str
+    sides: str | None
+
+    def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair] | None:
+        """Yield the sentence pairs; None where no file was named."""
+        from nmtalign.text.bitext import read_bitext
+
+        if self.pairs is None:
+            if self.sides is not None or self.pairs_format != "auto":
+                raise UsageError("--sides and --pairs-format are for one file with both sides: --pairs FILE")
+            return None
+        wanted = "two names like 1,2 or en,fr"
+        select = None if self.sides is None else two_names(self.sides, "--sides", wanted)
+        return iter(read_bitext(self.pairs, format=self.pairs_format, select=select, on_error=on_error))
+
+
+@dataclass(frozen=True)
+class BitextOptions(PairsOptions):
+    """Two files, or one with both sides."""
 
     source: str | None
     target: str | None
-    pairs: str | None
-    format: str
 
     @property
     def files(self) -> list[str]:
         """The files that were named."""
         return [path for path in (self.source, self.target, self.pairs) if path is not None]
 
-    def open(
-        self, columns: str | None = None, on_error: Callable[[DataError], None] | None = None
-    ) -> Iterator[SentencePair]:
-        """Yield the sentence pairs; `columns` chooses the sides in one file.
+    def open(self, on_error: Callable[[DataError], None] | None = None) -> Iterator[SentencePair]:
+        """Yield the sentence pairs.
 
         Raises
         ------
@@ -51,24 +67,27 @@ class BitextOptions:
         """
         from nmtalign.text.bitext import read_bitext
 
-        if (self.pairs is None) != (self.source is not None and self.target is not None) or (
-            self.pairs is not None and self.source is not None
-        ):
+        pairs = super().open(on_error)
+        if pairs is not None and self.source is None:
+            return pairs
+        if pairs is not None or self.source is None or self.target is None:
             raise UsageError("expected SOURCE and TARGET, or --pairs FILE")
-        if columns is not None and self.pairs is None:
-            raise UsageError("--columns choose the sides in one file (--pairs), but two were given")
-        first = self.pairs or str(self.source)
-        select = None if columns is None else two_names(columns, "--columns", "two names like 1,2 or en,fr")
-        return iter(read_bitext(first, self.target, format=self.format, select=select, on_error=on_error))
+        return iter(read_bitext(self.source, self.target, on_error=on_error))
 
 
+_pairs = (
+    section("Input"),
+    click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts."),
+    click.option("--pairs-format", type=click.Choice(FORMATS), default="auto", help="Format of --pairs."),
+    click.option("--sides", metavar="A,B", help="Source and target in --pairs: columns, keys or languages."),
+)
+pairs_options = option_group("bitext", PairsOptions, *_pairs)
 bitext_options = option_group(
     "bitext",
     BitextOptions,
     click.argument("source", type=INPUT, required=False),
     click.argument("target", type=INPUT, required=False),
-    pairs_option,
-    format_option,
+    *_pairs,
 )
 
 
@@ -88,25 +107,26 @@ class Tokenizer(click.Choice[str]):
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How lines become words."""
+    """How lines become words; None where an option was not given."""
 
-    tokenizer: str
-    lowercase: bool
-    unicode: str
+    tokenizer: str | None
+    lowercase: bool | None
+    unicode: str | None
 
     def settings(self) -> TextSettings:
         """Return the settings of the library."""
         from nmtalign.text.tokenization import TextSettings
 
-        return TextSettings(self.tokenizer, self.lowercase, self.unicode)
+        return TextSettings(**{name: value for name, value in asdict(self).items() if value is not None})
 
 
 text_options = option_group(
     "tokenization",
     TextOptions,
-    click.option("--tokenizer", type=Tokenizer(), default="space", help="How lines become words."),
-    click.option("--lowercase/--no-lowercase", default=True, help="Look words up in lower case."),
-    click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="nfc", help="Normal form."),
+    section("Input"),
+    click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [space]"),
+    click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
+    click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form.  [nfc]"),
 )
 
 

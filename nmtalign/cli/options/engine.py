@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.options.groups import option_group
+from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import Whole
 from nmtalign.errors import UsageError
 
@@ -48,6 +48,7 @@ class EngineOptions:
 engine_options = option_group(
     "engine",
     EngineOptions,
+    section("Running"),
     click.option("--workers", type=Whole(min=1), help="Processes; the result is the same.  [cores]"),
     click.option(
         "--engine", type=click.Choice(["local", "dask"]), default="local", help="Processes or a cluster."

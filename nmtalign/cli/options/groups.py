@@ -1,4 +1,7 @@
-"""Groups of options that several commands share: a command receives each group as one object."""
+"""Groups of options that several commands share: a command receives each group as one object.
+
+``--help`` lists the options of a command in sections.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,33 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+import click
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Command(click.Command):
+    """A command whose ``--help`` has the sections of its options, in the order in which they begin."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for option in self.get_params(ctx):
+            if isinstance(option, click.Option) and (record := option.get_help_record(ctx)):
+                found.setdefault(vars(option).get("section", "Running"), []).append(record)
+        for title in sorted(found, key="Running".__eq__):
+            with formatter.section(title):
+                formatter.write_dl(found[title])
+
+
+def section(title: str) -> Decorator:
+    """Return a heading: ``--help`` lists the options below it, up to the next one, under this title."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for parameter in vars(command).get("__click_params__", ()):
+            vars(parameter).setdefault("section", title)
+        return command
+
+    return decorate
 
 
 def with_options(*options: Decorator) -> Decorator:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.options.groups import option_group
+from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.model import ModelOptions
-from nmtalign.cli.options.types import INPUT, Whole
+from nmtalign.cli.options.types import INPUT, Numbers, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
 
-_SHARED = ("heads", "extract", "threshold", "symmetrize")  # model options with a meaning for matrices too
+_SHARED = ("extract", "threshold", "symmetrize")  # model options with a meaning for matrices too
 
 
 @dataclass(frozen=True)
@@ -29,20 +28,25 @@ class MatrixOptions:
     """The values of the options; ``None`` where one was not given."""
 
     matrices: str | None = None
-    layers: str | None = None
+    layers: tuple[int, ...] | None = None
+    attention_heads: tuple[int, ...] | None = None
     shift: int | None = None
     pieces: str | None = None
     normalize: bool | None = None
 
-    def check(self, *, remap: str | None = None, engine: str = "local") -> None:
+    def check(self, *, remap: str | None = None, engine: str = "local", strict: bool = False) -> None:
         """Refuse options that have no effect, with or without ``--matrices``."""
         given = [field.name for field in fields(self) if getattr(self, field.name) not in (None, False)]
         if given and self.matrices is None:
-            raise UsageError(f"{', '.join('--' + name for name in given)}: only with --matrices FILE")
-        if self.matrices is not None and remap is not None:
-            raise UsageError("--remap: without meaning for --matrices, whose words are between spaces")
-        if self.matrices is not None and engine != "local":
-            raise UsageError("--engine: without meaning for --matrices, which are weights already")
+            raise UsageError(
+                f"{', '.join('--' + name.replace('_', '-') for name in given)}: only with --matrices FILE"
+            )
+        without = {"remap": remap is not None, "engine": engine != "local", "strict": strict}
+        if self.matrices is not None and any(without.values()):
+            names = ", ".join(f"--{name}" for name, given in without.items() if given)
+            raise UsageError(
+                f"{names}: without meaning for --matrices, which are weights between words already"
+            )
 
     def align(
         self, options: ModelOptions, bitext: Iterator[SentencePair]
@@ -68,8 +72,9 @@ class MatrixOptions:
         if others:
             found = f"{', '.join(others)}: without meaning for --matrices"
             raise UsageError(f"{found}, which are weights already")
-        layers, heads = _numbers(self.layers, "--layers"), _numbers(options.heads, "--heads")
-        reading = Reading(layers, heads, self.shift or 0, self.pieces, bool(self.normalize))
+        reading = Reading(
+            self.layers, self.attention_heads, self.shift or 0, self.pieces, bool(self.normalize)
+        )
         extraction = Extraction(options.extract, options.threshold, options.symmetrize)
         return reading, extraction.resolved(null=False)
 
@@ -77,26 +82,15 @@ class MatrixOptions:
 matrix_options = option_group(
     "given",
     MatrixOptions,
+    section("Attention of other programs"),
     click.option(
         "--matrices",
         type=INPUT,
         help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
     ),
-    click.option("--layers", metavar="LIST", help="Layers of --matrices to average, like 0,2-3.  [all]"),
+    click.option("--layers", type=Numbers(0), help="Layers of --matrices to average, like 0,2-3.  [all]"),
+    click.option("--attention-heads", type=Numbers(0), help="Heads of --matrices to average.  [all]"),
     click.option("--shift", type=Whole(-1, 1), help="Row offset: target piece t is row t + SHIFT.  [0]"),
     click.option("--pieces", type=click.Choice(["bpe", "sentencepiece"]), help="Join sub-words to words."),
     click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),
 )
-
-
-def _numbers(text: str | None, name: str) -> tuple[int, ...] | None:
-    """Parse ``0,2-3``."""
-    if text is None:
-        return None
-    numbers: list[int] = []
-    for part in text.split(","):
-        found = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        if found is None or int(found[2] or found[1]) < int(found[1]):
-            raise UsageError(f"{name} wants numbers from 0 and spans like 0,2-3, found {text!r}")
-        numbers.extend(range(int(found[1]), int(found[2] or found[1]) + 1))
-    return tuple(numbers)

@@ -9,8 +9,8 @@ import click
 
 from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import UNICODE_FORMS, Tokenizer, two_languages
-from nmtalign.cli.options.groups import option_group
-from nmtalign.cli.options.types import INPUT, Number, Whole
+from nmtalign.cli.options.groups import option_group, section
+from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +65,10 @@ class ModelOptions:
 model_options = option_group(
     "options",
     ModelOptions,
-    click.option("--model", type=INPUT, metavar="DIR", help="A learned model."),
+    section("Model"),
+    click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
+    click.option("--heads", metavar="LIST", help="Heads of the model to use, by name.  [all]"),
+    section("Vectors, instead of a model"),
     click.option(
         "--vectors",
         type=INPUT,
@@ -83,20 +86,23 @@ model_options = option_group(
     ),
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
     click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
-    click.option("--temperature", type=Number(), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"),
+    click.option(
+        "--temperature", type=Number(0, min_open=True), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"
+    ),
     click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
-    click.option("--seed", type=Whole(), help="Seed of untrained Bahdanau weights."),
+    click.option("--seed", type=SEED, help="Seed of untrained Bahdanau weights."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
+    section("Links"),
     click.option(
         "--extract", type=click.Choice(EXTRACTORS), help="Choice of links.  [posterior; vectors: mutual]"
     ),
     click.option("--threshold", type=Number(0, 1), help="Least posterior probability of a link."),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
+    section("Input"),
     click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [the model's, else space]"),
     click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
     click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),
-    click.option("--heads", metavar="LIST", help="Heads by name; of --matrices: by number.  [all]"),
 )
 
 

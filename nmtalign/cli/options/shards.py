@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.options.groups import option_group
+from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import OUTPUT, Whole
 from nmtalign.cli.outputs import text_of
 from nmtalign.errors import UsageError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
     from nmtalign.cli.options.model import ModelOptions
 
-_ALWAYS = ("links", "scores", "pair_scores")  # outputs that every run keeps; those with words when asked for
+_ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run keeps
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ class ShardOptions:
 shard_options = option_group(
     "sharding",
     ShardOptions,
+    section("Running"),
     click.option("--out-shards", type=OUTPUT, metavar="DIR", help="Keep finished shards here, to resume."),
     click.option("--resume", is_flag=True, help="Resume the run in --out-shards."),
     click.option("--shard", metavar="I/N", help="Only each N-th shard from the I-th on; N jobs do all."),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,6 +78,8 @@ COMPARED = NamedInput(writes=False)
 class Number(click.FloatRange):
     """A number; neither NaN, which no bound keeps out, nor an infinity."""
 
+    name = "number"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
@@ -87,11 +90,47 @@ class Number(click.FloatRange):
 class Whole(click.IntRange):
     """A whole number; a configuration file may hold others."""
 
+    name = "integer"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, float) and not value.is_integer():
             self.fail(f"expected a whole number, found {value!r}", param, ctx)
         number: int = super().convert(value, param, ctx)
         return number
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
+    """A list of numbers and spans like ``3,7-9``, from `first` on; sorted, each once.
+
+    Examples
+    --------
+    >>> Numbers(1).convert("7-9,3", None, None)
+    (3, 7, 8, 9)
+    """
+
+    name = "list"
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        numbers: set[int] = set()
+        for part in str(value).replace(" ", "").split(","):
+            span = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+            start, end = (int(span[1]), int(span[2] or span[1])) if span else (0, -1)
+            if not self.first <= start <= end:
+                self.fail(
+                    f"expected numbers from {self.first} on, ranges going up, like 3,7-9; found {value!r}",
+                    param,
+                    ctx,
+                )
+            numbers.update(range(start, end + 1))
+        return tuple(sorted(numbers))
+
+
+SEED = Whole(min=0)
 
 
 class _Use(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from nmtalign.cli.options.groups import with_options
+from nmtalign.cli.options.groups import section, with_options
 from nmtalign.cli.options.types import OUTPUT, Whole
 
 READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
@@ -16,6 +16,7 @@ limit_option = click.option("--limit", type=Whole(min=1), help="Read only the fi
 score_option = click.option("--score", type=click.Choice(SCORES), default="csls")
 
 reading_options = with_options(
+    section("Input"),
     click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format."),
     limit_option,
     click.option("--encoding", default="utf-8", help="Encoding of the words."),
@@ -24,6 +25,7 @@ reading_options = with_options(
 )
 
 pair_output_options = with_options(
+    section("Output"),
     click.option(
         "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for both languages."
     ),

@@ -1,0 +1,131 @@
+"""`align` says when the text is of other languages than the model, or its sides are swapped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nmtalign.cli import main
+from nmtalign.shipped import shipped
+
+ENGLISH = (
+    "The children are playing in the garden behind the house.",
+    "She has been waiting for the bus since eight o'clock.",
+    "We would like to buy two bottles of milk and some bread.",
+)
+FRENCH = (
+    "Les enfants jouent dans le jardin derrière la maison.",
+    "Elle attend le bus depuis huit heures.",
+    "Nous voudrions acheter deux bouteilles de lait et du pain.",
+)
+GERMAN = (
+    "Die Kinder spielen im Garten hinter dem Haus.",
+    "Sie wartet seit acht Uhr auf den Bus.",
+    "Wir möchten zwei Flaschen Milch und etwas Brot kaufen.",
+)
+CHINESE = (
+    "孩子们 正在 屋后 的 花园 里 玩耍 。",
+    "她 从 八点 起 就 在 等 公共 汽车 。",
+    "我们 想 买 两瓶 牛奶 和 一些 面包 。",
+)
+NAMES = [
+    ("Ms Adebayo-Okonkwo met Tadeusz Wiśniewski in Kraków on 14.03.1987 .",
+     "Mme Adebayo-Okonkwo a rencontré Tadeusz Wiśniewski à Kraków le 14.03.1987 ."),
+    ("Szczebrzeszyn - Zamość 2:1 ( Grzybowska 17 , Oyelaran 88 )",
+     "Szczebrzeszyn - Zamość 2:1 ( Grzybowska 17 , Oyelaran 88 )"),
+    ("+48 22 694 07 27 , kontakt@zamosc.example", "+48 22 694 07 27 , kontakt@zamosc.example"),
+]  # fmt: skip
+
+
+def align(folder: Path, source: object, target: object, *options: object) -> int:
+    """Align two texts, or two files, and return the exit code."""
+    paths = []
+    for name, side in (("a", source), ("b", target)):
+        path = side if isinstance(side, Path) else folder / name
+        if path is not side:
+            path.write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
+        paths.append(path)
+    with pytest.raises(SystemExit) as caught:
+        main(["align", *map(str, (*paths, *options))])
+    return int(caught.value.code or 0)
+
+
+def sample(*languages: str) -> list[Path]:
+    return [shipped("en_fr_sample") / f"text.{language}" for language in languages]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (GERMAN, FRENCH, "of the source words are known"),
+        (ENGLISH, GERMAN, "of the target words are known"),
+        (ENGLISH, CHINESE, "only 0.0 % of the target words are known"),
+        (FRENCH, ENGLISH, "the sides are swapped"),
+        (sample("fr")[0], sample("en")[0], "the sides are swapped"),
+    ],
+)
+def test_other_languages_and_swapped_sides_are_named(source, target, expected, tmp_path, capfd):
+    assert align(tmp_path, source, target) == 0
+    err = capfd.readouterr().err
+    (warning,) = [line for line in err.splitlines() if "warning" in line]
+    assert expected in warning
+    assert ("other way round" if "swapped" in expected else "nmtalign train") in warning
+    assert "words are known (" in err
+
+    old = tmp_path / "links"
+    old.write_text("older\n")
+    assert align(tmp_path, source, target, "--strict") == 3
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "error: pairs 1 to" in err
+    assert expected in err
+    assert align(tmp_path, source, target, "--strict", "-o", old, "--table", tmp_path / "t.tsv") == 3
+    assert old.read_text() == "older\n"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name not in "ab") == ["links"]
+
+
+TRUSTED = sample("en", "fr"), sample("tok.en", "tok.fr"), list(zip(*NAMES, strict=True))
+
+
+@pytest.mark.parametrize("text", TRUSTED)
+def test_text_of_the_languages_of_the_model_gives_no_warning(text, tmp_path, capfd):
+    assert align(tmp_path, *text, "--strict", "-o", tmp_path / "links") == 0
+    assert "warning" not in capfd.readouterr().err
+
+
+def test_given_vectors_count_too(tmp_path, capfd):
+    vectors = "--vectors", "en_fr_vectors"
+    assert align(tmp_path, *sample("fr", "en"), *vectors) == 0
+    assert "warning: the sides are swapped" in capfd.readouterr().err
+    assert align(tmp_path, *sample("en", "fr"), *vectors, "--strict") == 0
+    assert "warning" not in capfd.readouterr().err
+
+
+def test_counts_are_there_for_programs(tmp_path, capfd):
+    assert align(tmp_path, ENGLISH, GERMAN, "--log-json") == 0
+    events = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    shares = {event["side"]: event["share"] for event in events if event["event"] == "coverage"}
+    assert shares["source"] == 1.0
+    assert shares["target"] < 0.45
+
+
+def test_a_strict_run_in_shards_is_never_put_together(tmp_path, capfd):
+    text = ENGLISH * 4, FRENCH + GERMAN * 3
+    command = *text, "--out-shards", tmp_path / "shards", "--shard-pairs", 3, "-o", tmp_path / "links"
+    assert align(tmp_path, *command, "--strict") == 3
+    assert "pairs 1 to" in capfd.readouterr().err
+    done = sorted(path.name for path in tmp_path.glob("shards/*.links"))
+    assert "000000.links" in done
+    for _ in range(2):
+        assert align(tmp_path, *command, "--strict", "--resume") == 3
+        assert sorted(path.name for path in tmp_path.glob("shards/*.links")) == done
+    assert align(tmp_path, *command, "--resume") == 2
+    assert "another strict" in capfd.readouterr().err
+    assert not (tmp_path / "links").exists()
+
+
+def test_matrices_know_no_words(tmp_path, capfd):
+    assert align(tmp_path, ENGLISH, FRENCH, "--matrices", tmp_path / "m.npz", "--strict") == 2
+    assert "--strict" in capfd.readouterr().err

@@ -1,0 +1,88 @@
+"""``--help``: every option stands in a section, its choices are those of the library."""
+
+from __future__ import annotations
+
+import re
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from nmtalign.cli import COMMANDS, group
+from nmtalign.cli.options import bitext, model
+from nmtalign.heads.scoring import SCORES
+from nmtalign.links.extraction import EXTRACTORS
+from nmtalign.shipped import shipped
+from nmtalign.text.bitext import FORMATS
+from nmtalign.text.tokenization import TOKENIZERS, UNICODE_FORMS
+
+ORDER = ("Input", "Output", "Model", "Vectors", "Links", "Attention", "Running")  # first words of titles
+FOR_ALL = {"--help", "--config"}
+
+
+def leaves() -> list[tuple[str, ...]]:
+    """Return the words of all commands."""
+    found = []
+    for name in COMMANDS:
+        command = group.get_command(click.Context(group), name)
+        parts = command.commands if isinstance(command, click.Group) else ()
+        found += [(name, part) for part in parts] or [(name,)]
+    return found
+
+
+def sections(*command: str) -> dict[str, set[str]]:
+    """Return the long options of each section of the help of a command."""
+    lines = CliRunner().invoke(group, [*command, "--help"]).output.splitlines()
+    heads = [n for n, line in enumerate(lines) if re.fullmatch(r"[A-Z].*:", line)]
+    parts = zip(heads, [*heads[1:], len(lines)], strict=True)
+    names = re.compile(r"^  (?:-\w, )?(--[\w-]+)")
+    return {lines[a][:-1]: {m[1] for line in lines[a:b] if (m := names.match(line))} for a, b in parts}
+
+
+@pytest.mark.parametrize("command", leaves(), ids=" ".join)
+def test_every_option_has_a_section_in_the_usual_order(command):
+    found = sections(*command)
+    assert "Options" not in found
+    titles = [title.replace(",", " ").split()[0] for title in found]
+    places = [ORDER.index(title) for title in titles if title in ORDER]
+    assert places == sorted(places)
+    assert list(found)[-1] == "Running"
+    if command not in [("align",), ("train",)]:
+        assert found["Running"] <= FOR_ALL
+
+
+def test_what_runs_where_stands_apart_from_what_is_aligned():
+    found = sections("align")
+    assert {"--workers", "--engine", "--resume", "--log-json", *FOR_ALL} <= found["Running"]
+    assert {"--pairs", "--tokenizer", "--on-error"} <= found["Input"]
+    assert {"--output", "--table"} <= found["Output"]
+
+
+def test_options_for_vectors_are_those_that_a_model_refuses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("cat\n")
+    values = {"--langs": "en,fr", "--unknown": "zero", "--score": "dot", "--positions": "hmm"}
+    found = sections("align")
+    for option in found["Vectors, instead of a model"]:
+        value = [] if option == "--unsafe-pickle" else [values.get(option, "1")]
+        command = "align", "a", "b", "--model", str(shipped("en_fr_model")), option, *value
+        result = CliRunner().invoke(group, command)
+        assert re.search("word vectors|-vectors|--langs", str(result.exception)), option
+    for option, value in (("--threshold", "0.5"), ("--extract", "mutual"), ("--tokenizer", "space")):
+        assert option in found["Links"] | found["Input"]
+        assert CliRunner().invoke(group, ["align", "a", "b", option, value]).exit_code == 0, option
+
+
+def test_choices_are_those_of_the_library():
+    assert {*bitext.FORMATS, "moses"} == {"auto", *FORMATS}  # moses is two files
+    assert {name for name in bitext.TOKENIZERS if ":" not in name} == set(TOKENIZERS)
+    assert bitext.UNICODE_FORMS == UNICODE_FORMS
+    assert model.SCORES == SCORES
+    assert set(model.EXTRACTORS) == {"posterior", *EXTRACTORS}
+
+
+def test_numbers_without_bounds_have_none_in_the_help():
+    said = CliRunner().invoke(group, ["align", "--help"]).output
+    assert "None" not in said
+    assert "[0<=x<=1]" in said
