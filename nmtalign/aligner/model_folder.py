@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
 
 FORMAT = "nmtalign model"
-VERSION = 3
+VERSION = 4
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,11 @@ from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 
+# Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
+_SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+)
+UNCUT = 7.0  # mean letters of the words of such a script from which on they are taken for phrases
 EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
 FEWEST = 50  # pairs from which on statistics of lengths mean something
 
@@ -49,7 +55,19 @@ def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
                 f"{same:,} of {n:,} pairs have the same words on both sides; is one file given twice?"
             )
         found.extend(_of_lengths(s.astype(float), t.astype(float)))
-    return found
+    return found + _uncut(source, "source") + _uncut(target, "target")
+
+
+def _uncut(side: EncodedSide, name: str) -> list[str]:
+    """Warn where a script without spaces is not cut into words."""
+    places = [k for k, word in enumerate(side.words) if _SPACELESS.search(word)]
+    if 2 * side.counts[places].sum() < side.counts.sum():
+        return []
+    mean = np.average([len(side.words[k]) for k in places], weights=side.counts[places])
+    how = "give words between spaces, or --tokenizer icu"
+    if mean > UNCUT:
+        return [f"the {name} is written without spaces and not cut ({mean:.0f} letters a word); {how}"]
+    return [f"the {name} is cut into single characters, and words align better; {how}"] if mean == 1 else []
 
 
 def _same_sentences(source: EncodedSide, target: EncodedSide) -> int:

@@ -123,9 +123,10 @@ class Estimator:
         )
 
     def _letters(self) -> list[Letters]:
-        """Return the letters of each view; the words of an older model decide, for its views are the prior."""
+        """Return the letters of each view; an older model decides, whose views are the prior."""
         older, settings = self.prior.lexicon, self.settings
-        words = (self.source.words, self.target.words) if older is None else (older.source_words, older.target_words)
+        own = self.source.words, self.target.words
+        words = own if older is None else (older.source_words, older.target_words)
         both = (settings.short_views if short_words(side) else settings.views for side in words)
         return list(zip(*both, strict=True))
 
