@@ -102,7 +102,7 @@ class Decoder(NamedTuple):
             score=float(batch.scores[0]),
             settings=settings,
             extraction=self.extraction.name,
-            threshold=self.extraction.threshold,
+            threshold=self.extraction.least,
         )
 
     def _matrices(self) -> tuple[NDArray[np.floating], ...]:

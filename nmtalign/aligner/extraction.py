@@ -20,8 +20,10 @@ from nmtalign.positions.model import Cells, Matrix, Posteriors, SoftmaxPosterior
 Links = NDArray[np.bool_]
 Attention = Posteriors | SoftmaxPosteriors
 
-THRESHOLD = 0.55  # of the joint probability; chosen on the development sets
-_OWN_THRESHOLD = ("posterior", "threshold", "transport")
+# Chosen on the development sets: least joint probability of a link, least p(s|t) or p(t|s) of a second word
+THRESHOLD, SECOND = 0.55, 0.3
+_BY_PROBABILITY = ("posterior", "one-to-one")  # the first finds second words
+_OWN_THRESHOLD = (*_BY_PROBABILITY, "threshold", "transport")
 _AXES = {"argmax": (1,), "argmax-reverse": (0,), "mutual": (1, 0)}  # of the maximum
 
 
@@ -32,12 +34,13 @@ class Extraction:
     Parameters
     ----------
     method : str, optional
-        A key of :data:`nmtalign.links.extraction.EXTRACTORS`, or ``posterior``: every cell whose joint
-        probability is at least the threshold. Left out: ``posterior`` where there is a null
-        word, else ``mutual``.
+        A key of :data:`nmtalign.links.extraction.EXTRACTORS`, or ``one-to-one``: every cell whose joint
+        probability is at least the threshold; or ``posterior``: these, and second words (:func:`grown`).
+        Left out: ``posterior`` where there is a null word, else ``mutual``.
     threshold : float, optional
-        For ``posterior``, ``threshold`` and ``transport`` their own; for the others the least joint
-        probability of a link, none if left out.
+        Least joint probability of a link (for ``transport``: its own threshold). With one, ``posterior``
+        finds no second words, for these are less likely. Left out: 0.55 for ``posterior`` and
+        ``one-to-one``, 0.5 for ``threshold``, none for the others.
     symmetrize : str, optional
         Join the argmax of both directions by this method instead: a name of
         :data:`nmtalign.links.symmetrization.METHODS`.
@@ -62,8 +65,8 @@ class Extraction:
             raise UsageError("symmetrize joins the argmax of both directions; leave the extraction out")
         if self.symmetrize is not None and self.symmetrize not in METHODS:
             raise UsageError(f"expected one of {', '.join(METHODS)} to symmetrize, found {self.symmetrize!r}")
-        if self.method is not None and self.method not in ("posterior", *EXTRACTORS):
-            names = ", ".join(("posterior", *EXTRACTORS))
+        if self.method is not None and self.method not in (*_BY_PROBABILITY, *EXTRACTORS):
+            names = ", ".join((*_BY_PROBABILITY, *EXTRACTORS))
             raise UsageError(f"expected one of the extractions {names}, found {self.method!r}")
 
     @property
@@ -73,15 +76,20 @@ class Extraction:
 
     def __str__(self) -> str:
         name = f"symmetrize={self.symmetrize}" if self.symmetrize else f"extract={self.method}"
-        return name if self.threshold is None else f"{name} threshold={self.threshold:g}"
+        return name if self.least is None else f"{name} threshold={self.least:g}"
+
+    @property
+    def least(self) -> float | None:
+        """The threshold, or that of the method; second words go below it."""
+        return THRESHOLD if self.threshold is None and self.method in _BY_PROBABILITY else self.threshold
 
     def resolved(self, *, null: bool) -> Extraction:
         """Return the extraction with the default method where none is named."""
         if self.symmetrize is not None:
             return self
         method = self.method or ("posterior" if null else "mutual")
-        default = THRESHOLD if null and method == "posterior" else None
-        return replace(self, method=method, threshold=default if self.threshold is None else self.threshold)
+        with_threshold = method == "posterior" and self.threshold is not None
+        return replace(self, method="one-to-one" if with_threshold else method)
 
     def matrix(self, posteriors: Attention) -> Matrix:
         """Return the weights that the links are chosen from, shape (T, S, B)."""
@@ -101,10 +109,13 @@ class Extraction:
             lengths = bucket.source_lengths, bucket.target_lengths
             chosen = [best_cells(compared, axis, *lengths) for axis in _AXES[self.method]]
             return np.asarray(np.logical_and.reduce(chosen))
-        if self.method in ("posterior", "threshold"):
-            limit = 0.5 if self.threshold is None else self.threshold
+        if self.method in (*_BY_PROBABILITY, "threshold"):
+            limit = 0.5 if self.least is None else self.least
             joint = posteriors.joint
-            return np.asarray((joint >= joint.dtype.type(limit)) & bucket.inside)
+            links = np.asarray((joint >= joint.dtype.type(limit)) & bucket.inside)
+            if self.method == "posterior":
+                links |= grown(links, posteriors.forward, posteriors.reverse)
+            return links
         return self._by_lengths(posteriors, bucket)
 
     def _by_lengths(self, posteriors: Attention, bucket: Bucket) -> Links:
@@ -130,6 +141,37 @@ class Extraction:
         if self.method == "transport" and self.threshold is not None:
             return extract(joint, self.method, threshold=self.threshold)
         return extract(joint, str(self.method))
+
+
+def grown(links: Links, forward: Matrix, reverse: Matrix) -> Links:
+    """Return the links of second words, by which one word is linked to several: *not - ne ... pas*.
+
+    A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbour of it is linked to
+    s; a source word without a link likewise, by p(t|s).
+
+    Parameters
+    ----------
+    links : bool array of shape (T, S, ...)
+    forward, reverse : arrays of the same shape
+        p(s|t) and p(t|s).
+
+    Examples
+    --------
+    >>> links = np.array([[True, False], [False, False], [False, True]])  # he slept - il a dormi
+    >>> grown(links, np.array([[0.9, 0.0], [0.0, 0.6], [0.0, 0.8]]), np.zeros((3, 2))).astype(int)
+    array([[0, 0],
+           [0, 1],
+           [0, 0]])
+    """
+    return _grown(links, forward) | _grown(links.swapaxes(0, 1), reverse.swapaxes(0, 1)).swapaxes(0, 1)
+
+
+def _grown(links: Links, posterior: Matrix) -> Links:
+    """Return the links of the words of the first axis that have none, beside links of their neighbours."""
+    beside = np.zeros_like(links)
+    beside[1:] |= links[:-1]
+    beside[:-1] |= links[1:]
+    return np.asarray(beside & (posterior > SECOND) & ~links.any(axis=1, keepdims=True))
 
 
 def _direction(posteriors: Attention, method: str | None) -> Matrix:

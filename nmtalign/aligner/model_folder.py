@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
 
 FORMAT = "nmtalign model"
-VERSION = 3
+VERSION = 4
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -112,7 +112,7 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
         "spelling": lexicon.spelling,
         "views": [
             {
-                "letters": view.letters,
+                "letters": list(view.letters),
                 "pairs": len(view.keys),
                 "source_null": view.source.all_null,
                 "target_null": view.target.all_null,
@@ -241,8 +241,8 @@ def _read_words(path: Path, count: int) -> list[str]:
 
 def _read_view(k: int, meta: dict[str, Any], V: tuple[int, int], arrays: StoredArrays) -> StoredView:
     source, target = (
-        _read_forms(k, side, meta, words if meta["letters"] == 0 else None, arrays)
-        for side, words in zip(_SIDES, V, strict=True)
+        _read_forms(k, side, meta, None if letters else words, arrays)
+        for side, words, letters in zip(_SIDES, V, meta["letters"], strict=True)
     )
     pairs, forms = meta["pairs"], len(target.linked)
     of_source = arrays.take(f"{k}_pairs", "i", (len(source.linked),), low=0, high=forms)
@@ -253,7 +253,8 @@ def _read_view(k: int, meta: dict[str, Any], V: tuple[int, int], arrays: StoredA
     keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
     expect_rising(keys, name=arrays.folder / f"view-{k}.targets.npy")
     counts = arrays.file(f"view-{k}.counts", "f", (pairs,), low=0)
-    return StoredView(int(arrays.number(meta["letters"])), keys, counts, source, target)
+    first, second = (int(arrays.number(letters)) for letters in meta["letters"])
+    return StoredView((first, second), keys, counts, source, target)
 
 
 def _read_forms(

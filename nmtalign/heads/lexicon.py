@@ -18,7 +18,7 @@ from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts
-from nmtalign.heads.views import View, make_view, shorten
+from nmtalign.heads.views import Letters, View, make_view, shorten
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -30,7 +30,7 @@ UNKNOWN_RATIO = 0.2  # of two forms of which one is unknown: the other views dec
 class StoredView(NamedTuple):
     """Expected counts of one view, as a model keeps them."""
 
-    letters: int
+    letters: Letters
     keys: Longs  # (Q,): ``source form * number of target forms + target form``, sorted
     counts: Floats  # (Q,)
     source: FormCounts
@@ -84,8 +84,8 @@ class Lexicon:
         result = []
         for view in self.views:
             source, target = (
-                number_words(shorten(words, view.letters)[1])
-                for words in (self.source_words, self.target_words)
+                number_words(shorten(words, letters)[1])
+                for words, letters in zip((self.source_words, self.target_words), view.letters, strict=True)
             )
             result.append((source, target))
         return result
@@ -98,9 +98,9 @@ class Lexicon:
     @property
     def whole(self) -> StoredView | None:
         """The view of whole words, if there is one."""
-        return self.view(0)
+        return self.view((0, 0))
 
-    def view(self, letters: int) -> StoredView | None:
+    def view(self, letters: Letters) -> StoredView | None:
         """Return the view through words of so many letters, if there is one."""
         return next((view for view in self.views if view.letters == letters), None)
 

@@ -52,7 +52,8 @@ class Mixture:
     @property
     def settings(self) -> str:
         """What the lexicon looks at, in a few words."""
-        return f"views={','.join(str(v.letters) for v in self.lexicon.views)}"
+        letters = (map(str, dict.fromkeys(view.letters)) for view in self.lexicon.views)
+        return f"views={','.join(map('/'.join, letters))}"
 
     def chosen(self, names: Iterable[str]) -> Mixture:
         """Return some of the heads, by names of them; without the lexicon the first replaces it."""

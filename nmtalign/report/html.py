@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.aligner.extraction import SECOND
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts
@@ -102,7 +103,7 @@ def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[
     ]
     return {
         "settings": made.settings if made else "",
-        "rule": {"name": made.extraction if made else "", "threshold": made.threshold if made else None},
+        "rule": _rule(made),
         "gold": with_gold,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
@@ -116,6 +117,14 @@ def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[
         ],
         "pairs": [_pair_data(pair) for pair in pairs],
     }
+
+
+def _rule(made: AlignedPair | None) -> dict[str, Any]:
+    """Return name and thresholds of the extraction; `second` is that of second words, where it finds them."""
+    if made is None:
+        return {"name": "", "threshold": None, "second": None}
+    second = SECOND if made.extraction == "posterior" else None
+    return {"name": made.extraction, "threshold": made.threshold, "second": second}
 
 
 def _pair_data(pair: SamplePair) -> dict[str, Any]:

@@ -4,6 +4,8 @@
 ``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
             numbers, web addresses, Chinese and Japanese character by character.
 ``moses``   the Moses tokeniser (package sacremoses, extra ``[moses]``).
+``icu``     words by the dictionaries and rules of ICU, for scripts without spaces (package icu4py, extra
+            ``[icu]``).
 ``sentencepiece:FILE[,FILE]``  sub-words of a sentencepiece model (extra ``[sentencepiece]``), of one for each
             side if there are two.
 """
@@ -16,7 +18,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -204,6 +206,33 @@ def locate(tokens: Iterable[str], text: str) -> list[Span]:
     return spans
 
 
+# --- icu -----------------------------------------------------------------------------------------
+
+
+class _Icu:
+    """What stands between the word boundaries of ICU, without spaces and controls."""
+
+    def __init__(self, language: str | None) -> None:
+        try:
+            from icu4py.breakers import WordBreaker
+        except ImportError:
+            raise UsageError(
+                "the tokenizer 'icu' needs the package icu4py: pip install 'nmtalign[icu]';"
+                " 'simple' cuts Chinese and Japanese into single characters"
+            ) from None
+        self._segments: Callable[[str], Iterable[str]] = lambda text: WordBreaker(text, language or "en")
+        self._gap = re.compile(f"[{_GAP}]+").fullmatch
+
+    def split(self, text: str) -> list[str]:
+        return [text[start:end] for start, end in self.spans(text)]
+
+    def spans(self, text: str) -> list[Span]:
+        segments = list(self._segments(re.sub("[\ud800-\udfff]", "\ufffd", text)))
+        ends = list(accumulate(map(len, segments)))
+        places = zip(ends, segments, strict=True)
+        return [(end - len(word), end) for end, word in places if not self._gap(word)]
+
+
 # --- sentencepiece -------------------------------------------------------------------------------
 
 
@@ -244,6 +273,7 @@ TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
     "space": lambda language: _Spaces(),
     "simple": _Simple,
     "moses": _Moses,
+    "icu": _Icu,
 }
 _WITH_FILE: dict[str, Callable[[str], Tokenizer]] = {"sentencepiece": _SentencePiece}
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
@@ -277,7 +307,7 @@ class TextSettings:
 
     Parameters
     ----------
-    tokenizer : {"space", "simple", "moses"} or "sentencepiece:FILE" or "sentencepiece:FILE,FILE"
+    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE" or "sentencepiece:FILE,FILE"
     lowercase : bool
         Look words up in lower case.
     unicode : {"nfc", "nfkc", "strip-accents", "none"}

@@ -14,6 +14,11 @@ from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 
+# Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
+_SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+)
+UNCUT = 7.0  # mean letters of the words of such a script from which on they are taken for phrases
 EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
 FEWEST = 50  # pairs from which on statistics of lengths mean something
 GLUED = 0.04  # share of words that end in punctuation: at most 0.02 of texts in words, 0.07 of raw ones
@@ -53,7 +58,8 @@ def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
                 f"{same:,} of {n:,} pairs have the same words on both sides; is one file given twice?"
             )
         found.extend(_of_lengths(s.astype(float), t.astype(float)))
-    return found + [warning for side in (source, target) for warning in _of_punctuation(side)][:1]
+    found += [warning for side in (source, target) for warning in _of_punctuation(side)][:1]
+    return found + _uncut(source, "source") + _uncut(target, "target")
 
 
 def _of_punctuation(side: EncodedSide) -> list[str]:
@@ -64,6 +70,18 @@ def _of_punctuation(side: EncodedSide) -> list[str]:
         return []
     words = f"{100 * share:.0f} % of the words end in punctuation, like {side.words[glued[0]]!r}"
     return [f"{words}, which makes other words of them; cut raw text with the tokenizer simple"]
+
+
+def _uncut(side: EncodedSide, name: str) -> list[str]:
+    """Warn where a script without spaces is not cut into words."""
+    places = [k for k, word in enumerate(side.words) if _SPACELESS.search(word)]
+    if 2 * side.counts[places].sum() < side.counts.sum():
+        return []
+    mean = np.average([len(side.words[k]) for k in places], weights=side.counts[places])
+    how = "give words between spaces, or --tokenizer icu"
+    if mean > UNCUT:
+        return [f"the {name} is written without spaces and not cut ({mean:.0f} letters a word); {how}"]
+    return [f"the {name} is cut into single characters, and words align better; {how}"] if mean == 1 else []
 
 
 def _same_sentences(source: EncodedSide, target: EncodedSide) -> int:

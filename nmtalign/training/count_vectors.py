@@ -108,7 +108,7 @@ def _view_vectors(
     view: StoredView, words: tuple[Sequence[str], Sequence[str]], size: int, seed: int
 ) -> tuple[Floats, Floats]:
     """Return the vectors of all words seen through a view, unit rows of shape (V, size)."""
-    forms = shorten(words[0], view.letters), shorten(words[1], view.letters)
+    forms = shorten(words[0], view.letters[0]), shorten(words[1], view.letters[1])
     table = view.table(LEAST)
     if not table.nnz:
         raise DataError("the lexicon has no links; it was learned from too little text")

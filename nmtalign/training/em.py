@@ -23,7 +23,7 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
 from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_counts, word_counts
 from nmtalign.heads.lexicon import Lexicon, StoredView, stored_view
-from nmtalign.heads.views import View, make_view
+from nmtalign.heads.views import Letters, View, make_view, short_words
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.training.checkpoint import Arrays, Checkpoint
@@ -114,13 +114,21 @@ class Estimator:
         self.index = self.bitext.index
         self.views = [
             make_view(source, target, self.index, letters, spelling=settings.spelling)
-            for letters in settings.views
+            for letters in self._letters()
         ]
         self.view_priors = [view_prior(view, self.prior) for view in self.views] if prior else []
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
             f" {len(self.index) - 1:,} co-occurring word pairs"
         )
+
+    def _letters(self) -> list[Letters]:
+        """Return the letters of each view; an older model decides, whose views are the prior."""
+        older, settings = self.prior.lexicon, self.settings
+        own = self.source.words, self.target.words
+        words = own if older is None else (older.source_words, older.target_words)
+        both = (settings.short_views if short_words(side) else settings.views for side in words)
+        return list(zip(*both, strict=True))
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
         """Run all EM iterations, or those after the checkpoint, and return what was learned."""

@@ -22,7 +22,7 @@ from nmtalign.errors import DataError
 from nmtalign.files import read_lines
 from nmtalign.heads.counts import FormCounts, ViewCounts, sum_at
 from nmtalign.heads.lexicon import Lexicon, StoredView
-from nmtalign.heads.views import View, shorten
+from nmtalign.heads.views import View, cut, shorten
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
@@ -114,9 +114,9 @@ def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
 def view_prior(view: View, prior: Prior) -> ViewPrior:
     """Return the prior in the numbers of a view's forms."""
     number = number_words(view.source_forms), number_words(view.target_forms)
-    cut = slice(view.letters, None) if view.letters < 0 else slice(0, view.letters or None)
+    of_source, of_target = map(cut, view.letters)
     width = len(number[1])
-    listed = [number[0][s[cut]] * width + number[1][t[cut]] for s, t, _ in prior.words]
+    listed = [number[0][s[of_source]] * width + number[1][t[of_target]] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
@@ -124,8 +124,10 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
     learned = None if older is None else older.view(view.letters)
     if older is not None and learned is not None:
         places = [
-            np.array([forms[form] for form in shorten(words, view.letters)[1]])
-            for forms, words in zip(number, (older.source_words, older.target_words), strict=True)
+            np.array([forms[form] for form in shorten(words, letters)[1]])
+            for forms, words, letters in zip(
+                number, (older.source_words, older.target_words), view.letters, strict=True
+            )
         ]
         source, target = np.divmod(learned.keys, len(places[1]))
         keys = np.concatenate([keys, places[0][source] * width + places[1][target]])

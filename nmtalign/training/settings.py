@@ -12,7 +12,9 @@ from nmtalign.errors import UsageError
 class Settings:
     """Hyperparameters of training."""
 
-    views: tuple[int, ...] = (0, 3, 4, 6)  # letters of each view, as of :func:`nmtalign.heads.views.shorten`
+    # letters of each view, as of :func:`nmtalign.heads.views.cut`; the same of a side of short words
+    views: tuple[int, ...] = (0, 3, 4, 6)
+    short_views: tuple[int, ...] = (0, 1, 4, -1)
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
     # first iterations of model 1, which count the mean of both posteriors; the others count their product
@@ -33,11 +35,11 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
-        return asdict(self) | {"views": list(self.views)}
+        return {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(self).items()}
 
 
 PRESETS = {
-    "fast": Settings(views=(0, 4), model1_iterations=3, hmm_iterations=2, agreed_iterations=0),
+    "fast": Settings((0, 4), (0, 1), model1_iterations=3, hmm_iterations=2, agreed_iterations=0),
     "default": Settings(spectral_weight=0.4),
 }
 

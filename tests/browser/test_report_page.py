@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nmtalign import AlignedPair, Alignment, AlignmentMatrix
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link
+from nmtalign.aligner.extraction import THRESHOLD
 from nmtalign.report.html import write_report
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import visible
@@ -153,6 +154,27 @@ def test_a_link_says_how_likely_it_is_and_which_rule_made_it(open_report: Open) 
     assert "probability\n0.900" in told
     assert "gold\nsure" in told
     assert "other\nlinked" in told
+
+
+def test_a_second_word_says_beside_which_it_stands(open_report: Open) -> None:
+    weights = np.array([[0.9, 0.0, 0.0], [0.0, 0.4, 0.1], [0.1, 0.8, 0.0]])
+    pair = AlignedPair(
+        Alignment(frozenset({(0, 0), (1, 1), (1, 2)}), 3, 3),
+        AlignmentMatrix(weights, ("it", "was", "not"), ("cela", "a", "été")),
+        forward=weights,
+        reverse=weights,
+        probabilities={Link(0, 0): 0.9, Link(1, 1): 0.4, Link(1, 2): 0.8},
+        extraction="posterior",
+        threshold=THRESHOLD,
+    )
+    page = open_report([SamplePair(1, pair)])
+    go_to_pairs(page)
+    point_at(page, find(page, '.hit-area[data-link="1-1"]')[0])
+    told = tip(page)
+    assert "a second word: ‘a’ has no other link, stands beside ‘été’" in told
+    assert "its direction gives this link 0.40 against 0.3. Chosen by the rule “posterior”" in told
+    point_at(page, find(page, '.hit-area[data-link="0-0"]')[0])
+    wait(page, "return document.getElementById('tip').textContent.includes('other’s best choice')")
 
 
 def test_keys_walk_through_words_and_cells(open_report: Open) -> None:

@@ -147,7 +147,7 @@ def test_every_choice_of_the_command_line_exists():
     from nmtalign.text import tokenization
     from nmtalign.vectors import embeddings
 
-    assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior"}
+    assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior", "one-to-one"}
     assert options.SYMMETRIZATIONS == METHODS
     assert options.SCORES == scoring.SCORES
     assert set(options.POSITIONS) == {*SOFTMAX_POSITIONS, "hmm"}

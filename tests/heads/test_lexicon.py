@@ -49,16 +49,17 @@ def test_shortened_words(words, letters):
 
 
 @pytest.mark.parametrize("apart", [True, False])
-@pytest.mark.parametrize("letters", VIEWS)
-def test_ratios_are_the_formula(letters: int, apart: bool):
+@pytest.mark.parametrize("letters", [*((n, n) for n in VIEWS), (4, 1), (-1, 6)])
+def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool):
     source, target, index, (pairs, *nulls) = random_counts()
     view = make_view(source, target, index, letters, spelling=1.0, apart=apart)
 
-    def cut(word: str) -> str:
-        return word[letters:] if letters < 0 else word[: letters or None]
+    def cut(word: str, n: int) -> str:
+        return word[n:] if n < 0 else word[: n or None]
 
     words = [
-        (cut(source.words[s]), cut(target.words[t])) for s, t in zip(index.source, index.target, strict=True)
+        (cut(source.words[s], letters[0]), cut(target.words[t], letters[1]))
+        for s, t in zip(index.source, index.target, strict=True)
     ]
     joint, of_source, of_target = {}, {}, {}
     for (s, t), count in zip(words, pairs, strict=True):
@@ -80,7 +81,7 @@ def test_ratios_are_the_formula(letters: int, apart: bool):
 @pytest.mark.parametrize("letters", [(0,), (0, 3), (0, 3, 1), (0, 3, 4, 6), (0, 2, 3, 4, 5, 6)])
 def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     source, target, index, counts = random_counts(1)
-    views = [make_view(source, target, index, n, spelling=1.0) for n in letters]
+    views = [make_view(source, target, index, (n, n), spelling=1.0) for n in letters]
     found = [view_counts(view, word_counts(index, *counts)) for view in views]
     words = emissions(views, found, SMOOTHING)
     each = [view.spread(ratios(view, c, SMOOTHING)) for view, c in zip(views, found, strict=True)]
@@ -102,14 +103,14 @@ def lexicon(counts_seed: int = 0, views=(0, 4)) -> Lexicon:
     source, target, index, counts = random_counts(counts_seed)
     learned = []
     for letters in views:
-        view = make_view(source, target, index, letters, spelling=1.0)
+        view = make_view(source, target, index, (letters, letters), spelling=1.0)
         learned.append(stored_view(view, view_counts(view, word_counts(index, *counts))))
     return Lexicon(source.words, target.words, source.counts, target.counts, learned, SMOOTHING, spelling=1.0)
 
 
 def test_a_lexicon_gives_its_own_text_what_was_learned():
     source, target, index, counts = random_counts()
-    views = [make_view(source, target, index, letters, spelling=1.0) for letters in (0, 4)]
+    views = [make_view(source, target, index, (n, n), spelling=1.0) for n in (0, 4)]
     expected = emissions(views, [view_counts(view, word_counts(index, *counts)) for view in views], SMOOTHING)
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
@@ -158,7 +159,7 @@ def test_translations_are_the_conditional_probabilities():
 
 def test_a_lexicon_of_nothing_still_gives_ratios():
     source, target, index = text([("a", "b")])
-    view = make_view(source, target, index, 0, spelling=1.0)
+    view = make_view(source, target, index, (0, 0), spelling=1.0)
     empty = stored_view(view, view_counts(view, word_counts(index, np.zeros(2), np.zeros(2), np.zeros(2))))
     model = Lexicon(source.words, target.words, source.counts, target.counts, [empty], SMOOTHING, 1.0)
     np.testing.assert_allclose(ratio_of(model, "a", "b"), SMOOTHING.floor, rtol=1e-6)

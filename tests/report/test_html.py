@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
-from nmtalign.aligner.extraction import THRESHOLD
+from nmtalign.aligner.extraction import SECOND, THRESHOLD
 from nmtalign.aligner.fitting import fit_to
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.report.html import html_report, pack, write_report
@@ -202,20 +202,21 @@ def test_jumps_and_lexicon_of_a_sample() -> None:
 @pytest.mark.parametrize(
     ("chosen", "rule"),
     [
-        ({"extract": "itermax"}, ("itermax", None)),
-        ({"symmetrize": "grow-diag", "threshold": 0.25}, ("grow-diag", 0.25)),
-        ({"positions": "hmm"}, ("posterior", THRESHOLD)),
+        ({"extract": "itermax"}, ("itermax", None, None)),
+        ({"symmetrize": "grow-diag", "threshold": 0.25}, ("grow-diag", 0.25, None)),
+        ({"positions": "hmm"}, ("posterior", THRESHOLD, SECOND)),
+        ({"positions": "hmm", "extract": "one-to-one"}, ("one-to-one", THRESHOLD, None)),
     ],
 )
-def test_the_rule_is_that_of_the_aligner(chosen: dict, rule: tuple[str, float | None]) -> None:
+def test_the_rule_is_that_of_the_aligner(chosen: dict, rule: tuple[str, float | None, float | None]) -> None:
     sides = [Embeddings(Vocabulary.from_words(["a"]), np.ones((1, 1))) for _ in range(2)]
     aligned = fit_to(vector_aligner(*sides, **chosen), [SentencePair("a", "a")]).align("a", "a")
     found = data_of(html_report([SamplePair(1, aligned)]))["rule"]
-    assert (found["name"], found["threshold"]) == rule
+    assert (found["name"], found["threshold"], found["second"]) == rule
 
 
 def test_an_empty_report_has_no_rule() -> None:
-    assert data_of(html_report([]))["rule"] == {"name": "", "threshold": None}
+    assert data_of(html_report([]))["rule"] == {"name": "", "threshold": None, "second": None}
 
 
 def test_scores_outside_0_to_1_get_their_own_bins() -> None:

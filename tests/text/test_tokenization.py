@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 
 import pytest
@@ -165,6 +166,26 @@ def test_moses():
     tokens = settings.tokens(line, language="en")
     assert [token.text for token in tokens][-7:] == ["là", ",", "Mr.", "Smith", "&", "co", "?"]
     assert all(line[token.start : token.end] == token.text for token in tokens)
+
+
+def test_icu():
+    settings = TextSettings("icu", lowercase=False)
+    for line, words in (
+        ("今天天气很好。 It is 3.5 km!", ["今天", "天气", "很好", "。", "It", "is", "3.5", "km", "!"]),
+        ("ไปไหนมา", ["ไป", "ไหน", "มา"]),
+        ("𠀀 a\u200bb\t c\x00\ud800", ["𠀀", "a", "b", "c", "\ud800"]),  # outside of the BMP; half a letter
+        (" \u3000", []),
+    ):
+        tokens = settings.tokens(line)
+        assert [token.text for token in tokens] == words == settings.words(line)
+        assert all(line[token.start : token.end] == token.text for token in tokens)
+
+
+def test_icu_that_is_missing_names_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
+    load_tokenizer.cache_clear()
+    with pytest.raises(UsageError, match=r"nmtalign\[icu\].*single characters"):
+        TextSettings("icu").words("今天")
 
 
 def test_locate_refuses_tokens_of_another_text():

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nmtalign import load, train
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
@@ -212,7 +213,8 @@ def test_presets():
     with pytest.raises(UsageError, match=r"default.*'quick'"):
         preset("quick")
     values = Settings(views=(0, 4)).as_dict()
-    assert Settings(**values | {"views": tuple(values["views"])}) == Settings(views=(0, 4))
+    views = {name: tuple(values[name]) for name in ("views", "short_views")}
+    assert Settings(**values | views) == Settings(views=(0, 4))
 
 
 def test_the_estimate_does_not_depend_on_the_threads():
@@ -275,3 +277,17 @@ def test_counts_of_any_bitext_are_finite_and_not_negative(pairs, seed: int):
     sides = [encode([pair[side] for pair in pairs]) for side in (0, 1)]
     index = index_pairs(make_buckets(*sides), *sides)
     check_counts(sides, (10 ** np.random.default_rng(seed).uniform(-5, 7, len(index))).astype(np.float32))
+
+
+def test_a_side_of_short_words_has_views_of_its_first_and_last_letter(tmp_path):
+    chinese = ["今天 天气 很 好", "明天 天气 不 好", "今天 他 不 来"]
+    english = ["the weather is fine today", "the weather is bad tomorrow", "he is not coming today"]
+    aligner = train([*zip(chinese, english, strict=True)] * 5)
+    assert [view.letters for view in aligner.lexicon.views] == [(0, 0), (1, 3), (4, 4), (-1, 6)]
+    assert "views=0,1/3,4,-1/6" in aligner.settings
+    aligner.save(tmp_path / "model")
+    opened = load(tmp_path / "model")
+    pair = ("明年 天上 很 好", "the weather tomorrow")  # words that only letters are known of
+    np.testing.assert_array_equal(opened.align(*pair).posterior, aligner.align(*pair).posterior)
+    turned = train([*zip(english, chinese, strict=True)] * 5, preset="fast")
+    assert [view.letters for view in turned.lexicon.views] == [(0, 0), (4, 1)]

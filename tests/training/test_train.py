@@ -125,3 +125,19 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
     links = found.align(Extraction())
     assert len(links) == 81
     assert links.target[links.offsets[80] :].max() > 300
+
+
+@pytest.mark.parametrize(
+    ("line", "tokenizer", "expected"),
+    [
+        ("今天天气很好我们去公园", "space", "the target is written without spaces and not cut"),
+        ("今天天气很好我们去公园", "simple", "the target is cut into single characters"),
+        ("今天 天气 很 好", "space", None),
+        ("今天天气很好我们去公园", "icu", None),
+        ("the name 李 is Chinese", "space", None),
+    ],
+)
+def test_scripts_without_spaces(line: str, tokenizer: str, expected: str | None):
+    warnings: list[str] = []
+    learn([("today it is fine", line)] * 3, text=TextSettings(tokenizer), warn=warnings.append)
+    assert [w.split(" (")[0].split(",")[0] for w in warnings] == ([] if expected is None else [expected])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nmtalign.text.tokenization import TextSettings
 
 FORMATS = ("auto", "fast-align", "tsv", "jsonl", "tmx", "xliff", "po", "parquet")
-TOKENIZERS = ("space", "simple", "moses", "sentencepiece:FILE[,FILE]")
+TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 
 langs_option = click.option("--langs", metavar="XX,YY", help="Source and target language.  [where known]")

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
 POSITIONS = ("none", "diagonal", "fast-align", "simalign", "hmm")
-EXTRACTORS = ("posterior", "argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport")
+EXTRACTORS = (
+    *("posterior", "one-to-one", "argmax", "argmax-reverse"),
+    *("mutual", "threshold", "itermax", "match", "transport"),
+)
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
 _PLACES = ("model", "vectors", "source_vectors", "target_vectors")

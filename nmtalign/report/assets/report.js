@@ -90,11 +90,26 @@ function preference(pair, s, t, side) {
   return `${quote(word)} prefers ${quote(rival)} (${share(there)} to ${here})`;
 }
 
+// The side whose word is linked as a second word, and the neighbour beside which it is; null for other links.
+function secondWord(pair, s, t) {
+  const likely = (a, b) => (pair.links.get(`${a}-${b}`) ?? 0) >= 1000 * data.rule.threshold - 0.5;
+  if (data.rule.second === null || likely(s, t)) return null;
+  for (const k of [t - 1, t + 1]) if (likely(s, k) && !pair.s.some((_, a) => likely(a, t))) return ["t", pair.t[k]];
+  for (const k of [s - 1, s + 1]) if (likely(k, t) && !pair.t.some((_, b) => likely(s, b))) return ["s", pair.s[k]];
+  return null;
+}
+
 function verdict(pair, s, t) {
   const linked = pair.links.has(`${s}-${t}`);
   const row = pair.bf[t] === s, column = pair.br[s] === t;
   const p = weightsOf(pair, "combined")[t * pair.S + s], limit = data.rule.threshold;
   const by = data.rule.name ? ` by the rule “${data.rule.name}”` : "";
+  const second = secondWord(pair, s, t), of = second?.[0] === "t" ? "forward" : "reverse";
+  const own = second && weightsOf(pair, of)[t * pair.S + s];
+  const word = second && quote(second[0] === "t" ? pair.t[t] : pair.s[s]), beside = second && quote(second[1]);
+  if (linked && second) {
+    return ["✓ Linked", `a second word: ${word} has no other link, stands beside ${beside}, and its direction gives this link ${share(own)} against ${data.rule.second}. Chosen${by}.`];
+  }
   if (linked) {
     const why = row && column ? "each is the other’s best choice" : row ? "the best source word for this target word" : column ? "the best target word for this source word" : "neither is the other’s best choice";
     return ["✓ Linked", `${why}${limit !== null ? `; ${share(p)} against a threshold of ${limit}` : ""}. Chosen${by}.`];
@@ -103,6 +118,7 @@ function verdict(pair, s, t) {
   if (!row) reasons.push(preference(pair, s, t, "t"));
   if (!column) reasons.push(preference(pair, s, t, "s"));
   if (limit !== null && p < limit) reasons.push(`${share(p)} is below the threshold ${limit}`);
+  if (second) reasons.push(`as a second word beside ${beside}, ${word} would need ${data.rule.second} in its direction, and has ${share(own)}`);
   return ["✗ Not linked", reasons.length ? `${reasons.join("; ")}. Decided${by}.` : `left out${by}.`];
 }
 
