@@ -246,11 +246,6 @@ class Embeddings:
             composed = int(self._compose(missing).any(axis=1).sum())
         return Coverage(len(words), len(words) - len(missing), composed)
 
-    def normalized(self) -> Embeddings:
-        """Return the vectors as :func:`unit_rows`, without sub-words."""
-        policy = "zero" if self.unknown == "subword" else self.unknown
-        return Embeddings(self.vocabulary, unit_rows(self.matrix), unknown=policy, settings=self.settings)
-
     def _compose(self, words: Sequence[str]) -> NDArray[np.floating]:
         if self.unknown == "subword" and self.subwords is not None:
             return self.subwords.vectors(words)
@@ -280,7 +275,8 @@ class Embeddings:
     @cached_property
     def _sorted_spellings(self) -> tuple[list[str], list[int]]:
         """The folded words in alphabetical order and their rows."""
-        pairs = sorted((fold(word), row) for word, row in self.vocabulary.as_word2int().items())
+        words = self.vocabulary.words
+        pairs = sorted(zip(map(fold, words), self.vocabulary.rows(words).tolist(), strict=True))
         return [spelling for spelling, _ in pairs], [row for _, row in pairs]
 
     @cached_property

@@ -5,9 +5,8 @@ format                what it is                                                
 ====================  ==================================================================  =======
 ``folder``            the own format: vectors.npy (memory-mapped), vocab.txt, meta.json   yes
 ``word2int``          the seeds' form: word2int_XX.pkl beside embeddings_XX.npz           yes
-``word2vec``          text with a header line, also fastText's .vec; plain or gzip        yes
+``word2vec``          text, also fastText's .vec; without a header line GloVe's; or gzip    yes
 ``word2vec-binary``   word2vec's binary form; plain or gzip                               yes
-``glove``             text without a header line; plain or gzip                           yes
 ``fasttext``          fastText's .bin models with sub-words; plain or gzip                no
 ``gensim``            gensim's KeyedVectors and models with word vectors (pickles)        no
 ====================  ==================================================================  =======
@@ -45,12 +44,11 @@ from nmtalign.vectors.text_files import (
     write_text_vectors,
 )
 
-FORMATS = ("folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
+FORMATS = ("folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
 _FILE_NAMES = {
     "folder": "{}",
     "word2int": "word2int_{}.pkl",
     "word2vec": "vectors_{}.vec",
-    "glove": "vectors_{}.txt",
     "word2vec-binary": "vectors_{}.bin",
 }
 _OWN = {"format": "nmtalign-vectors", "version": 1}
@@ -101,7 +99,6 @@ def load_embeddings(
         "folder": lambda: _read_folder(path),
         "word2int": lambda: _read_word2int(*_word2int_files(path), unsafe_pickle),
         "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
-        "glove": lambda: read_text_vectors(path, limit=limit, **decoding),
         "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
         "fasttext": lambda: read_fasttext_binary(path, limit=limit, **decoding),
         "gensim": lambda: read_gensim_unsafely(path) if unsafe_pickle else read_gensim(path, limit=limit),
@@ -135,7 +132,7 @@ def _detect_content(start: bytes) -> str:
     header = read_header(first)
     if header is None:
         first_dimension(first)
-        return "glove"
+        return "word2vec"
     try:
         is_text = not rest or first_dimension(rest.partition(b"\n")[0]) == header[1]
     except DataError:
@@ -153,7 +150,7 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
     path : path
         A folder for ``folder``; ``word2int_XX.pkl`` or ``embeddings_XX.npz`` for ``word2int`` (both are
         written); else a file.
-    format : {"folder", "word2int", "word2vec", "word2vec-binary", "glove"}
+    format : {"folder", "word2int", "word2vec", "word2vec-binary"}
 
     Raises
     ------
@@ -167,7 +164,6 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
         "folder": lambda: _write_folder(whole, path),
         "word2int": lambda: _write_word2int(whole, *_word2int_files(path)),
         "word2vec": lambda: write_text_vectors(whole, path),
-        "glove": lambda: write_text_vectors(whole, path, header=False),
         "word2vec-binary": lambda: write_word2vec_binary(whole, path),
     }
     if format not in writers:
@@ -250,7 +246,7 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
         rows = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")
         if not isinstance(rows, dict):
             raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
-        vocabulary = Vocabulary.from_word2int(rows)
+        vocabulary = Vocabulary(rows)
     except DataError as error:
         raise error.at(pickle_path) from error
     matrix = load_array(matrix_path, unsafe_pickle=unsafe_pickle)

@@ -182,12 +182,11 @@ def _parse_slowly(block: bytes, dimension: int, encoding: str, errors: str, path
     return words, np.array(numbers, np.float32)
 
 
-def write_text_vectors(embeddings: Embeddings, path: Path, *, header: bool = True) -> None:
-    """Write vectors as text; the shortest digits that give the same numbers back."""
+def write_text_vectors(embeddings: Embeddings, path: Path) -> None:
+    """Write vectors as text with a header line; the shortest digits that give the same numbers back."""
     matrix = embeddings.matrix
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        if header:
-            file.write(f"{len(embeddings)} {embeddings.dimension}\n")
+        file.write(f"{len(embeddings)} {embeddings.dimension}\n")
         wide = matrix.astype(np.result_type(matrix, np.float32))
         for word, vector in zip(embeddings.vocabulary, wide, strict=True):
             check_writable(word)

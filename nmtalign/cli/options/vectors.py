@@ -7,8 +7,8 @@ import click
 from nmtalign.cli.options.groups import with_options
 from nmtalign.cli.options.types import OUTPUT, Whole
 
-READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
-WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
+READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
+WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary")
 SCORES = ("csls", "cosine")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
 
