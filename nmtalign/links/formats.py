@@ -34,7 +34,7 @@ from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment, Li
 from nmtalign.links.phrases import format_phrases
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
-_LINK = re.compile(r"(\d{1,9})([-p?])(\d{1,9})", re.ASCII)
+_POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
 _NAACL = re.compile(r"(\d{1,9}) +(\d{1,9}) +(\d{1,9})(?: +([SP]))?(?: +[\d.eE+-]+)? *", re.ASCII)
 _GIZA = re.compile(r"([^ ]+) \(\{ ((?:\d{1,9} )*)\}\) ?", re.ASCII)
 Parsed = TypeVar("Parsed")
@@ -100,7 +100,8 @@ class _LinkCache(dict[str, Link]):
     def __missing__(self, text: str) -> Link:
         match = _SURE.fullmatch(text)
         if match is None:
-            raise DataError(f"expected links like 0-1 between spaces, found {text!r}")
+            reason = f"expected links like 0-1 between spaces, found {text!r}"
+            raise DataError(f"{reason}; only gold may hold possible links (0p1)")
         source, target = int(match[1]), int(match[2])
         link = Link(_from_one(source), _from_one(target)) if self._first else Link(source, target)
         if source < 256 and target < 256:
@@ -126,19 +127,8 @@ def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
     >>> len(gold.sure), len(gold.possible)
     (1, 2)
     """
-    sure, possible = set(), set()
-    for part in filter(None, line.split(" ")):
-        match = _LINK.fullmatch(part)
-        if match is None:
-            raise DataError(
-                f"expected links like 0-1 (sure) or 0p1 (possible) between spaces, found {part!r}"
-            )
-        source, kind, target = int(match[1]), match[2], int(match[3])
-        link = Link(_from_one(source), _from_one(target)) if first else Link(source, target)
-        possible.add(link)
-        if kind == "-":
-            sure.add(link)
-    return GoldAlignment(frozenset(sure), frozenset(possible))
+    sure = parse_pharaoh(_POSSIBLE.sub("", line), first=first)
+    return GoldAlignment(sure, parse_pharaoh(_POSSIBLE.sub(r"\1-\2", line), first=first))
 
 
 def format_pharaoh(links: Iterable[tuple[int, int]] | Alignment, *, first: int = 0) -> str:

@@ -48,29 +48,15 @@ class Tokenizer(Protocol):
 # --- space ---------------------------------------------------------------------------------------
 
 
-class _Pattern:
-    """A tokeniser that is one regular expression without groups."""
-
-    def __init__(self, pattern: str) -> None:
-        compiled = re.compile(pattern)
-        self.split: Callable[[str], list[str]] = compiled.findall
-        self._finditer = compiled.finditer
-
-    def spans(self, text: str) -> list[Span]:
-        return [match.span() for match in self._finditer(text)]
-
-
-class _Spaces(_Pattern):
+class _Spaces:
     """What stands between ASCII spaces."""
 
-    def __init__(self) -> None:
-        super().__init__("[^ ]+")
-        self.split = self._split
-
-    @staticmethod
-    def _split(text: str) -> list[str]:
+    def split(self, text: str) -> list[str]:
         words = text.split(" ")
         return [word for word in words if word] if "" in words else words
+
+    def spans(self, text: str) -> list[Span]:
+        return [match.span() for match in re.finditer("[^ ]+", text)]
 
 
 # --- simple --------------------------------------------------------------------------------------
