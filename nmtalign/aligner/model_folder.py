@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from nmtalign.checks import StoredArrays, expect_files, expect_rising, fingerprints
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import read_json
 from nmtalign.heads.counts import FormCounts, Smoothing
 from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.mixture import HEADS, Mixture
@@ -44,17 +44,18 @@ VERSION = 3
 Arrays = dict[str, NDArray[Any]]
 
 _SIDES = ("source", "target")
-# What opening a folder whose parts do not fit raises.
-_DAMAGE = OSError, LookupError, TypeError, AttributeError, ValueError, EOFError, zipfile.BadZipFile
+_KINDS = {  # of the entries of meta.json
+    **dict.fromkeys(("settings", "corpus", "text", "heads", "positions", "smoothing", "files"), dict),
+    **dict.fromkeys(("languages", "views"), list),
+}
 
 
 def is_model(folder: str | Path) -> bool:
     """Tell whether a folder holds a learned model, of whatever version."""
     try:
-        meta = json.loads((Path(folder) / "meta.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_json(Path(folder) / "meta.json").get("format") == FORMAT
+    except (OSError, DataError):
         return False
-    return isinstance(meta, dict) and meta.get("format") == FORMAT
 
 
 def save_aligner(aligner: Aligner, folder: str | Path) -> None:
@@ -166,7 +167,7 @@ def read_model(folder: str | Path) -> dict[str, Any]:
         return _open(folder, meta)
     except DataError:
         raise
-    except _DAMAGE as error:
+    except Exception as error:  # whatever parts that do not fit make Python and NumPy raise
         what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
         damage = DataError(f"this model folder is damaged or incomplete: {what}; learn it again")
         raise damage.at(folder) from error
@@ -175,16 +176,20 @@ def read_model(folder: str | Path) -> dict[str, Any]:
 def _read_meta(folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
     try:
-        meta = json.loads(path.read_text(encoding="utf-8"))
+        meta = read_json(path)
     except OSError as error:
         raise DataError("expected a model folder with a meta.json; there is none").at(folder) from error
-    except ValueError as error:
-        raise DataError(f"this is not JSON ({error}); the model folder is damaged").at(path) from error
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+    if meta.get("format") != FORMAT:
         raise DataError(f"expected a folder of the format {FORMAT!r}; this is something else").at(path)
     if meta.get("version") != VERSION:
         found = f"expected format version {VERSION}, found {meta.get('version')}"
         raise DataError(f"{found}; learn the model again with this program").at(path)
+    for name, kind in _KINDS.items():
+        if not isinstance(meta.get(name), kind):
+            found = type(meta.get(name)).__name__
+            raise DataError(f"expected {kind.__name__} as {name!r}, found {found}").at(path)
+    if not meta["views"] or len(meta["languages"]) != 2:
+        raise DataError("expected at least one view, and two languages").at(path)
     return meta
 
 

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines
+from nmtalign.files import parse_json, read_lines
 from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment, Link
 from nmtalign.links.phrases import format_phrases
 
@@ -39,6 +39,7 @@ _NAACL = re.compile(r"(\d{1,9}) +(\d{1,9}) +(\d{1,9})(?: +([SP]))?(?: +[\d.eE+-]
 _GIZA = re.compile(r"([^ ]+) \(\{ ((?:\d{1,9} )*)\}\) ?", re.ASCII)
 Parsed = TypeVar("Parsed")
 
+MOST_EMPTY = 1_000_000  # pairs without a line of their own in a row
 _SCALE = 10_000  # probabilities have four digits after the point
 
 
@@ -175,10 +176,9 @@ def _naacl_lines(path: str | Path) -> Iterator[tuple[int, int, int, str | None]]
     pair = 1
     for number, line in enumerate(read_lines(path), 1):
         match = _NAACL.fullmatch(line)
-        if match is None or int(match[1]) < pair:
-            raise DataError(
-                f"expected a line like '{pair:04d} 1 3 S', pairs in order from 1, found {line!r}"
-            ).at(path, line=number)
+        if match is None or not pair <= int(match[1]) <= pair + MOST_EMPTY:
+            expected = f"a line like '{pair:04d} 1 3 S', pairs in order from 1, no gap above {MOST_EMPTY:,}"
+            raise DataError(f"expected {expected}, found {line[:60]!r}").at(path, line=number)
         pair = int(match[1])
         yield pair, int(match[2]), int(match[3]), match[4]
 
@@ -211,17 +211,24 @@ def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
 
 
 def _parse_json(line: str) -> LinkRecord:
-    try:
-        record = json.loads(line)
-        sure = frozenset(Link(int(s), int(t)) for s, t in record["links"])
-        possible = frozenset(Link(int(s), int(t)) for s, t in record.get("possible", ()))
-        source, target = (record.get(side) for side in ("source", "target"))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise DataError(
-            f'expected an object like {{"links": [[0, 0], [1, 2]]}}, found {line[:60]!r}'
-        ) from None
-    words = [None if side is None else tuple(map(str, side)) for side in (source, target)]
+    record = parse_json(line)
+    values: dict[str, Any] = record if isinstance(record, dict) else {}
+    links = values.get("links"), values.get("possible", [])
+    sides = values.get("source"), values.get("target")
+    if not (all(map(_are_links, links)) and all(map(_are_words, sides))):
+        raise DataError(f'expected an object like {{"links": [[0, 0], [1, 2]]}}, found {line[:60]!r}')
+    sure, possible = (frozenset(Link(*link) for link in pairs or ()) for pairs in links)
+    words = [None if side is None else tuple(side) for side in sides]
     return LinkRecord(GoldAlignment(sure, sure | possible), *words)
+
+
+def _are_links(value: Any) -> bool:
+    pairs = isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
+    return pairs and all(type(n) is int and 0 <= n < 10**9 for pair in value for n in pair)
+
+
+def _are_words(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(word, str) for word in value))
 
 
 def _parse_tsv(line: str) -> LinkRecord:

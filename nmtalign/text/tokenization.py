@@ -298,10 +298,10 @@ class TextSettings:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TextSettings:
         """Return the settings that :meth:`as_dict` gave."""
-        try:
-            return cls(**values)
-        except TypeError:
-            raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}") from None
+        kinds = {"tokenizer": str, "lowercase": bool, "unicode": str}
+        if not values.keys() <= kinds.keys() or not all(isinstance(v, kinds[n]) for n, v in values.items()):
+            raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}")
+        return cls(**values)
 
     def kept_in(self, folder: Path) -> TextSettings:
         """Copy the files of the tokeniser into a folder, and return settings that name them there."""
@@ -316,6 +316,9 @@ class TextSettings:
     def opened_in(self, folder: Path) -> TextSettings:
         """Undo :meth:`kept_in`: return settings that find the files in the folder from anywhere."""
         kind, colon, files = self.tokenizer.partition(":")
+        for name in files.split(",") if colon else ():
+            if Path(name).name != name or not (folder / name).is_file():
+                raise DataError(f"expected a file of the folder as tokeniser, found {name!r}").at(folder)
         paths = [str(folder / name) for name in files.split(",")]
         return replace(self, tokenizer=f"{kind}:{','.join(paths)}") if colon else self
 

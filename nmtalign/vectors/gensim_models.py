@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.arrays import read_array
 from nmtalign.errors import DataError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.pickles import Record, load_array, read_pickle
-from nmtalign.vectors.text_files import BLOCK, reading
-
-_HIGHEST_RATIO = 100  # how many times a compressed model may grow
-_FREE_SIZE = 1 << 26  # bytes that any file may unpack to
+from nmtalign.vectors.pickles import Record, read_pickle
+from nmtalign.vectors.text_files import reading
 
 
 def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
@@ -28,7 +26,7 @@ def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
         gensim 3.8, whose hashes today's gensim refuses too.
     """
     with reading(path) as file:
-        vectors, place = _keyed_vectors(read_pickle(_read_all(file, path)), path)
+        vectors, place = _keyed_vectors(read_pickle(file.read()), path)
         words = _words(vectors)
         if vectors.name.endswith("FastTextKeyedVectors"):
             return _with_subwords(vectors, place, words[:limit])
@@ -48,17 +46,6 @@ def read_gensim_unsafely(path: Path) -> Embeddings:
         pieces = CharacterNgrams(vectors.vectors_ngrams, vectors.min_n, vectors.max_n)
     vocabulary = Vocabulary.from_words(vectors.index_to_key)
     return Embeddings(vocabulary, np.asarray(vectors.vectors), pieces)
-
-
-def _read_all(file: IO[bytes], path: Path) -> bytes:
-    """Return the whole file; one that unpacks out of all proportion is refused."""
-    most = max(_FREE_SIZE, _HIGHEST_RATIO * path.stat().st_size)
-    blocks: list[bytes] = []
-    while block := file.read(BLOCK):
-        blocks.append(block)
-        if sum(map(len, blocks)) > most:
-            raise DataError(f"the compressed file unpacks to more than {most} bytes; refused")
-    return b"".join(blocks)
 
 
 def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
@@ -98,7 +85,7 @@ def _side_file(place: Path, name: str) -> NDArray[Any]:
     side = place.with_name(f"{place.name}.{name}.{'npz' if compressed else 'npy'}")
     if not side.exists():
         raise DataError(f"the file {side.name} should lie beside it, and does not")
-    return load_array(side, mapped=not compressed)
+    return read_array(side, mapped=not compressed)
 
 
 def _with_subwords(vectors: Record, place: Path, words: list[str]) -> Embeddings:

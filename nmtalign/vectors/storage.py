@@ -24,7 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from nmtalign.arrays import read_array
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import read_json
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.binary_files import (
@@ -35,7 +37,7 @@ from nmtalign.vectors.binary_files import (
 )
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.gensim_models import read_gensim, read_gensim_unsafely
-from nmtalign.vectors.pickles import load_array, read_pickle
+from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.text_files import (
     first_dimension,
     read_header,
@@ -180,17 +182,17 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
 
 def _read_folder(folder: Path) -> Embeddings:
     """Read the own format; the matrices stay on disk until their rows are used."""
-    meta = _read_json(folder / "meta.json")
+    meta = _read_meta(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
     with open(folder / "vocab.txt", encoding="utf-8", newline="\n") as file:
         words = file.read().split("\n")[:-1]
-    matrix = load_array(folder / "vectors.npy", mapped=True)
+    matrix = read_array(folder / "vectors.npy", mapped=True)
     if len(words) != len(matrix):
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {len(matrix)} rows").at(folder)
     pieces = None
     if found := meta.get("subwords"):
-        table = load_array(folder / "subwords.npy", mapped=True)
+        table = read_array(folder / "subwords.npy", mapped=True)
         pieces = CharacterNgrams(table, found["shortest"], found["longest"])
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta.get("settings", {}))
 
@@ -212,13 +214,10 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     _write_json({**meta, "settings": dict(embeddings.settings)}, folder / "meta.json")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"not readable as JSON ({error})").at(path) from error
-    if not isinstance(found, dict) or not isinstance(found.get("settings", {}), dict):
-        raise DataError("expected an object whose settings are an object").at(path)
+def _read_meta(path: Path) -> dict[str, Any]:
+    found = read_json(path)
+    if not isinstance(found.get("settings", {}), dict):
+        raise DataError("expected settings that are an object").at(path)
     return found
 
 
@@ -249,7 +248,7 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
         vocabulary = Vocabulary(rows)
     except DataError as error:
         raise error.at(pickle_path) from error
-    matrix = load_array(matrix_path, unsafe_pickle=unsafe_pickle)
+    matrix = read_array(matrix_path)
     try:
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
     except DataError as error:
@@ -347,7 +346,7 @@ def languages_of(folder: str | Path) -> dict[str, Path] | None:
 
 def _pair_note(folder: Path) -> dict[str, Any]:
     path = folder / "pair.json"
-    return _read_json(path) if path.exists() else {}
+    return _read_meta(path) if path.exists() else {}
 
 
 def pair_languages(folder: str | Path) -> tuple[str, str]:

@@ -95,8 +95,8 @@ def _numbers(text: str | None, name: str) -> tuple[int, ...] | None:
         return None
     numbers: list[int] = []
     for part in text.split(","):
-        found = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        found = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", part, re.ASCII)
         if found is None or int(found[2] or found[1]) < int(found[1]):
-            raise UsageError(f"{name} wants numbers from 0 and spans like 0,2-3, found {text!r}")
+            raise UsageError(f"{name} wants numbers from 0 and spans like 0,2-3, found {text[:80]!r}")
         numbers.extend(range(int(found[1]), int(found[2] or found[1]) + 1))
     return tuple(numbers)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
 
 Item = TypeVar("Item")
+MOST_LINES = 1_000_000  # of a range: they are drawn
+LONGEST_RANGE = 30  # characters
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,12 @@ def parse_lines(text: str) -> list[int]:
     lines: set[int] = set()
     for part in text.replace(" ", "").split(","):
         first, dash, last = part.partition("-")
-        if not (first.isdecimal() and (last.isdecimal() if dash else not last)):
-            raise UsageError(f"expected lines like 3,7-9, found {text!r}")
+        if not (first.isdecimal() and (last.isdecimal() if dash else not last)) or len(part) > LONGEST_RANGE:
+            raise UsageError(f"expected lines like 3,7-9, found {text[:80]!r}")
         start, end = int(first), int(last or first)
-        if not 1 <= start <= end:
-            raise UsageError(f"expected lines from 1 on, ranges going up; found {part!r} in {text!r}")
+        if not 1 <= start <= end < start + MOST_LINES:
+            found = f"expected lines from 1 on, ranges going up, of at most {MOST_LINES:,} lines"
+            raise UsageError(f"{found}; found {part!r} in {text[:80]!r}")
         lines.update(range(start, end + 1))
     return sorted(lines)
 
