@@ -44,6 +44,11 @@ VERSION = 3
 Arrays = dict[str, NDArray[Any]]
 
 _SIDES = ("source", "target")
+_RANGES: dict[str, dict[str, float]] = {  # of the constants of smoothing, in their order
+    "words": {"low": 1, "high": 1e12},
+    "discount": {"low": 0, "high": 1e6},
+    "floor": {"low": 0, "high": 1},
+}
 _KINDS = {  # of the entries of meta.json
     **dict.fromkeys(("settings", "corpus", "text", "heads", "positions", "smoothing", "files"), dict),
     **dict.fromkeys(("languages", "views"), list),
@@ -165,8 +170,8 @@ def read_model(folder: str | Path) -> dict[str, Any]:
     meta = _read_meta(folder)
     try:
         return _open(folder, meta)
-    except DataError:
-        raise
+    except DataError as error:
+        raise (error if str(folder) in str(error) else error.at(folder)) from error
     except Exception as error:  # whatever parts that do not fit make Python and NumPy raise
         what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
         damage = DataError(f"this model folder is damaged or incomplete: {what}; learn it again")
@@ -188,7 +193,8 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         if not isinstance(meta.get(name), kind):
             found = type(meta.get(name)).__name__
             raise DataError(f"expected {kind.__name__} as {name!r}, found {found}").at(path)
-    if not meta["views"] or len(meta["languages"]) != 2:
+    languages = meta["languages"]
+    if not meta["views"] or len(languages) != 2 or not all(isinstance(n, str | None) for n in languages):
         raise DataError("expected at least one view, and two languages").at(path)
     return meta
 
@@ -204,13 +210,13 @@ def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
         arrays.take("source_counts", "i", (V[0],), low=0),
         arrays.take("target_counts", "i", (V[1],), low=0),
         [_read_view(k, view, V, arrays) for k, view in enumerate(meta["views"])],
-        Smoothing(**{name: arrays.number(value, low=0) for name, value in meta["smoothing"].items()}),
-        arrays.number(meta["spelling"], low=0),
+        Smoothing(*(arrays.number(meta["smoothing"][name], **bounds) for name, bounds in _RANGES.items())),
+        arrays.number(meta["spelling"], low=0, high=1000),
     )
     heads = [HEADS[name].opened(name, (source, target), own, arrays) for name, own in meta["heads"].items()]
     transitions = _read_transitions("source", V[0], arrays), _read_transitions("target", V[1], arrays)
-    null = arrays.number(meta["positions"]["null"], low=0, high=1)
-    agreement = int(arrays.number(meta["positions"]["agreement"], low=0))
+    null = arrays.number(meta["positions"]["null"], low=1e-9, high=0.999)
+    agreement = int(arrays.number(meta["positions"]["agreement"], low=0, high=100))
     return {
         "heads": Mixture(lexicon, tuple(heads)),
         "positions": HiddenMarkov(transitions, lexicon.numbers, null, agreement),

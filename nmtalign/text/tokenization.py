@@ -233,6 +233,7 @@ TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
 }
 _WITH_FILE: dict[str, Callable[[str], Tokenizer]] = {"sentencepiece": _SentencePiece}
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
+_PILE = 1_000  # marks on one letter; no language has more than a few
 _PLAIN_APOSTROPHE = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 
 
@@ -389,7 +390,7 @@ class TextSettings:
         return [self._fold(token) or token for token in tokens]  # a token with a line end, or only accents
 
     def _fold(self, text: str) -> str:
-        if not text.isascii() and self.unicode != "none":
+        if not text.isascii() and self.unicode != "none" and not _piled(text):
             text = text.translate(_PLAIN_APOSTROPHE)
             if self.unicode == "strip-accents":
                 letters = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
@@ -397,6 +398,11 @@ class TextSettings:
             else:
                 text = unicodedata.normalize(self.unicode.upper(), text)  # type: ignore[arg-type]
         return text.lower() if self.lowercase else text
+
+
+def _piled(text: str) -> bool:
+    """Tell whether a text piles so many marks on a letter that to put them in order would take minutes."""
+    return len(text) > _PILE and re.search(f"[{_marks()}]{{{_PILE}}}", text) is not None
 
 
 # --- whitespace tokens ---------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from nmtalign.text.vocabulary import Vocabulary
 
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
 _SHORTEST_PREFIX = 4  # letters; shorter ones say little about a word's meaning
+_LONGEST = 1_000  # letters of a word by which it is compared
 _BLOCK = 2_048  # words composed of n-grams at a time, so that memory stays bounded
 _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
@@ -291,7 +292,7 @@ def fold(word: str) -> str:
     >>> fold("Évêque")
     'eveque'
     """
-    decomposed = unicodedata.normalize("NFD", word.casefold())
+    decomposed = unicodedata.normalize("NFD", word[:_LONGEST].casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 

@@ -250,6 +250,8 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
         raise error.at(pickle_path) from error
     matrix = read_array(matrix_path)
     try:
+        if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
+            raise DataError("the vectors hold NaN or infinity")
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
     except DataError as error:
         raise error.at(matrix_path) from error
