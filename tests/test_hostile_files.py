@@ -28,9 +28,10 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_records
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors import text_files
 from nmtalign.vectors.pickles import read_pickle
-from nmtalign.vectors.storage import load_embeddings
+from nmtalign.vectors.storage import load_embeddings, save_embeddings
 
 # --- NumPy's files -------------------------------------------------------------------------------
 
@@ -170,6 +171,14 @@ def test_compressed_vectors_unpack_to_a_bound(
         load_embeddings(tmp_path / name, format="gensim" if ".kv" in name else "word2vec")
 
 
+@pytest.mark.parametrize("format", ["folder", "word2vec", "word2vec-binary"])
+@pytest.mark.parametrize("word", ["a\nb", "\ud800"])
+def test_words_that_no_line_can_hold_are_not_written(word: str, format: str, tmp_path: Path) -> None:
+    embeddings = nmtalign.Embeddings(Vocabulary.from_words([word]), np.eye(1))
+    with pytest.raises(DataError, match="cannot keep it"):
+        save_embeddings(embeddings, tmp_path / "x", format=format)
+
+
 # --- text ----------------------------------------------------------------------------------------
 
 
@@ -270,6 +279,7 @@ WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
     "a language that is no text": lambda meta: meta.update(languages=[["en"], "fr"]),
     "settings that are no object": lambda meta: meta.update(settings=[]),
     "a tokeniser outside": lambda meta: meta["text"].update(tokenizer="sentencepiece:../../x"),
+    "a tokeniser beside the folder": lambda meta: meta["text"].update(tokenizer="sentencepiece:../x.model"),
     "a device as tokeniser": lambda meta: meta["text"].update(tokenizer="sentencepiece:/dev/zero"),
     "a number as tokeniser": lambda meta: meta["text"].update(tokenizer=3),
     "no text for lowercase": lambda meta: meta["text"].update(lowercase="no"),
@@ -286,6 +296,7 @@ WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("model") / "model"
+    (folder.parent / "x.model").write_bytes(b"")
     nmtalign.train([("the cat", "le chat"), ("a dog", "un chien"), ("the dog", "le chien")] * 9).save(folder)
     return folder
 

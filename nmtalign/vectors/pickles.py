@@ -79,7 +79,10 @@ def _numbers(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> NDAr
     expected = kind.itemsize * math.prod(shape)
     if expected != len(raw):
         raise DataError(f"the pickle has an array {shape}: expected {expected} bytes, found {len(raw)}")
-    return np.frombuffer(raw, kind).reshape(shape, order=order)
+    try:
+        return np.frombuffer(raw, kind).reshape(shape, order=order)
+    except ValueError as error:  # no numbers at all, of a shape that NumPy cannot count
+        raise DataError(f"the pickle has an array {shape}: {error}") from error
 
 
 def _data_type(record: Any) -> np.dtype[Any] | None:

@@ -26,7 +26,7 @@ import numpy as np
 
 from nmtalign.arrays import read_array
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_json
+from nmtalign.files import is_text, read_json
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.binary_files import (
@@ -202,8 +202,9 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "meta.json").unlink(missing_ok=True)
     for row, word in enumerate(embeddings.vocabulary):
-        if "\n" in word:
-            raise DataError(f"the word {word!r} in row {row} holds a line end; vocab.txt cannot keep it")
+        if "\n" in word or not is_text(word):
+            found = f"the word {word[:60]!r} in row {row} holds a line end or half a character"
+            raise DataError(f"{found}; vocab.txt cannot keep it")
     with open(folder / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{word}\n" for word in embeddings.vocabulary)
     np.save(folder / "vectors.npy", embeddings.matrix, allow_pickle=False)
