@@ -61,7 +61,7 @@ class Archive:
 
     def read(self, name: str) -> NDArray[Any]:
         """Return an array."""
-        with _explained(self._path):
+        with _explained(f"{self._path}, {name}"):
             if name not in self._members:
                 raise DataError(f"expected an array named {name!r}, found {', '.join(self.names) or 'none'}")
             info = self._members[name]
@@ -125,7 +125,7 @@ def _check_header(file: IO[bytes], size: int) -> None:
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     if dtype.kind not in _PLAIN:
-        raise DataError(f"expected an array of numbers, found {str(dtype)[:60]}")
+        raise DataError(f"expected an array of real numbers, found {str(dtype)[:60]}")
     needed = file.tell() + dtype.itemsize * math.prod(shape)
     if min(shape, default=0) < 0 or needed > size:
         raise DataError(f"the array claims shape {shape}, {needed:,} bytes, where there are {size:,}")

@@ -171,7 +171,7 @@ def read_model(folder: str | Path) -> dict[str, Any]:
     try:
         return _open(folder, meta)
     except DataError as error:
-        raise (error if str(folder) in str(error) else error.at(folder)) from error
+        raise error.at(folder) from error
     except Exception as error:  # whatever parts that do not fit make Python and NumPy raise
         what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
         damage = DataError(f"this model folder is damaged or incomplete: {what}; learn it again")

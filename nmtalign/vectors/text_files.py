@@ -43,7 +43,7 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
         with _Unpacked(path) if compressed else open(path, "rb") as opened:
             yield io.BufferedReader(cast(Any, opened)) if compressed else cast(IO[bytes], opened)
     except DataError as error:
-        raise (error if str(error).startswith(str(path)) else error.at(path)) from error
+        raise error.at(path) from error
     except (EOFError, struct.error, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"the file is damaged or ends too early ({error})").at(path) from error
 
