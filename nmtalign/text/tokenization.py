@@ -247,7 +247,6 @@ TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
 }
 _WITH_FILE: dict[str, Callable[[str], Tokenizer]] = {"sentencepiece": _SentencePiece}
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
-_PLAIN_APOSTROPHE = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 
 
 def _check_tokenizer(name: str) -> None:
@@ -375,9 +374,14 @@ class TextSettings:
         return first.split(pair[0]), second.split(pair[1])
 
     def _split(self, tokenizer: Tokenizer, text: str) -> list[str]:
-        if self.tokenizer == "space" and self.unicode in ("nfc", "none"):  # these forms leave spaces alone
-            return tokenizer.split(self._fold(text))
+        if self.cuts_at_spaces:
+            return tokenizer.split(self.folded(text))
         return self.normalized(tokenizer.split(text))
+
+    @property
+    def cuts_at_spaces(self) -> bool:
+        """Whether words are what stands between the spaces of :meth:`folded` lines."""
+        return self.tokenizer == "space" and self.unicode in ("nfc", "none")  # these forms leave spaces alone
 
     @cached_property
     def _of_sides(self) -> tuple[str, str]:
@@ -394,14 +398,15 @@ class TextSettings:
         >>> TextSettings(unicode="strip-accents").normalized(["Été", "2"])
         ['ete', '2']
         """
-        words = self._fold("\n".join(tokens)).split("\n")
+        words = self.folded("\n".join(tokens)).split("\n")
         if len(words) == len(tokens) and all(words):
             return words
-        return [self._fold(token) or token for token in tokens]  # a token with a line end, or only accents
+        return [self.folded(token) or token for token in tokens]  # a token with a line end, or only accents
 
-    def _fold(self, text: str) -> str:
+    def folded(self, text: str) -> str:
+        """Return a text, perhaps of many lines, in the case and Unicode form of these settings."""
         if not text.isascii() and self.unicode != "none":
-            text = text.translate(_PLAIN_APOSTROPHE)
+            text = text.replace("\u2019", "'").replace("\u02bc", "'")
             if self.unicode == "strip-accents":
                 letters = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
                 text = unicodedata.normalize("NFC", "".join(letters))
