@@ -5,25 +5,22 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import read_model, save_aligner
 from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.corpus.text import encode_text
+from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.mixture import Mixture
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
+from nmtalign.links.alignments import AlignedBatch, AlignedPair
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
@@ -32,7 +29,7 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Coverage
 from nmtalign.views import Listed
 
-BATCH, CELLS = 20_000, 1 << 25  # sentence pairs that are aligned at a time, and about their cells
+CELLS = 1 << 24  # of the buckets of a text that are scored at a time
 
 Words = Sequence[str]
 Sentence = str | Words
@@ -182,10 +179,16 @@ class Aligner(Listed):
         return self.align_words([self._words(*pair) for pair in pairs])
 
     def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
-        """Align many pairs of words that are already normalised, `BATCH` at a time."""
-        workers = default_workers(self.workers)
-        scores = (self.heads.read(encode_text(part)) for part in _batches(pairs))
-        return joined_batches([self.decoder(own).align(workers) for own in scores])
+        """Align many pairs of words that are already normalised."""
+        return self.align_text(encode_text(pairs))
+
+    def align_text(self, text: EncodedText) -> AlignedBatch:
+        """Align an encoded text; memory depends on `CELLS`, the cells that are scored at a time."""
+        workers, found = default_workers(self.workers), []
+        for part in text.parts(CELLS):
+            decoder = self.decoder(self.heads.read(part))
+            found += list(decoder.links_of_buckets(workers))
+        return decoder.collected(found)
 
     def coverage(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[Coverage, Coverage] | None:
         """Count how many source and target words have a vector of their own, over given vectors."""
@@ -244,15 +247,6 @@ class Aligner(Listed):
 def load_aligner(folder: str | Path) -> Aligner:
     """Open the folder of a learned aligner; errors as of :func:`nmtalign.aligner.model_folder.read_model`."""
     return Aligner(**read_model(folder))
-
-
-def _batches(pairs: Sequence[tuple[Words, Words]]) -> Iterator[Sequence[tuple[Words, Words]]]:
-    """Cut pairs into batches; there is one at least."""
-    cells = np.cumsum([len(source) * len(target) for source, target in pairs], dtype=np.int64) // CELLS
-    batch = np.arange(len(pairs)) // BATCH
-    cuts = np.flatnonzero(np.diff(cells, prepend=0) + np.diff(batch, prepend=0))
-    for start, stop in pairwise([0, *cuts[cuts > 0].tolist(), len(pairs)]):
-        yield pairs[start:stop]
 
 
 def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
