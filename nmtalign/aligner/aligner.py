@@ -29,7 +29,7 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Coverage
 from nmtalign.views import Listed
 
-CELLS = 1 << 24  # of the buckets of a text that are scored at a time
+CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 
 Words = Sequence[str]
 Sentence = str | Words

@@ -52,10 +52,11 @@ class Decoder(NamedTuple):
         (t, s, b), probability = self.extraction.cells(posteriors, bucket)
         real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
         if ratios is None or self.evidence is None:
-            evidence = np.asarray(np.bincount(b, probability * core[t, b], len(bucket.pairs)), np.float64)
+            weights = probability if core is None else probability * core[t, s, b]
+            evidence = np.asarray(np.bincount(b, weights, len(bucket.pairs)), np.float64)
         else:
-            worth = self.evidence(k, ratios)
-            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth, core)
+            worth = self.evidence(k, ratios) if core is None else self.evidence(k, ratios) * core
+            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth)
         pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
         return BucketLinks(pair, at_source, at_target, probability, bucket.pairs[real], evidence[real])
 
