@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.arrays import read_array, read_arrays
 from nmtalign.errors import DataError
 from nmtalign.files import fingerprint
 
@@ -42,6 +43,8 @@ def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> Non
     """
     for name, wanted in expected.items():
         path = folder / name
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise DataError(f"expected names of files inside the folder, found {name!r}").at(folder)
         size = path.stat().st_size if path.is_file() else None
         if size != wanted["bytes"]:
             found = "no such file" if size is None else f"{size:,}"
@@ -113,8 +116,7 @@ class StoredArrays:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with np.load(folder / "arrays.npz", allow_pickle=False) as file:
-            self.packed: dict[str, NDArray[Any]] = dict(file)
+        self.packed = read_arrays(folder / "arrays.npz")
 
     def take(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return an array of arrays.npz."""
@@ -124,8 +126,7 @@ class StoredArrays:
     def file(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return an array that has a file of its own, memory-mapped."""
         path = self.folder / f"{name}.npy"
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-        return expect_array(array, kind, shape, **bounds, name=path)
+        return expect_array(read_array(path, mapped=True), kind, shape, **bounds, name=path)
 
     def number(self, value: Any, **bounds: float) -> float:
         """Return a number of meta.json."""

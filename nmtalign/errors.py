@@ -39,7 +39,9 @@ class DataError(NmtalignError, ValueError):
     exit_code = 3
 
     def at(self, path: str | os.PathLike[str], *, line: int | None = None) -> DataError:
-        """Return the same error with the place in front (``line`` counts from 1)."""
+        """Return the same error with the place in front if it is not there; ``line`` counts from 1."""
+        if str(self).startswith(os.fspath(path)):
+            return self
         place = os.fspath(path) if line is None else f"{os.fspath(path)}, line {line}"
         return type(self)(f"{place}: {self}")
 

@@ -10,8 +10,10 @@ import bz2
 import gzip
 import hashlib
 import io
+import json
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +25,10 @@ from weakref import WeakSet
 from nmtalign.errors import DataError, UsageError
 
 _BLOCK = 1 << 17
+LONGEST_LINE = 1 << 26  # bytes
 # What the decompressors raise on a damaged or cut-off file.
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _inputs: WeakSet[io.FileIO] = WeakSet()  # that are being read
 
 
@@ -227,12 +231,16 @@ def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | Da
     stream = open_binary(path)
     number = 0
     try:
-        for number, raw in enumerate(stream, 1):
+        for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), 1):
+            if len(raw) == LONGEST_LINE:
+                raise DataError(f"expected at most {LONGEST_LINE:,} bytes").at(path, line=number)
             try:
                 line = raw.decode(encoding)
             except UnicodeDecodeError as error:
                 yield _undecodable(error, encoding).at(path, line=number)
                 continue
+            except (UnicodeError, LookupError) as error:
+                raise UsageError(f"text cannot be read as {encoding} ({error})") from None
             if number == 1:
                 line = line.removeprefix("\ufeff")
             if line.endswith("\n"):
@@ -244,6 +252,46 @@ def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | Da
     finally:
         if str(path) != "-":
             stream.close()
+
+
+def is_text(text: str) -> bool:
+    """Tell whether text can be written: it holds no surrogate, which is half of a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def parse_json(text: str) -> Any:
+    r"""Return the value of JSON; a DataError if it is none, is nested too deep, or holds half a character.
+
+    Examples
+    --------
+    >>> parse_json('"\\ud83d"')
+    Traceback (most recent call last):
+    nmtalign.errors.DataError: expected JSON, found half of a character, such as \ud83d alone
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"expected JSON ({error}), found {text[:60]!r}") from None
+    if _SURROGATE.search(text) and not is_text(json.dumps(value, ensure_ascii=False)):
+        raise DataError("expected JSON, found half of a character, such as \\ud83d alone")
+    return value
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object that a small JSON file holds; a DataError if it holds anything else."""
+    try:
+        value = parse_json(path.read_text(encoding="utf-8"))
+        if not isinstance(value, dict):
+            raise DataError(f"expected a JSON object, found {type(value).__name__}")
+    except UnicodeDecodeError as error:
+        raise DataError(f"expected UTF-8 ({error})").at(path) from None
+    except DataError as error:
+        raise error.at(path) from None
+    return value
 
 
 def _undecodable(error: UnicodeDecodeError, encoding: str) -> DataError:

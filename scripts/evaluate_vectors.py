@@ -1,18 +1,18 @@
 """Alignment error of word vectors learned from a bitext, without any other training.
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
-    python scripts/evaluate_vectors.py WORK h100k a30k [--only counts] [--scores]
+    python scripts/evaluate_vectors.py WORK h100k a30k [--only "counts 128"] [--scores]
 
 Each corpus is a folder of WORK with ``src``, ``tgt`` (its last lines are the gold lines) and ``gold``. For
 each the script runs, as a user would,
 
-    nmtalign train src tgt -o MODEL (for the counts)
-    nmtalign vectors learn src tgt -o DIR [options of the vectors]
+    nmtalign train src tgt -o MODEL
+    nmtalign vectors learn --model MODEL -o DIR [options of the vectors]
     nmtalign align (the gold lines) --vectors DIR [options of the row]
     nmtalign evaluate links gold
 
 (transitions are fitted on these lines, too, without their gold) and prints a markdown table of alignment
-error, precision and recall, and the CPU seconds of learning the vectors (with the model, where it needs one).
+error, precision and recall, and the CPU seconds of learning the vectors and the model.
 """
 
 from __future__ import annotations
@@ -31,17 +31,10 @@ DIAGONAL = "the same with a diagonal prior (the default)"
 HMM = "hidden Markov model, transitions fitted on the lines"
 COSINE = {MUTUAL: ["--positions", "none"], DIAGONAL: [], HMM: ["--positions", "hmm"]}
 VECTORS = {
-    "cooccurrence": ["--method", "cooccurrence"],
-    "counts 64": ["--method", "counts", "--dimension", "64"],
-    "counts 128": ["--method", "counts"],
-    "counts 300": ["--method", "counts", "--dimension", "300"],
-    "counts 128, sub-words": ["--method", "counts", "--subwords"],
-}
-MORE = {  # rows beside the three of COSINE
-    "cooccurrence": {
-        "optimal transport with a diagonal prior": ["--extract", "transport"],
-        "grow-diag-final-and with a diagonal prior": ["--symmetrize", "grow-diag-final-and"],
-    },
+    "counts 64": ["--dimension", "64"],
+    "counts 128": [],
+    "counts 300": ["--dimension", "300"],
+    "counts 128, sub-words": ["--subwords"],
 }
 PLAIN = {  # for all vectors, with --scores
     f"{score}, {positions}": ["--score", score, "--positions", positions]
@@ -68,14 +61,11 @@ def cpu_seconds() -> float:
 
 
 def learn(corpus: Path, name: str, folder: Path, model: Path) -> float:
-    """Learn vectors, after the model they need, and return the CPU seconds."""
+    """Learn vectors, after the model, and return the CPU seconds."""
     start = cpu_seconds()
     text = [corpus / "src", corpus / "tgt"]
-    if name.startswith("counts"):
-        nmtalign("train", *text, "-o", model, "--workers", "1")
-        nmtalign("vectors", "learn", "--model", model, "-o", folder, *VECTORS[name])
-    else:
-        nmtalign("vectors", "learn", *text, "-o", folder, *VECTORS[name])
+    nmtalign("train", *text, "-o", model, "--workers", "1")
+    nmtalign("vectors", "learn", "--model", model, "-o", folder, *VECTORS[name])
     return cpu_seconds() - start
 
 
@@ -88,7 +78,7 @@ def evaluate(corpus: Path, name: str, folder: Path, *, scores: bool) -> list[str
     for side in ("src", "tgt"):
         write_tail(corpus / side, count, folder / f"text.{side}")
     rows = []
-    for links, options in (COSINE | MORE.get(name, {}) | (PLAIN if scores else {})).items():
+    for links, options in (COSINE | (PLAIN if scores else {})).items():
         places = folder / "text.src", folder / "text.tgt", "--vectors", vectors
         nmtalign("align", *places, *options, "-o", folder / "links")
         out = nmtalign("evaluate", folder / "links", gold)

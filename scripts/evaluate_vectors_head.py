@@ -5,11 +5,11 @@
     python scripts/evaluate_vectors_head.py WORK a0 --data DATA --vectors DIR
 
 DATA is a folder with ``bitext/`` and ``dictionaries/``; WORK holds a folder for each corpus. The vectors are
-trained on text of one language at a time that is no translation of the other: English lines of the first
-halves of laws, tatoeba and ted, French lines of the second halves, without any line of a corpus that is
+trained by gensim on text of one language at a time that is no translation of the other: English lines of the
+first halves of laws, tatoeba and ted, French lines of the second halves, without any line of a corpus that is
 measured. For each corpus the script runs, as a user would,
 
-    nmtalign vectors map english french --train-monolingual KIND --dictionary en-fr.train.txt -o VECTORS
+    nmtalign vectors map KIND.en KIND.fr --dictionary en-fr.train.txt -o VECTORS
     nmtalign train src tgt -o MODEL --vectors VECTORS --vectors-weight X --links links
 
 and prints a markdown table of alignment error, precision and recall of the gold lines for each weight X; 0 is
@@ -58,13 +58,16 @@ def monolingual(data: Path, corpora: list[Path]) -> tuple[list[str], list[str]]:
 
 def train_vectors(folder: Path, options: argparse.Namespace) -> Path:
     """Train and map vectors; return their folder."""
-    paths, vectors = (folder / "text.en", folder / "text.fr"), folder / str(options.kind)
+    from gensim.models import FastText, Word2Vec
+
+    vectors, train = folder / options.kind, {"fasttext": FastText, "word2vec": Word2Vec}[options.kind]
+    paths = [folder / f"{options.kind}.{language}" for language in ("en", "fr")]
     corpora = [options.work / name for name in options.corpora]
     for path, lines in zip(paths, monolingual(options.data, corpora), strict=True):
-        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
+        sentences = [line.lower().split() for line in lines]
+        train(sentences, vector_size=300, sg=1, seed=1, workers=1).wv.save(str(path))
     seeds = options.data / "dictionaries" / "muse_enfr" / "en-fr.train.txt"
-    training = "--train-monolingual", options.kind, "--langs", "en,fr"
-    nmtalign("vectors", "map", *paths, *training, "--dictionary", seeds, "-o", vectors)
+    nmtalign("vectors", "map", *paths, "--langs", "en,fr", "--dictionary", seeds, "-o", vectors)
     return vectors
 
 

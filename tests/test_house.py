@@ -34,6 +34,7 @@ FLOORS = {
     "attention": 1,
     "text": 1,
     "links": 1,
+    "arrays": 0,
     "checks": 0,
     "errors": 0,
     "files": 0,

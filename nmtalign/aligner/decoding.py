@@ -5,7 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words, L links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.positions.model import BucketPosteriors
 
+Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
@@ -26,9 +27,9 @@ Doubles = NDArray[np.float64]
 class BucketLinks(NamedTuple):
     """Links of a bucket: pair, source and target position, probability, each (L,); evidence of its pairs."""
 
-    pair: Longs
-    source: Longs
-    target: Longs
+    pair: Ints
+    source: Ints
+    target: Ints
     probability: NDArray[np.floating]
     pairs: Longs
     evidence: Doubles
@@ -51,18 +52,23 @@ class Decoder(NamedTuple):
         (t, s, b), probability = self.extraction.cells(posteriors, bucket)
         real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
         if ratios is None or self.evidence is None:
-            evidence = np.asarray(np.bincount(b, probability * core[t, b], len(bucket.pairs)), np.float64)
+            weights = probability if core is None else probability * core[t, s, b]
+            evidence = np.asarray(np.bincount(b, weights, len(bucket.pairs)), np.float64)
         else:
-            worth = self.evidence(k, ratios)
-            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth, core)
-        return BucketLinks(bucket.pairs[b], s, t, probability, bucket.pairs[real], evidence[real])
+            worth = self.evidence(k, ratios) if core is None else self.evidence(k, ratios) * core
+            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth)
+        pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
+        return BucketLinks(pair, at_source, at_target, probability, bucket.pairs[real], evidence[real])
 
     def align(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
-        found = in_order(self.links, range(len(self.text.buckets)), workers, cells=self.text.cells)
-        return self._collected(list(found))
+        return self.collected(list(self.links_of_buckets(workers)))
 
-    def _collected(self, found: Sequence[BucketLinks]) -> AlignedBatch:
+    def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
+        """Yield the links of the buckets in order."""
+        return in_order(self.links, range(len(self.text.buckets)), workers, cells=self.text.cells)
+
+    def collected(self, found: Sequence[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""
         segments = self.text.segments
         none = [np.zeros(0, np.int64)] * len(BucketLinks._fields)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from nmtalign.checks import StoredArrays, expect_files, expect_rising, fingerprints
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import read_json
 from nmtalign.heads.counts import FormCounts, Smoothing
 from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.mixture import HEADS, Mixture
@@ -44,17 +44,23 @@ VERSION = 4
 Arrays = dict[str, NDArray[Any]]
 
 _SIDES = ("source", "target")
-# What opening a folder whose parts do not fit raises.
-_DAMAGE = OSError, LookupError, TypeError, AttributeError, ValueError, EOFError, zipfile.BadZipFile
+_RANGES: dict[str, dict[str, float]] = {  # of the constants of smoothing, in their order
+    "words": {"low": 1, "high": 1e12},
+    "discount": {"low": 0, "high": 1e6},
+    "floor": {"low": 0, "high": 1},
+}
+_KINDS = {  # of the entries of meta.json
+    **dict.fromkeys(("settings", "corpus", "text", "heads", "positions", "smoothing", "files"), dict),
+    **dict.fromkeys(("languages", "views"), list),
+}
 
 
 def is_model(folder: str | Path) -> bool:
     """Tell whether a folder holds a learned model, of whatever version."""
     try:
-        meta = json.loads((Path(folder) / "meta.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_json(Path(folder) / "meta.json").get("format") == FORMAT
+    except (OSError, DataError):
         return False
-    return isinstance(meta, dict) and meta.get("format") == FORMAT
 
 
 def save_aligner(aligner: Aligner, folder: str | Path) -> None:
@@ -164,9 +170,9 @@ def read_model(folder: str | Path) -> dict[str, Any]:
     meta = _read_meta(folder)
     try:
         return _open(folder, meta)
-    except DataError:
-        raise
-    except _DAMAGE as error:
+    except DataError as error:
+        raise error.at(folder) from error
+    except Exception as error:  # whatever parts that do not fit make Python and NumPy raise
         what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
         damage = DataError(f"this model folder is damaged or incomplete: {what}; learn it again")
         raise damage.at(folder) from error
@@ -175,16 +181,21 @@ def read_model(folder: str | Path) -> dict[str, Any]:
 def _read_meta(folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
     try:
-        meta = json.loads(path.read_text(encoding="utf-8"))
+        meta = read_json(path)
     except OSError as error:
         raise DataError("expected a model folder with a meta.json; there is none").at(folder) from error
-    except ValueError as error:
-        raise DataError(f"this is not JSON ({error}); the model folder is damaged").at(path) from error
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+    if meta.get("format") != FORMAT:
         raise DataError(f"expected a folder of the format {FORMAT!r}; this is something else").at(path)
     if meta.get("version") != VERSION:
         found = f"expected format version {VERSION}, found {meta.get('version')}"
         raise DataError(f"{found}; learn the model again with this program").at(path)
+    for name, kind in _KINDS.items():
+        if not isinstance(meta.get(name), kind):
+            found = type(meta.get(name)).__name__
+            raise DataError(f"expected {kind.__name__} as {name!r}, found {found}").at(path)
+    languages = meta["languages"]
+    if not meta["views"] or len(languages) != 2 or not all(isinstance(n, str | None) for n in languages):
+        raise DataError("expected at least one view, and two languages").at(path)
     return meta
 
 
@@ -199,13 +210,13 @@ def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
         arrays.take("source_counts", "i", (V[0],), low=0),
         arrays.take("target_counts", "i", (V[1],), low=0),
         [_read_view(k, view, V, arrays) for k, view in enumerate(meta["views"])],
-        Smoothing(**{name: arrays.number(value, low=0) for name, value in meta["smoothing"].items()}),
-        arrays.number(meta["spelling"], low=0),
+        Smoothing(*(arrays.number(meta["smoothing"][name], **bounds) for name, bounds in _RANGES.items())),
+        arrays.number(meta["spelling"], low=0, high=1000),
     )
     heads = [HEADS[name].opened(name, (source, target), own, arrays) for name, own in meta["heads"].items()]
     transitions = _read_transitions("source", V[0], arrays), _read_transitions("target", V[1], arrays)
-    null = arrays.number(meta["positions"]["null"], low=0, high=1)
-    agreement = int(arrays.number(meta["positions"]["agreement"], low=0))
+    null = arrays.number(meta["positions"]["null"], low=1e-9, high=0.999)
+    agreement = int(arrays.number(meta["positions"]["agreement"], low=0, high=100))
     return {
         "heads": Mixture(lexicon, tuple(heads)),
         "positions": HiddenMarkov(transitions, lexicon.numbers, null, agreement),

@@ -7,13 +7,13 @@ Masks are True where a query may look. Shapes that do not fit raise a :class:`~n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, as_like, divided, expect_axis, finite, joined
+from nmtalign.attention._arrays import Array, as_floats, expect_axis
 from nmtalign.attention.parameters import Seed, StateDict, glorot, torch_matrix, torch_vector
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
@@ -116,89 +116,6 @@ def cross_attention(
     """
     xp, target, source, W_Q, W_K, W_V = as_floats(target, source, W_Q, W_K, W_V)
     return attend(xp.matmul(target, W_Q), xp.matmul(source, W_K), xp.matmul(source, W_V), **options)
-
-
-def attend_blockwise(
-    queries: Array,
-    keys: Array,
-    values: Array,
-    *,
-    score: Score = scaled_dot,
-    mask: Array | None = None,
-    causal: bool = False,
-    block: int = 512,
-) -> Array:
-    r"""The context of :func:`attend`, up to rounding, in memory that grows with T + S, not with T times S.
-
-    For each query only the largest score :math:`m` so far, the sum :math:`\sum_s e^{e_{ts} - m}` and the
-    weighted sum of values are kept; when a block of keys brings a larger score, both sums are scaled down by
-    :math:`e^{m_{old} - m_{new}}` (Milakov & Gimelshein 2018, "Online Normalizer Calculation for Softmax",
-    Algorithm 3; Rabe & Staats 2021, "Self-attention Does Not Need O(n^2) Memory").
-
-    Parameters
-    ----------
-    queries, keys, values, score, mask :
-        As in :func:`attend`. The mask may be a padding mask (..., 1, S).
-    causal : bool
-        Whether query t may look at keys 0 to t only, without a mask held in memory.
-    block : int
-        Number of keys read together, and of queries; at least 1.
-
-    Examples
-    --------
-    >>> attend_blockwise([[1.0]], [[0.0], [0.0], [0.0]], [[1.0], [2.0], [6.0]], block=2)
-    array([[3.]])
-    """
-    _, queries, keys, values = as_floats(queries, keys, values)
-    if block < 1:
-        raise UsageError(f"a block must hold at least one key, found {block}")
-    if queries.shape[-2] == 0 or keys.shape[-2] == 0:
-        return attend(queries, keys, values, score=score).context
-
-    def scores_between(rows: slice, columns: slice) -> Array:
-        scores = mask_scores(score(queries[..., rows, :], keys[..., columns, :]), _part(mask, rows, columns))
-        if not causal:
-            return scores
-        past = np.arange(rows.start, rows.stop)[:, None] >= np.arange(columns.start, columns.stop)
-        return mask_scores(scores, as_like(past, scores))
-
-    rows, columns = _slices(queries.shape[-2], block), _slices(keys.shape[-2], block)
-    contexts = [
-        _online_context(
-            (scores_between(row, c), values[..., c, :]) for c in columns if not causal or c.start < row.stop
-        )
-        for row in rows
-    ]
-    return joined(contexts, axis=-2)
-
-
-def _slices(length: int, block: int) -> list[slice]:
-    return [slice(start, min(start + block, length)) for start in range(0, length, block)]
-
-
-def _part(mask: Array | None, rows: slice, columns: slice) -> Array | None:
-    """Return the part of `mask` for some queries and keys; an axis of size 1 is broadcast as it is."""
-    if mask is None:
-        return None
-    columns = columns if mask.shape[-1] > 1 else slice(None)
-    if mask.ndim == 1:
-        return mask[columns]
-    return mask[..., rows if mask.shape[-2] > 1 else slice(None), columns]
-
-
-def _online_context(blocks: Iterable[tuple[Array, Array]]) -> Array:
-    """Return the softmax-weighted mean of values that come in blocks of (scores, values)."""
-    top: Any = None
-    total = context = 0.0
-    for scores, values in blocks:
-        xp, scores = as_floats(scores)
-        before = as_like(-math.inf, scores) if top is None else top
-        top = xp.maximum(before, xp.max(scores, axis=-1, keepdims=True))
-        powers = xp.exp(scores - finite(top))
-        rescale = xp.exp(before - finite(top))
-        total = total * rescale + xp.sum(powers, axis=-1, keepdims=True)
-        context = context * rescale + xp.matmul(powers, values)
-    return divided(context, total)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Positions: what tells attention where a word stands. Attention alone does not see the order of the words.
 
 *Vectors* are added to the words or concatenated with them before attention (:func:`sinusoidal`,
-:func:`position_table`). *Biases* (T, S) are added to the scores. An array `like` gives the library, type and
+:func:`position_table`). A *bias* (T, S) is added to the scores. An array `like` gives the library, type and
 device of a result; without it, a result is NumPy's float64.
 
-Axes: T target words (queries), S source words (keys), N words, D dimension, H heads.
+Axes: T target words (queries), S source words (keys), N words, D dimension.
 """
 
 from __future__ import annotations
@@ -84,46 +84,6 @@ def _first(positions: Array, N: int) -> Array:
     if positions.shape[0] < N:
         raise UsageError(f"expected at most {positions.shape[0]} words, one for each position, found {N}")
     return positions[:N, :]
-
-
-def relative_bias(table: Array, T: int, S: int) -> Array:
-    """Learned bias (..., T, S) by distance: entry ``[t, s]`` is the table's for ``s - t``, cut at both ends.
-
-    The table (..., 2K + 1) has a bias for each of the distances -K to K, and leading axes for heads if
-    wanted; an even number of entries raises a :class:`UsageError`. References: Shaw, Uszkoreit & Vaswani
-    (2018), "Self-Attention with Relative Position Representations", section 3.2; Raffel et al. (2020), "T5",
-    section 2.1 (one number for each distance and head).
-
-    Examples
-    --------
-    >>> relative_bias([-1.0, 0.0, 1.0], 2, 3)
-    array([[ 0.,  1.,  1.],
-           [-1.,  0.,  1.]])
-    """
-    xp, table = as_floats(table)
-    if table.shape[-1] % 2 == 0:
-        raise UsageError(f"expected an odd number of distances (-K to K), found shape {tuple(table.shape)}")
-    reach = table.shape[-1] // 2
-    distance = np.clip(np.arange(S) - np.arange(T)[:, None], -reach, reach) + reach
-    picked = xp.take(table, as_like(distance.reshape(-1), table), axis=-1)
-    return xp.reshape(picked, (*table.shape[:-1], T, S))
-
-
-def linear_bias(H: int, T: int, S: int, *, like: Array | None = None) -> Array:
-    """ALiBi, a bias (H, T, S): head h loses :math:`2^{-8h/H}` score for each word of distance, h from 1 to H.
-
-    With a causal mask it has the published form (Press, Smith & Lewis 2022, "Train Short, Test Long:
-    Attention with Linear Biases", section 3).
-
-    Examples
-    --------
-    >>> linear_bias(2, 2, 2)[0]
-    array([[-0.    , -0.0625],
-           [-0.0625, -0.    ]])
-    """
-    slopes = 2.0 ** (-8.0 * np.arange(1, H + 1) / H)
-    distance = np.abs(np.arange(T)[:, None] - np.arange(S))
-    return as_like(-slopes[:, None, None] * distance, like)
 
 
 def diagonal_prior(

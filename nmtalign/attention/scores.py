@@ -4,7 +4,7 @@ Every function takes queries ``(..., T, D)`` and keys ``(..., S, D)`` and return
 single query ``(D,)`` gives ``(..., S)``. Rows are vectors, so a projection is written ``x @ W`` with W of
 shape ``(D_in, D_out)``. Shapes that do not fit raise a :class:`~nmtalign.errors.UsageError`.
 
-Axes: T target words (queries), S source words (keys), D dimension, A size of the attention layer, C kernels.
+Axes: T target words (queries), S source words (keys), D dimension, A size of the attention layer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.attention._arrays import Array, as_floats, divided, expect_axis, joined, transposed
-from nmtalign.errors import UsageError
 
 _BLOCK = 1 << 18  # numbers of the (T, S, A) tensor held at once: 1 MiB of float32 stays in a core's cache
 
@@ -75,21 +74,6 @@ def cosine(queries: Array, keys: Array) -> Array:
     array([[0.491, 0.491, 1.   ]])
     """
     return dot(unit(queries), unit(keys))
-
-
-def bilinear(queries: Array, keys: Array, W: Array) -> Array:
-    r"""Bilinear score :math:`e_{ts} = q_t^\top W k_s`, "general" in Luong et al. (2015), section 3.1.
-
-    The queries are (..., T, D_q), the keys (..., S, D_k), and W is (D_q, D_k). With the identity it is
-    :func:`dot`.
-
-    Examples
-    --------
-    >>> bilinear([[1, 0]], [[3, 4, 5]], [[0, 1, 0], [0, 0, 1]])
-    array([[4.]])
-    """
-    xp, queries, keys, W = as_floats(queries, keys, W)
-    return dot(_projected(xp, "W", queries, W), keys)
 
 
 def _projected(xp: Any, name: str, rows: Array, matrix: Array) -> Array:
@@ -185,58 +169,6 @@ def additive_concatenated(queries: Array, keys: Array, layer_1: Array, layer_2: 
     key_size, query_size = keys.shape[-1], queries.shape[-1]
     expect_axis("layer_1", layer_1, -2, key_size + query_size, "[key; query]")
     return additive(queries, keys, layer_1[key_size:, :], layer_1[:key_size, :], xp.reshape(layer_2, (-1,)))
-
-
-def location_additive(
-    queries: Array,
-    keys: Array,
-    previous: Array,
-    W: Array,
-    U: Array,
-    v: Array,
-    *,
-    kernels: Array,
-    L: Array,
-    bias: Array | None = None,
-) -> Array:
-    r"""Location-aware additive score :math:`v^\top \tanh(W^\top q_t + U^\top k_s + L^\top f_{ts} + b)`.
-
-    The features are the weights :math:`p` of the step before, around source word s:
-    :math:`f_{tsc} = \sum_k F_{ck}\, p_{t,\, s + k - (K-1)/2}`, with p zero outside the sentence (Chorowski et
-    al. 2015, "Attention-Based Models for Speech Recognition", eqs. 8 and 9).
-
-    Parameters
-    ----------
-    queries, keys, W, U, v, bias :
-        As in :func:`additive`.
-    previous : array (..., T, S)
-        p, the attention weights of the step before each query.
-    kernels, L : arrays (C, K) and (C, A)
-        F: C kernels of odd width K (not flipped, as in PyTorch's ``conv1d``), and their weights.
-
-    Examples
-    --------
-    >>> location_additive([[0.0]], [[0.0], [0.0]], [[1.0, 0.0]], [[0.0]], [[0.0]], [1.0],
-    ...                   kernels=[[1.0, 0.0, 0.0]], L=[[99.0]])
-    array([[0., 1.]])
-    """
-    xp, queries, keys, previous, W, U, v, kernels, L = as_floats(queries, keys, previous, W, U, v, kernels, L)
-    expect_axis("previous", previous, -1, keys.shape[-2], "keys")
-    expect_axis("previous", previous, -2, queries.shape[-2], "queries")
-    features = _windows(xp, previous, kernels)  # (..., T, S, C)
-    return additive(queries, keys, W, U, v, bias=bias, features=features, L=L)
-
-
-def _windows(xp: Any, previous: Array, kernels: Array) -> Array:
-    """Return the features f of Chorowski (..., T, S, C): every kernel slid along the source words."""
-    width = kernels.shape[-1]
-    if width % 2 == 0:
-        raise UsageError(f"kernels must have an odd width, found shape {tuple(kernels.shape)}")
-    length = previous.shape[-1]
-    edge = xp.zeros_like(xp.broadcast_to(previous[..., :1], (*previous.shape[:-1], width // 2)))
-    padded = joined([edge, previous, edge], axis=-1)
-    windows = xp.stack([padded[..., k : k + length] for k in range(width)], axis=-1)
-    return windows @ transposed(kernels)
 
 
 def scaled_dot_gradient(queries: Array, keys: Array, upstream: Array) -> tuple[Array, Array]:

@@ -62,18 +62,6 @@ def mask_scores(scores: Array, mask: Array | None) -> Array:
     return xp.where(mask, scores, as_like(-math.inf, scores))
 
 
-def masked_softmax(scores: Array, mask: Array | None, axis: int = -1, *, temperature: float = 1.0) -> Array:
-    """Softmax over the keys that `mask` allows: :func:`softmax` of :func:`mask_scores`.
-
-    Examples
-    --------
-    >>> masked_softmax([[3.0, 3.0, 9.0], [1.0, 2.0, 3.0]], [[True, True, False], [False, False, False]])
-    array([[0.5, 0.5, 0. ],
-           [0. , 0. , 0. ]])
-    """
-    return softmax(mask_scores(scores, mask), axis, temperature=temperature)
-
-
 def sparsemax(scores: Array, axis: int = -1) -> Array:
     r"""Sparsemax: the point of the probability simplex nearest to the scores; small scores get exactly 0.
 

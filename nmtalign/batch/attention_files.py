@@ -6,7 +6,6 @@ Axes: T target and S source pieces of a sentence pair.
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.arrays import Archive, is_archive
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
 
@@ -21,9 +21,9 @@ Floats = NDArray[np.floating]
 Lines = Iterable[tuple[int, str]]
 
 LOOK = 1_000  # first lines of a text that tell its form
-_NUMBER = re.compile(r"(\d+)$")
+_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 _BEFORE = " ||| "  # Marian writes the translation, this, and the weights
-_FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d+)\t(?P<rows>.*)")
+_FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
 _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
 
 
@@ -53,7 +53,7 @@ def read_matrices(path: str | Path) -> Iterator[Floats]:
     DataError
         If a file is of no such kind, a name has no number, or a line holds something else.
     """
-    if zipfile.is_zipfile(path):
+    if str(path) != "-" and is_archive(path):
         return _read_npz(path)
     lines = enumerate(read_lines(path), 1)
     head = list(islice(lines, LOOK))
@@ -68,12 +68,8 @@ def _form(lines: Sequence[str]) -> Callable[[Lines, str | Path], Iterator[Floats
 
 
 def _read_npz(path: str | Path) -> Iterator[Floats]:
-    with np.load(path, allow_pickle=False) as file:
-        for number, name in enumerate(_in_order(file.files, path), 1):
-            try:
-                yield np.asarray(file[name])
-            except (ValueError, zipfile.BadZipFile) as error:
-                raise DataError(f"pair {number}: expected an array of numbers ({error})").at(path) from None
+    with Archive(path) as archive:
+        yield from map(archive.read, _in_order(archive.names, path))
 
 
 def _in_order(names: Sequence[str], path: str | Path) -> list[str]:

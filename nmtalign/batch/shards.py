@@ -26,7 +26,7 @@ from nmtalign.batch.locks import locked
 from nmtalign.batch.stream import AlignedChunk, Chunk, cut
 from nmtalign.batch.workers import WorkerError
 from nmtalign.errors import DataError, StoppedError, UsageError
-from nmtalign.files import fingerprint, open_text
+from nmtalign.files import fingerprint, open_text, read_json
 from nmtalign.text.bitext import SentencePair
 
 PAIRS = 100_000  # of one shard
@@ -102,11 +102,7 @@ class ShardRun:
             return
         if not resume:
             raise UsageError(f"{self.folder} holds a run; go on with --resume or give another folder")
-        try:
-            there = json.loads(manifest.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise DataError(f"expected JSON ({error}); give another folder").at(manifest) from None
-        _check_same(self.folder, there, described)
+        _check_same(self.folder, read_json(manifest), described)
 
     def _take_folder(self, manifest: Path) -> None:
         """Make the folder if need be and lock it, or this part of it."""
@@ -224,7 +220,7 @@ class _Shard:
 def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
     """Return whether the files of a shard are those of its record."""
     try:
-        record = json.loads((folder / _name(number, "json")).read_text(encoding="utf-8"))
+        record = read_json(folder / _name(number, "json"))
         return all(fingerprint(folder / _name(number, kind)) == record["files"][kind] for kind in kinds)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
@@ -256,9 +252,8 @@ def resumable(
         ) from None
 
 
-def _check_same(folder: Path, there: Any, here: Mapping[str, Any]) -> None:
+def _check_same(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     """Refuse to resume a run of another text, model or setting."""
-    there = there if isinstance(there, dict) else {}
     for name in sorted({*there, *here}):
         if there.get(name) != here.get(name):
             raise UsageError(

@@ -6,13 +6,14 @@ import errno
 import importlib
 import os
 import sys
+import traceback
 from typing import Any, NoReturn
 
 import click
 
 from nmtalign import __version__
 from nmtalign.cli.config import check_names, config_option
-from nmtalign.cli.messages import log, log_json
+from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable
 from nmtalign.cli.options.types import has_outputs
 
 _HELP = {
@@ -49,7 +50,7 @@ class LazyGroup(click.Group):
         module, attribute, _ = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
         if all(parameter.name != "config" for parameter in command.params):
-            command.params.append(config_option())
+            command.params += [config_option(), debug_option()]
         if cmd_name in (ctx.default_map or {}):
             check_names(command, cmd_name, (ctx.default_map or {})[cmd_name])
         return command
@@ -62,6 +63,9 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
+        except click.ClickException as error:
+            vars(error)["message"] = printable(error.message)
+            raise
         except BrokenPipeError:
             if not has_outputs(ctx):  # the reader of a list, such as `head`, has closed it
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -77,7 +81,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    params=[config_option()],
+    params=[config_option(), debug_option()],
     context_settings={
         "help_option_names": ["-h", "--help"],
         "auto_envvar_prefix": "NMTALIGN",
@@ -98,10 +102,11 @@ def group() -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run the command line; errors made on purpose become one message and an exit code."""
+    """Run the command line; every error becomes one message and an exit code."""
     from nmtalign.errors import DataError, NmtalignError
 
     log_json(False)
+    debug(False)
     try:
         return group.main(args=arguments, prog_name="nmtalign")
     except NmtalignError as error:
@@ -110,8 +115,14 @@ def main(arguments: list[str] | None = None) -> Any:
         place = f"{error.filename}: " if error.filename else ""
         bad_input = error.filename and error.errno not in _FULL
         _end(f"{place}{error.strerror or error}", (DataError if bad_input else NmtalignError).exit_code)
+    except Exception as error:
+        what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
+        hint = "--debug shows where" if not debugging() else "please report it"
+        _end(f"{what} ({type(error).__name__}: {error}); {hint}", NmtalignError.exit_code)
 
 
 def _end(text: str, exit_code: int) -> NoReturn:
+    if debugging():
+        traceback.print_exc()
     log(text, level="error", event="failed", exit_code=exit_code)
     sys.exit(exit_code)

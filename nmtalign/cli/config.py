@@ -27,7 +27,7 @@ def read_config(path: str) -> dict[str, Any]:
             content = tomllib.load(file)
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})").at(path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"expected TOML ({error})").at(path) from None
     return {name: _underscored(value) for name, value in content.items()}
 
@@ -42,7 +42,7 @@ def _underscored(value: Any) -> Any:
 def check_names(command: click.Command, name: str, table: Any) -> None:
     """Refuse entries that a command does not have: a misspelt option must not be ignored."""
     if not isinstance(table, dict):
-        raise UsageError(f"configuration: expected a table [{name}], found {name} = {table!r}")
+        raise UsageError(f"configuration: expected a table [{name}], found {name} = {table!r:.60}")
     parts = command.commands if isinstance(command, click.Group) else {}
     known = {str(parameter.name) for parameter in command.params} | set(parts)
     for entry, value in table.items():
@@ -50,6 +50,12 @@ def check_names(command: click.Command, name: str, table: Any) -> None:
             raise UsageError(f"configuration: [{name}] has no option {entry.replace('_', '-')!r}")
         if entry in parts:
             check_names(parts[entry], f"{name}.{entry}", value)
+        elif not all(
+            isinstance(one, str | int | float) for one in (value if isinstance(value, list) else [value])
+        ):
+            raise UsageError(
+                f"configuration: [{name}] {entry} wants text, a number or a list, found {value!r:.60}"
+            )
 
 
 def config_option() -> click.Option:

@@ -10,13 +10,51 @@ from typing import Any
 
 import click
 
+MOST_CHARACTERS = 2_000  # of a message
 _as_json = False
+_debugging = False
 
 
 def log_json(on: bool) -> None:
     """Switch messages between JSON and lines for people."""
     global _as_json
     _as_json = on
+
+
+def debug(on: bool) -> None:
+    """Switch tracebacks of errors on and off."""
+    global _debugging
+    _debugging = on
+
+
+def debugging() -> bool:
+    """Return whether errors come with a traceback."""
+    return _debugging
+
+
+def debug_option() -> click.Option:
+    """Return the option ``--debug`` for the group or for one command of it."""
+    return click.Option(
+        ["--debug"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, parameter, on: debug(on or debugging()),
+        help="With an error also print its traceback.",
+    )
+
+
+def printable(text: str) -> str:
+    """Return text as one short line: whatever a file holds, a terminal only shows it.
+
+    Examples
+    --------
+    >>> printable("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    if len(text) > MOST_CHARACTERS:
+        text = f"{text[: MOST_CHARACTERS // 2]} ... {text[-MOST_CHARACTERS // 4 :]}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 log_option = click.option(
@@ -31,6 +69,7 @@ log_option = click.option(
 
 def log(text: str, *, level: str = "info", event: str = "message", **values: Any) -> None:
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
+    text = "\nnmtalign: ".join(map(printable, text.split("\nnmtalign: ")))
     if _as_json:
         import json
         from datetime import UTC, datetime

@@ -95,7 +95,8 @@ class DenseHead:
         norms = [
             arrays.take(f"{name}_{s}_norms", "f", (n,)) for s, n in zip(("source", "target"), V, strict=True)
         ]
-        scale, weight = arrays.number(meta["scale"], low=0), arrays.number(meta["weight"], low=0, high=1)
+        scale = arrays.number(meta["scale"], low=0, high=1000)
+        weight = arrays.number(meta["weight"], low=0, high=1)
         return cls(name, *words, source, target, norms[0], norms[1], scale, weight)
 
 

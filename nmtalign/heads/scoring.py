@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.arrays import read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.errors import DataError, UsageError
 
@@ -131,13 +132,8 @@ def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> Ba
     Or two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2 (A, 1), maybe b.
     A DataError says what is missing or does not fit vectors of `dimension`.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays: dict[str, Floats] = {n: np.asarray(file[n], dtype=np.float64) for n in file.files}
-    except (OSError, ValueError, AttributeError) as error:
-        wanted = f"expected an npz file with the arrays W, U, v and maybe b ({error})"
-        raise DataError(wanted).at(path) from None
-    arrays = _of_two_layers(arrays, dimension)
+    given: dict[str, Floats] = {n: np.asarray(array, np.float64) for n, array in read_arrays(path).items()}
+    arrays = _of_two_layers(given, dimension)
     if not {"W", "U", "v"} <= set(arrays):
         found = f"found {sorted(arrays)}"
         raise DataError(f"expected the arrays W, U and v, or layer_1 and layer_2; {found}").at(path)

@@ -11,9 +11,11 @@ A score whose denominator is 0 is not known and is NaN. One sentence is a corpus
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
 from itertools import zip_longest
+from operator import add
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,50 +94,26 @@ class Counts(Scored):
         return cls(len(chosen), len(gold.sure), len(chosen & gold.sure), len(chosen & gold.possible))
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.links + other.links,
-            self.sure + other.sure,
-            self.in_sure + other.in_sure,
-            self.in_possible + other.in_possible,
-        )
+        return Counts(*map(add, astuple(self), astuple(other)))
 
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
-        return float(_SCORES[metric](self._row()))
-
-    def _row(self) -> NDArray[np.float64]:
-        return np.array([self.links, self.sure, self.in_sure, self.in_possible], dtype=np.float64)
+        return float(_scores(np.array(astuple(self)))[metric])
 
 
-def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scores(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+    """Return each of `METRICS` of counts (..., 4), NaN where it is not known."""
+    links, sure, in_sure, in_possible = np.moveaxis(counts, -1, 0)
+    precision, recall = _ratio(in_possible, links), _ratio(in_sure, sure)
+    both = precision + recall
+    f1 = np.where(both == 0, 0.0, _ratio(2 * precision * recall, both))
+    aer = 1 - _ratio(in_sure + in_possible, links + sure)
+    return {"precision": precision, "recall": recall, "f1": f1, "aer": aer}
+
+
+def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
     unknown = np.full(np.shape(part), np.nan)
     return np.asarray(np.divide(part, whole, out=unknown, where=np.asarray(whole) != 0))
-
-
-def _precision(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    return _ratio(counts[..., 3], counts[..., 0])
-
-
-def _recall(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    return _ratio(counts[..., 2], counts[..., 1])
-
-
-def _f1(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    precision, recall = _precision(counts), _recall(counts)
-    both = precision + recall
-    return np.where(both == 0, 0.0, _ratio(2 * precision * recall, both))
-
-
-def _aer(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1 - _ratio(counts[..., 2] + counts[..., 3], counts[..., 0] + counts[..., 1])
-
-
-_SCORES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    "precision": _precision,
-    "recall": _recall,
-    "f1": _f1,
-    "aer": _aer,
-}
 
 
 @dataclass(frozen=True)
@@ -156,7 +134,7 @@ class Bootstrap:
 
     def draw(self, sentences: Sequence[Counts]) -> NDArray[np.float64]:
         """Return the summed counts of each drawn corpus, shape (samples, 4); the same for the same seed."""
-        table = np.array([counts._row() for counts in sentences]).reshape(-1, 4)
+        table = np.array([astuple(counts) for counts in sentences], np.float64).reshape(-1, 4)
         random = np.random.default_rng(self.seed)
         N = len(table)
         draws = (np.bincount(random.integers(0, N, N), minlength=N) for _ in range(self.samples if N else 0))
@@ -253,8 +231,8 @@ def evaluate(
     """
     bootstrap = bootstrap or Bootstrap()
     sentences = count(alignments, golds)
-    drawn = bootstrap.draw(sentences)
-    intervals = {metric: bootstrap.interval(_SCORES[metric](drawn)) for metric in METRICS}
+    drawn = _scores(bootstrap.draw(sentences))
+    intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     settings = f"pairs:{len(sentences)}|bootstrap:{bootstrap.samples}|confidence:{bootstrap.confidence:g}"
     return Evaluation(sentences, intervals, f"{settings}|seed:{bootstrap.seed}")
 
@@ -311,11 +289,11 @@ def compare(
     if [counts.sure for counts in first.sentences] != [counts.sure for counts in second.sentences]:
         raise DataError("the two evaluations are not about the same gold links")
     bootstrap = bootstrap or Bootstrap()
-    drawn = [bootstrap.draw(evaluation.sentences) for evaluation in (first, second)]
+    drawn = [_scores(bootstrap.draw(evaluation.sentences)) for evaluation in (first, second)]
     differences = {}
     for metric in METRICS:
         value = getattr(second, metric) - getattr(first, metric)
-        spread = _SCORES[metric](drawn[1]) - _SCORES[metric](drawn[0])
+        spread = drawn[1][metric] - drawn[0][metric]
         differences[metric] = Difference(value, bootstrap.interval(spread), _p_value(value, spread))
     return differences
 

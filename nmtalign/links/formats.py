@@ -23,22 +23,23 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines
+from nmtalign.files import parse_json, read_lines
 from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment, Link
 from nmtalign.links.phrases import format_phrases
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
-_LINK = re.compile(r"(\d{1,9})([-p?])(\d{1,9})", re.ASCII)
+_POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
 _NAACL = re.compile(r"(\d{1,9}) +(\d{1,9}) +(\d{1,9})(?: +([SP]))?(?: +[\d.eE+-]+)? *", re.ASCII)
 _GIZA = re.compile(r"([^ ]+) \(\{ ((?:\d{1,9} )*)\}\) ?", re.ASCII)
 Parsed = TypeVar("Parsed")
 
+MOST_EMPTY = 1_000_000  # pairs without a line of their own in a row
 _SCALE = 10_000  # probabilities have four digits after the point
 
 
@@ -100,7 +101,8 @@ class _LinkCache(dict[str, Link]):
     def __missing__(self, text: str) -> Link:
         match = _SURE.fullmatch(text)
         if match is None:
-            raise DataError(f"expected links like 0-1 between spaces, found {text!r}")
+            reason = f"expected links like 0-1 between spaces, found {text!r}"
+            raise DataError(f"{reason}; only gold may hold possible links (0p1)")
         source, target = int(match[1]), int(match[2])
         link = Link(_from_one(source), _from_one(target)) if self._first else Link(source, target)
         if source < 256 and target < 256:
@@ -126,19 +128,8 @@ def parse_gold(line: str, *, first: int = 0) -> GoldAlignment:
     >>> len(gold.sure), len(gold.possible)
     (1, 2)
     """
-    sure, possible = set(), set()
-    for part in filter(None, line.split(" ")):
-        match = _LINK.fullmatch(part)
-        if match is None:
-            raise DataError(
-                f"expected links like 0-1 (sure) or 0p1 (possible) between spaces, found {part!r}"
-            )
-        source, kind, target = int(match[1]), match[2], int(match[3])
-        link = Link(_from_one(source), _from_one(target)) if first else Link(source, target)
-        possible.add(link)
-        if kind == "-":
-            sure.add(link)
-    return GoldAlignment(frozenset(sure), frozenset(possible))
+    sure = parse_pharaoh(_POSSIBLE.sub("", line), first=first)
+    return GoldAlignment(sure, parse_pharaoh(_POSSIBLE.sub(r"\1-\2", line), first=first))
 
 
 def format_pharaoh(links: Iterable[tuple[int, int]] | Alignment, *, first: int = 0) -> str:
@@ -185,10 +176,9 @@ def _naacl_lines(path: str | Path) -> Iterator[tuple[int, int, int, str | None]]
     pair = 1
     for number, line in enumerate(read_lines(path), 1):
         match = _NAACL.fullmatch(line)
-        if match is None or int(match[1]) < pair:
-            raise DataError(
-                f"expected a line like '{pair:04d} 1 3 S', pairs in order from 1, found {line!r}"
-            ).at(path, line=number)
+        if match is None or not pair <= int(match[1]) <= pair + MOST_EMPTY:
+            expected = f"a line like '{pair:04d} 1 3 S', pairs in order from 1, no gap above {MOST_EMPTY:,}"
+            raise DataError(f"expected {expected}, found {line[:60]!r}").at(path, line=number)
         pair = int(match[1])
         yield pair, int(match[2]), int(match[3]), match[4]
 
@@ -221,17 +211,24 @@ def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
 
 
 def _parse_json(line: str) -> LinkRecord:
-    try:
-        record = json.loads(line)
-        sure = frozenset(Link(int(s), int(t)) for s, t in record["links"])
-        possible = frozenset(Link(int(s), int(t)) for s, t in record.get("possible", ()))
-        source, target = (record.get(side) for side in ("source", "target"))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise DataError(
-            f'expected an object like {{"links": [[0, 0], [1, 2]]}}, found {line[:60]!r}'
-        ) from None
-    words = [None if side is None else tuple(map(str, side)) for side in (source, target)]
+    record = parse_json(line)
+    values: dict[str, Any] = record if isinstance(record, dict) else {}
+    links = values.get("links"), values.get("possible", [])
+    sides = values.get("source"), values.get("target")
+    if not (all(map(_are_links, links)) and all(map(_are_words, sides))):
+        raise DataError(f'expected an object like {{"links": [[0, 0], [1, 2]]}}, found {line[:60]!r}')
+    sure, possible = (frozenset(Link(*link) for link in pairs or ()) for pairs in links)
+    words = [None if side is None else tuple(side) for side in sides]
     return LinkRecord(GoldAlignment(sure, sure | possible), *words)
+
+
+def _are_links(value: Any) -> bool:
+    pairs = isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
+    return pairs and all(type(n) is int and 0 <= n < 10**9 for pair in value for n in pair)
+
+
+def _are_words(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(word, str) for word in value))
 
 
 def _parse_tsv(line: str) -> LinkRecord:

@@ -33,7 +33,7 @@ _NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
 
 
 def draw_heatmap(
-    matrix: AlignmentMatrix,
+    matrices: AlignmentMatrix | Mapping[str, AlignmentMatrix],
     *,
     links: Alignment | Iterable[tuple[int, int]] | None = None,
     gold: GoldAlignment | None = None,
@@ -41,13 +41,15 @@ def draw_heatmap(
     numbers: bool | None = None,
     limits: tuple[float, float] | None = None,
     colours: str = "inferno",
+    columns: int | None = None,
 ) -> Figure:
     """Draw the attention weights of one sentence pair.
 
     Parameters
     ----------
-    matrix : AlignmentMatrix
-        Weights of shape (T, S); row t is target word t.
+    matrices : AlignmentMatrix or mapping of str to AlignmentMatrix
+        Weights of shape (T, S); row t is target word t. Several panels (directions, methods, heads) by their
+        titles; they share one colour scale.
     links : Alignment or iterable of (source, target), optional
         Chosen links, drawn as dots.
     gold : GoldAlignment, optional
@@ -59,6 +61,8 @@ def draw_heatmap(
         Weights at the two ends of the colour scale. The default is the smallest and the largest weight.
     colours : str
         A matplotlib colour map. The default ``inferno`` can be read without colour vision and in grey.
+    columns : int, optional
+        Panels in a row; by default as square as it gets.
 
     Returns
     -------
@@ -81,41 +85,16 @@ def draw_heatmap(
     >>> figure = draw_heatmap(matrix, links=[(0, 0), (1, 1)])
     >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
     ['good', 'morning']
+    >>> len(draw_heatmap({"first head": matrix, "second head": matrix}).axes)  # two panels, the colour bar
+    3
 
     References
     ----------
     Bahdanau, Cho and Bengio (2015), Neural machine translation by jointly learning to align and translate,
     Figure 3.
     """
-    return draw_heatmaps(
-        {"": matrix}, links=links, gold=gold, title=title, numbers=numbers, limits=limits, colours=colours
-    )
-
-
-def draw_heatmaps(
-    matrices: Mapping[str, AlignmentMatrix],
-    *,
-    links: Alignment | Iterable[tuple[int, int]] | None = None,
-    gold: GoldAlignment | None = None,
-    title: str = "",
-    numbers: bool | None = None,
-    limits: tuple[float, float] | None = None,
-    colours: str = "inferno",
-    columns: int | None = None,
-) -> Figure:
-    """Draw several matrices of one sentence pair side by side: directions, methods, heads, iterations.
-
-    All panels share one colour scale. `matrices` maps the title of each panel to its matrix; `columns` is
-    the number of panels in a row (by default as square as it gets). The other arguments, the errors and the
-    warning are those of :func:`draw_heatmap`.
-
-    Examples
-    --------
-    >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
-    >>> figure = draw_heatmaps({"first head": matrix, "second head": matrix})
-    >>> len(figure.axes)  # two panels and the colour bar
-    3
-    """
+    if isinstance(matrices, AlignmentMatrix):
+        matrices = {"": matrices}
     first = _same_words(list(matrices.values()))
     chosen = _inside(() if links is None else links, first)
     sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
@@ -139,7 +118,7 @@ def draw_heatmaps(
 
 
 def matrices_of(pair: AlignedPair, view: str = "combined") -> dict[str, AlignmentMatrix]:
-    """Return what :func:`draw_heatmaps` draws of a pair, by the title of the panel.
+    """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
     `view` is ``combined``, ``forward``, ``reverse``, or ``all`` for one panel each.
 

@@ -21,7 +21,6 @@ from nmtalign.links.evaluation import METRICS, Evaluation, compare
 from nmtalign.report.heatmap import (
     SMALLEST_NUMBER,
     draw_heatmap,
-    draw_heatmaps,
     limits_of,
     matrices_of,
     number,
@@ -214,13 +213,13 @@ def to_heatmap(result: Any, *, view: str = "combined", **options: Any) -> Figure
     """
     shown = _shown(result)
     matrices = matrices_of(result, view) if isinstance(result, AlignedPair) else {"": shown.matrix}
-    return _displayed(draw_heatmaps(matrices, **{"links": shown.links or None, **options}))
+    return _displayed(draw_heatmap(matrices, **{"links": shown.links or None, **options}))
 
 
 def to_comparison(first: Any, second: Any) -> Any:
     """Return where the links of two results are found, a picture of two matrices, differences of scores."""
     if isinstance(first, AlignmentMatrix) and isinstance(second, AlignmentMatrix):
-        return _displayed(draw_heatmaps({"first": first, "second": second}))
+        return _displayed(draw_heatmap({"first": first, "second": second}))
     if isinstance(first, Aligner) and isinstance(second, Aligner):
         return to_table(first).join(to_table(second), how="outer", lsuffix=" of first", rsuffix=" of second")
     if isinstance(first, Evaluation) and isinstance(second, Evaluation):

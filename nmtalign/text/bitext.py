@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import try_lines
+from nmtalign.files import parse_json, try_lines
 from nmtalign.text.catalogs import read_po
 from nmtalign.text.columns import read_parquet
 from nmtalign.text.memories import read_tmx, read_xliff
@@ -230,7 +230,7 @@ def _parse_tsv(select: Select) -> LineParser:
 
 def _columns(select: Select) -> tuple[int, int]:
     names = select or ("1", "2")
-    if not all(name.isdecimal() and int(name) > 0 for name in names):
+    if not all(name.isdecimal() and len(name) < 10 and int(name) > 0 for name in names):
         raise UsageError(f"expected two columns counted from 1, such as 1,2, found {','.join(names)}")
     return int(names[0]), int(names[1])
 
@@ -239,10 +239,7 @@ def _parse_json(select: Select) -> LineParser:
     keys = select or ("source", "target")
 
     def parse(line: str) -> tuple[str, str]:
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"expected a JSON object ({error}), found {line[:60]!r}") from None
+        record = parse_json(line)
         return _value(record, keys[0]), _value(record, keys[1])
 
     return parse

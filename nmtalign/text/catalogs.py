@@ -34,7 +34,7 @@ def read_po(path: str | Path, select: tuple[str, str] | None = None) -> Iterator
     """
     if select is not None:
         raise UsageError("a PO file has one source and one target; they cannot be chosen")
-    message: dict[str, str] = {}
+    message: dict[str, list[str]] = {}
     problem: DataError | None = None
     keyword = ""
     for number, line in enumerate(read_lines(path), 1):
@@ -48,7 +48,7 @@ def read_po(path: str | Path, select: tuple[str, str] | None = None) -> Iterator
         keyword = match[1] if match else keyword
         string = _STRING.fullmatch(match[2] if match else line)
         if string and keyword:
-            message[keyword] = message.get(keyword, "") + _ESCAPE.sub(_unescape, string[1])
+            message.setdefault(keyword, []).append(_ESCAPE.sub(_unescape, string[1]))
         else:
             problem = problem or _problem(line).at(path, line=number)
     yield from _pair(message, problem)
@@ -58,12 +58,12 @@ def _problem(line: str) -> DataError:
     return DataError(f'expected msgid "..." or msgstr "..." or "...", found {line[:60]!r}')
 
 
-def _pair(message: dict[str, str], problem: DataError | None) -> Iterator[Record]:
+def _pair(message: dict[str, list[str]], problem: DataError | None) -> Iterator[Record]:
     """Yield the pair of a message, or what is wrong with it; nothing for the header."""
     if problem:
         yield problem
-    elif message.get("msgid"):
-        yield message["msgid"], message.get("msgstr", message.get("msgstr[0]", ""))
+    elif source := "".join(message.get("msgid", ())):
+        yield source, "".join(message.get("msgstr", message.get("msgstr[0]", ())))
 
 
 def _unescape(match: re.Match[str]) -> str:

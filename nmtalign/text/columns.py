@@ -39,13 +39,17 @@ def read_parquet(path: str | Path, select: tuple[str, str] | None = None) -> Ite
 
 
 def _rows(path: str | Path, columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
-    for batch in _open(path, columns).iter_batches(batch_size=_ROWS, columns=list(columns)):
-        yield from zip(*(_values(batch, column) for column in columns), strict=True)
+    file = _open(path, columns)
+    try:
+        for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
+            yield from zip(*(_values(batch, column) for column in columns), strict=True)
+    except (OSError, ValueError) as error:  # damaged pages, bytes that are not UTF-8
+        raise DataError(f"the Parquet file is damaged ({error})").at(path) from None
 
 
 def _open(path: str | Path, columns: tuple[str, str]) -> Any:
     try:
-        from pyarrow import ArrowInvalid
+        from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError:
         raise UsageError(
@@ -53,7 +57,9 @@ def _open(path: str | Path, columns: tuple[str, str]) -> Any:
         ) from None
     try:
         file = ParquetFile(path)
-    except ArrowInvalid as error:
+    except (ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
         raise DataError(f"expected a Parquet file ({error})").at(path) from None
     names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
     for column in columns:

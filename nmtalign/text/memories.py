@@ -6,6 +6,7 @@ gigabytes in memory or reach for other files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -17,6 +18,9 @@ from nmtalign.files import DAMAGE, open_binary
 Record = tuple[str, str] | DataError
 _CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # inside a sentence: codes of another format, not words
 _BLOCK = 1 << 16
+_DEEPEST = 100  # elements inside each other in a unit
+# Encodings whose bytes mean what they say; not utf-7, unicode_escape and the like.
+_ENCODINGS = re.compile(r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]", re.I)
 
 
 class _Units:
@@ -27,12 +31,13 @@ class _Units:
         self.header: dict[str, str] = {}
         self.done: list[tuple[int, Element]] = []
         self._builder: TreeBuilder | None = None
-        self._line = 0
+        self._line = self._depth = 0
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._data
+        self.parser.XmlDeclHandler = self._declared
         self.parser.EntityDeclHandler = self._refuse
         self.parser.SkippedEntityHandler = self._refuse
 
@@ -41,8 +46,11 @@ class _Units:
         if name == "header":
             self.header = attributes
         if self._builder is None and name in self.names:
-            self._builder, self._line = TreeBuilder(), self.parser.CurrentLineNumber
+            self._builder, self._line, self._depth = TreeBuilder(), self.parser.CurrentLineNumber, 0
         if self._builder is not None:
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise DataError(f"expected elements nested at most {_DEEPEST} deep")
             self._builder.start(name, attributes)
 
     def _data(self, text: str) -> None:
@@ -53,9 +61,14 @@ class _Units:
         if self._builder is not None:
             name = name.rpartition(":")[2]
             self._builder.end(name)
+            self._depth -= 1
             if name in self.names:
                 self.done.append((self._line, self._builder.close()))
                 self._builder = None
+
+    def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding is not None and not _ENCODINGS.fullmatch(encoding):
+            raise DataError(f"expected a common encoding such as UTF-8, found {encoding[:40]!r}")
 
     def _refuse(self, name: str, *declaration: object) -> None:
         raise DataError(f"the XML entity {name!r} is not expanded; write out its text")
@@ -75,11 +88,13 @@ def _units(path: str | Path, names: set[str]) -> Iterator[tuple[int, Element, di
             units.done.clear()
     except DAMAGE as error:
         raise DataError(f"the compressed file is damaged or cut off ({error})").at(path) from None
+    except (LookupError, ValueError) as error:  # of an encoding, unless it is a DataError
+        if isinstance(error, DataError):
+            raise error.at(path, line=units.parser.CurrentLineNumber) from None
+        raise DataError(f"the declared encoding cannot be read ({error})").at(path) from None
     except expat.ExpatError as error:
         problem = DataError(f"expected well-formed XML ({expat.ErrorString(error.code)})")
         raise problem.at(path, line=error.lineno) from None
-    except DataError as error:
-        raise error.at(path, line=units.parser.CurrentLineNumber) from None
     finally:
         if str(path) != "-":
             stream.close()

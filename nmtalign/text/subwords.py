@@ -1,4 +1,4 @@
-"""Sub-words: the word of each piece, and links between pieces as links between words.
+"""Sub-words: the word of each piece.
 
 ``bpe``            a piece that ends with ``@@`` continues in the next one: ``un@@ happy``
 ``sentencepiece``  a piece that begins with ``▁`` begins a word: ``▁un happy``
@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from nmtalign.errors import UsageError
 
@@ -62,18 +62,3 @@ def join_pieces(pieces: Sequence[str], marks: str) -> list[str]:
     for number, piece in zip(numbers, pieces, strict=True):
         words[number] += piece.removesuffix("@@") if marks == "bpe" else piece.removeprefix("▁")
     return words
-
-
-def links_of_words(
-    links: Iterable[tuple[int, int]], source_numbers: Sequence[int], target_numbers: Sequence[int]
-) -> set[tuple[int, int]]:
-    """Return links between pieces as links between the words they are part of.
-
-    Two words are linked if any of their pieces are.
-
-    Examples
-    --------
-    >>> sorted(links_of_words({(0, 0), (1, 0), (2, 1)}, [0, 0, 1], [0, 1]))
-    [(0, 0), (1, 1)]
-    """
-    return {(source_numbers[s], target_numbers[t]) for s, t in links}

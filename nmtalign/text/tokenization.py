@@ -50,29 +50,15 @@ class Tokenizer(Protocol):
 # --- space ---------------------------------------------------------------------------------------
 
 
-class _Pattern:
-    """A tokeniser that is one regular expression without groups."""
-
-    def __init__(self, pattern: str) -> None:
-        compiled = re.compile(pattern)
-        self.split: Callable[[str], list[str]] = compiled.findall
-        self._finditer = compiled.finditer
-
-    def spans(self, text: str) -> list[Span]:
-        return [match.span() for match in self._finditer(text)]
-
-
-class _Spaces(_Pattern):
+class _Spaces:
     """What stands between ASCII spaces."""
 
-    def __init__(self) -> None:
-        super().__init__("[^ ]+")
-        self.split = self._split
-
-    @staticmethod
-    def _split(text: str) -> list[str]:
+    def split(self, text: str) -> list[str]:
         words = text.split(" ")
         return [word for word in words if word] if "" in words else words
+
+    def spans(self, text: str) -> list[Span]:
+        return [match.span() for match in re.finditer("[^ ]+", text)]
 
 
 # --- simple --------------------------------------------------------------------------------------
@@ -277,7 +263,7 @@ TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
 }
 _WITH_FILE: dict[str, Callable[[str], Tokenizer]] = {"sentencepiece": _SentencePiece}
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
-_PLAIN_APOSTROPHE = str.maketrans({"\u2019": "'", "\u02bc": "'"})
+_PILE = 1_000  # marks on one letter; no language has more than a few
 
 
 def _check_tokenizer(name: str) -> None:
@@ -342,10 +328,10 @@ class TextSettings:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TextSettings:
         """Return the settings that :meth:`as_dict` gave."""
-        try:
-            return cls(**values)
-        except TypeError:
-            raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}") from None
+        kinds = {"tokenizer": str, "lowercase": bool, "unicode": str}
+        if not values.keys() <= kinds.keys() or not all(isinstance(v, kinds[n]) for n, v in values.items()):
+            raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}")
+        return cls(**values)
 
     def kept_in(self, folder: Path) -> TextSettings:
         """Copy the files of the tokeniser into a folder, and return settings that name them there."""
@@ -360,6 +346,9 @@ class TextSettings:
     def opened_in(self, folder: Path) -> TextSettings:
         """Undo :meth:`kept_in`: return settings that find the files in the folder from anywhere."""
         kind, colon, files = self.tokenizer.partition(":")
+        for name in files.split(",") if colon else ():
+            if Path(name).name != name or not (folder / name).is_file():
+                raise DataError(f"expected a file of the folder as tokeniser, found {name!r}").at(folder)
         paths = [str(folder / name) for name in files.split(",")]
         return replace(self, tokenizer=f"{kind}:{','.join(paths)}") if colon else self
 
@@ -405,9 +394,14 @@ class TextSettings:
         return first.split(pair[0]), second.split(pair[1])
 
     def _split(self, tokenizer: Tokenizer, text: str) -> list[str]:
-        if self.tokenizer == "space" and self.unicode in ("nfc", "none"):  # these forms leave spaces alone
-            return tokenizer.split(self._fold(text))
+        if self.cuts_at_spaces:
+            return tokenizer.split(self.folded(text))
         return self.normalized(tokenizer.split(text))
+
+    @property
+    def cuts_at_spaces(self) -> bool:
+        """Whether words are what stands between the spaces of :meth:`folded` lines."""
+        return self.tokenizer == "space" and self.unicode in ("nfc", "none")  # these forms leave spaces alone
 
     @cached_property
     def _of_sides(self) -> tuple[str, str]:
@@ -424,20 +418,32 @@ class TextSettings:
         >>> TextSettings(unicode="strip-accents").normalized(["Été", "2"])
         ['ete', '2']
         """
-        words = self._fold("\n".join(tokens)).split("\n")
+        words = self.folded("\n".join(tokens)).split("\n")
         if len(words) == len(tokens) and all(words):
             return words
-        return [self._fold(token) or token for token in tokens]  # a token with a line end, or only accents
+        return [self.folded(token) or token for token in tokens]  # a token with a line end, or only accents
 
-    def _fold(self, text: str) -> str:
-        if not text.isascii() and self.unicode != "none":
-            text = text.translate(_PLAIN_APOSTROPHE)
+    def folded(self, text: str) -> str:
+        """Return a text, perhaps of many lines, in the case and Unicode form of these settings."""
+        piled = self.unicode != "none" and _piled(text)
+        if piled and "\n" in text:
+            return "\n".join(map(self.folded, text.split("\n")))
+        if not text.isascii() and self.unicode != "none" and not piled:
+            text = text.replace("\u2019", "'").replace("\u02bc", "'")
             if self.unicode == "strip-accents":
                 letters = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
                 text = unicodedata.normalize("NFC", "".join(letters))
             else:
                 text = unicodedata.normalize(self.unicode.upper(), text)  # type: ignore[arg-type]
         return text.lower() if self.lowercase else text
+
+
+def _piled(text: str) -> bool:
+    """Tell whether a text piles so many marks on a letter that to put them in order would take minutes."""
+    mark = f"[{_marks()}]"
+    # Each pile has a mark at a multiple of its length
+    some = len(text) > _PILE and not text.isascii() and re.search(mark, text[::_PILE])
+    return bool(some) and re.search(f"{mark}{{{_PILE}}}", text) is not None
 
 
 # --- whitespace tokens ---------------------------------------------------------------------------

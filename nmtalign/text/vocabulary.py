@@ -57,22 +57,9 @@ class Vocabulary:
                 raise DataError(f"the word {word!r} stands in row {rows[word]} and again in row {row}")
         return cls(rows)
 
-    @classmethod
-    def from_word2int(cls, word2int: Mapping[str, int]) -> Vocabulary:
-        """Return the vocabulary of a ``word2int`` dictionary."""
-        return cls(word2int)
-
     def rows(self, words: Iterable[str]) -> NDArray[np.int32]:
         """Return the row of each word, -1 for an unknown one, shape (N,)."""
         return np.fromiter(map(self._rows.get, words, repeat(-1)), dtype=np.int32)
-
-    def row(self, word: str) -> int:
-        """Return the row of one word, -1 when it is unknown."""
-        return self._rows.get(word, -1)
-
-    def as_word2int(self) -> dict[str, int]:
-        """Return a copy as a plain dictionary."""
-        return dict(self._rows)
 
     def __contains__(self, word: object) -> bool:
         return word in self._rows

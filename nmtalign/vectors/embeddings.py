@@ -21,6 +21,7 @@ from nmtalign.text.vocabulary import Vocabulary
 
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
 _SHORTEST_PREFIX = 4  # letters; shorter ones say little about a word's meaning
+_LONGEST = 1_000  # letters of a word by which it is compared
 _BLOCK = 2_048  # words composed of n-grams at a time, so that memory stays bounded
 _FNV_START, _FNV_PRIME = np.uint32(2166136261), np.uint32(16777619)
 
@@ -246,11 +247,6 @@ class Embeddings:
             composed = int(self._compose(missing).any(axis=1).sum())
         return Coverage(len(words), len(words) - len(missing), composed)
 
-    def normalized(self) -> Embeddings:
-        """Return the vectors as :func:`unit_rows`, without sub-words."""
-        policy = "zero" if self.unknown == "subword" else self.unknown
-        return Embeddings(self.vocabulary, unit_rows(self.matrix), unknown=policy, settings=self.settings)
-
     def _compose(self, words: Sequence[str]) -> NDArray[np.floating]:
         if self.unknown == "subword" and self.subwords is not None:
             return self.subwords.vectors(words)
@@ -280,7 +276,8 @@ class Embeddings:
     @cached_property
     def _sorted_spellings(self) -> tuple[list[str], list[int]]:
         """The folded words in alphabetical order and their rows."""
-        pairs = sorted((fold(word), row) for word, row in self.vocabulary.as_word2int().items())
+        words = self.vocabulary.words
+        pairs = sorted(zip(map(fold, words), self.vocabulary.rows(words).tolist(), strict=True))
         return [spelling for spelling, _ in pairs], [row for _, row in pairs]
 
     @cached_property
@@ -295,7 +292,7 @@ def fold(word: str) -> str:
     >>> fold("Évêque")
     'eveque'
     """
-    decomposed = unicodedata.normalize("NFD", word.casefold())
+    decomposed = unicodedata.normalize("NFD", word[:_LONGEST].casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 

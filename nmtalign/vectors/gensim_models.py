@@ -1,24 +1,19 @@
-"""gensim: its files, read as data (see pickles.py) so that no code in them runs, and training by it."""
+"""gensim's files, read as data (see pickles.py) so that no code in them runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import DataError, UsageError
+from nmtalign.arrays import read_array
+from nmtalign.errors import DataError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
-from nmtalign.vectors.pickles import Record, load_array, read_pickle
-from nmtalign.vectors.text_files import BLOCK, reading
-
-KINDS = ("word2vec", "fasttext")
-_HIGHEST_RATIO = 100  # how many times a compressed model may grow
-_FREE_SIZE = 1 << 26  # bytes that any file may unpack to
-Sentences = Iterable[Sequence[str]]
+from nmtalign.vectors.pickles import Record, read_pickle
+from nmtalign.vectors.text_files import reading
 
 
 def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
@@ -31,7 +26,7 @@ def read_gensim(path: Path, *, limit: int | None = None) -> Embeddings:
         gensim 3.8, whose hashes today's gensim refuses too.
     """
     with reading(path) as file:
-        vectors, place = _keyed_vectors(read_pickle(_read_all(file, path)), path)
+        vectors, place = _keyed_vectors(read_pickle(file.read()), path)
         words = _words(vectors)
         if vectors.name.endswith("FastTextKeyedVectors"):
             return _with_subwords(vectors, place, words[:limit])
@@ -46,27 +41,11 @@ def read_gensim_unsafely(path: Path) -> Embeddings:
     from gensim.models import KeyedVectors
 
     loaded: Any = KeyedVectors.load(str(path))
-    return _embeddings(getattr(loaded, "wv", loaded))
-
-
-def _embeddings(vectors: Any, **settings: Any) -> Embeddings:
-    """Return what gensim's KeyedVectors hold."""
-    pieces = None
+    vectors, pieces = getattr(loaded, "wv", loaded), None
     if hasattr(vectors, "vectors_ngrams"):
         pieces = CharacterNgrams(vectors.vectors_ngrams, vectors.min_n, vectors.max_n)
     vocabulary = Vocabulary.from_words(vectors.index_to_key)
-    return Embeddings(vocabulary, np.asarray(vectors.vectors), pieces, settings=settings)
-
-
-def _read_all(file: IO[bytes], path: Path) -> bytes:
-    """Return the whole file; one that unpacks out of all proportion is refused."""
-    most = max(_FREE_SIZE, _HIGHEST_RATIO * path.stat().st_size)
-    blocks: list[bytes] = []
-    while block := file.read(BLOCK):
-        blocks.append(block)
-        if sum(map(len, blocks)) > most:
-            raise DataError(f"the compressed file unpacks to more than {most} bytes; refused")
-    return b"".join(blocks)
+    return Embeddings(vocabulary, np.asarray(vectors.vectors), pieces)
 
 
 def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
@@ -106,7 +85,7 @@ def _side_file(place: Path, name: str) -> NDArray[Any]:
     side = place.with_name(f"{place.name}.{name}.{'npz' if compressed else 'npy'}")
     if not side.exists():
         raise DataError(f"the file {side.name} should lie beside it, and does not")
-    return load_array(side, mapped=not compressed)
+    return read_array(side, mapped=not compressed)
 
 
 def _with_subwords(vectors: Record, place: Path, words: list[str]) -> Embeddings:
@@ -125,61 +104,3 @@ def _with_subwords(vectors: Record, place: Path, words: list[str]) -> Embeddings
     if vectors.get("vectors") is None and "vectors" not in vectors.get("__numpys", []):
         return Embeddings(vocabulary, pieces.vectors(words, own), pieces)
     return Embeddings(vocabulary, _array(vectors, place, "vectors")[: len(words)], pieces)
-
-
-def train_monolingual(
-    sentences: Callable[[], Sentences],
-    *,
-    kind: str = "word2vec",
-    dimension: int = 300,
-    minimum: int = 5,
-    epochs: int = 5,
-    seed: int = 1,
-    workers: int = 1,
-) -> Embeddings:
-    """Train vectors of one language: skip-gram with negative sampling, window 5.
-
-    Parameters
-    ----------
-    sentences : callable
-        Gives the sentences as lists of words, anew at each call: once to count, once for each epoch.
-    kind : {"word2vec", "fasttext"}
-        ``fasttext`` also learns character n-grams, so unknown words get vectors.
-    dimension, minimum, epochs, seed
-        Of gensim's models; `minimum` is the least count of a word.
-    workers : int
-        Threads; only one gives the same vectors twice.
-
-    Returns
-    -------
-    Embeddings
-        float32, the most frequent words first.
-
-    References
-    ----------
-    Mikolov et al. (2013), "Distributed representations of words and phrases and their compositionality".
-    Bojanowski et al. (2017), "Enriching word vectors with subword information".
-    """
-    if kind not in KINDS:
-        raise UsageError(f"monolingual vectors: expected one of {', '.join(KINDS)}, found {kind!r}")
-    from gensim.models import FastText, Word2Vec
-
-    model = (FastText if kind == "fasttext" else Word2Vec)(
-        vector_size=dimension, min_count=minimum, sg=1, window=5, seed=seed, workers=workers
-    )
-    corpus = _Again(sentences)
-    model.build_vocab(corpus)
-    if not len(model.wv):
-        raise DataError(f"no word occurs {minimum} times in the {model.corpus_count} sentences to train on")
-    model.train(corpus, total_examples=model.corpus_count, epochs=epochs)
-    return _embeddings(model.wv, method=kind, dimension=dimension, minimum=minimum, epochs=epochs, seed=seed)
-
-
-class _Again:
-    """Sentences that can be read any number of times; gensim wants lists."""
-
-    def __init__(self, sentences: Callable[[], Sentences]) -> None:
-        self._sentences = sentences
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return map(list, self._sentences())

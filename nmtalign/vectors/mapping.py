@@ -1,4 +1,4 @@
-"""Two monolingual spaces into one: Procrustes, refinement by mutual neighbours, RCSLS.
+"""Two monolingual spaces into one: Procrustes, refinement by mutual neighbours.
 
 Axes: V words, D dimensions, P seed pairs. A map W takes source rows to target rows: ``X W ~ Y``.
 """
@@ -17,13 +17,12 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
-from nmtalign.vectors.retrieval import mutual_neighbours, nearest
+from nmtalign.vectors.retrieval import mutual_neighbours
 
 Floats = NDArray[np.floating]
 Pairs = NDArray[np.int64]  # (P, 2): rows of source and target
 WORDS = 5_000  # the most frequent words of each language take part in the refinement
 _MOST_ROUNDS = 20
-_RCSLS_STEPS = 10
 _GAIN = 1e-4  # least gain in mean cosine for another round
 _SHORTEST_STRING = 4  # letters; shorter words are often spelled alike by accident
 _FEW_STRINGS = 20  # fewer identical strings are no evidence
@@ -64,7 +63,6 @@ def map_spaces(
     seeds: Iterable[tuple[str, str]],
     *,
     refine: bool = True,
-    rcsls: bool = False,
     words: int = WORDS,
 ) -> MappedSpaces:
     """Turn the source space so that translations lie together.
@@ -81,8 +79,6 @@ def map_spaces(
         Pairs without vectors are left out.
     refine : bool
         Look for more pairs; without it the seeds alone decide.
-    rcsls : bool
-        At the end improve the map on the pairs by the relaxed CSLS loss; it is then no longer orthogonal.
     words : int
         How many words of each language take part in the refinement.
 
@@ -96,8 +92,7 @@ def map_spaces(
     References
     ----------
     Xing et al. (2015), "Normalized word embedding and orthogonal transform for bilingual word translation".
-    Conneau et al. (2018), "Word translation without parallel data", section 2. Joulin et al. (2018), "Loss in
-    translation", equation 3.
+    Conneau et al. (2018), "Word translation without parallel data", section 2.
     """
     if source.dimension != target.dimension:
         found = f"{source.dimension} and {target.dimension}"
@@ -109,11 +104,9 @@ def map_spaces(
     if refine:
         refined, W, rounds = _refined(X[:words], Y[:words], first[(first < words).all(axis=1)], W)
         pairs = refined if len(refined) else first
-    if rcsls:
-        W = _improved_by_rcsls(X[pairs[:, 0]], Y[pairs[:, 1]], X[:words], Y[:words], W)
     mapped = unit_rows(X @ W)
     cosine = float((mapped[pairs[:, 0]] * Y[pairs[:, 1]]).sum(axis=1).mean())
-    note = {"seeds": len(first), "rounds": rounds, "rcsls": rcsls, "words": words}
+    note = {"seeds": len(first), "rounds": rounds, "words": words}
     first_side, second_side = (
         Embeddings(side.vocabulary, matrix, settings={**side.settings, "map": note})
         for side, matrix in ((source, mapped), (target, Y))
@@ -147,38 +140,6 @@ def _refined(X: Floats, Y: Floats, seeds: Pairs, W: Floats) -> tuple[Pairs, Floa
         best, kept = quality, (pairs, W, done)
         W = procrustes(X, Y, pairs)
     return kept
-
-
-def _improved_by_rcsls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats) -> Floats:
-    """Improve a map W by gradient descent on the relaxed CSLS loss, shape (D, D).
-
-    With the k = 10 nearest neighbours N among the rows of X W and Y, the loss of the P pairs (x_i, y_i) is
-
-        1/P sum_i [ -2 x_i W y_i + 1/k sum_{y in N_Y(x_i W)} x_i W y + 1/k sum_{x in N_X(y_i)} x W y_i ].
-
-    The step is halved whenever the loss grows.
-    """
-    best, kept, step = np.inf, W, 1.0
-    gradient = np.zeros_like(W)
-    for _ in range(_RCSLS_STEPS):
-        moved = kept - step * gradient
-        loss, slope = _relaxed_csls(x, y, X, Y, moved)
-        if loss < best:
-            best, kept, gradient = loss, moved, slope
-        else:
-            step /= 2
-    return kept
-
-
-def _relaxed_csls(x: Floats, y: Floats, X: Floats, Y: Floats, W: Floats) -> tuple[float, Floats]:
-    """Return the loss and its gradient; the neighbours are taken as fixed, as the paper does."""
-    k, count = min(10, len(X), len(Y)), len(x)
-    mapped, whole = x @ W, X @ W
-    near_y = Y[nearest(mapped, Y, count=k)[0]].mean(axis=1)  # (P, D)
-    near_x = X[nearest(y, whole, count=k)[0]].mean(axis=1)  # (P, D)
-    loss = (mapped * (near_y - 2 * y)).sum() + ((near_x @ W) * y).sum()
-    gradient = x.T @ (near_y - 2 * y) + near_x.T @ y
-    return float(loss) / count, (gradient / count).astype(np.float32)
 
 
 # ---------------------------------------------------------------- seeds

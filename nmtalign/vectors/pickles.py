@@ -1,4 +1,4 @@
-"""Reading old pickles and NumPy's files as data, so that no code in them runs.
+"""Reading old pickles as data, so that no code in them runs.
 
 A pickle is a small program. Its names are looked up here in a list of exact (module, name) pairs and never
 imported. They stand for inert records, arrays of plain numbers and a few functions of this module.
@@ -13,10 +13,8 @@ import io
 import math
 import pickle
 import struct
-import zipfile
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -26,7 +24,6 @@ from nmtalign.errors import DataError
 
 _NUMBERS = ("b1", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)), "f2", "f4", "f8")
 _MOST_DIMENSIONS = 32
-_HIGHEST_DEFLATE_RATIO = 1100  # no honest member of a zip file grows more than 1032 times
 # What the unpickler raises when a pickle ends too early or makes no sense.
 _BROKEN = (
     *(AttributeError, EOFError, LookupError, OverflowError, TypeError, ValueError),
@@ -37,6 +34,16 @@ _REFUSED = (
     *(pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.PERSID, pickle.BINPERSID),
     *(pickle.NEXT_BUFFER, pickle.READONLY_BUFFER, pickle.LONG4),
 )
+
+
+_FREE_MEMORY = 1 << 20  # bytes that the objects of any pickle may take
+_MEMORY_RATIO = 32  # how many times its own size a larger one may take; honest ones of short words come to 25
+# Bytes of the objects that short instructions make, and of a place in the memo.
+_SIZES = {
+    **dict.fromkeys(map(ord, (pickle.EMPTY_LIST, pickle.EMPTY_DICT, pickle.TUPLE1, pickle.TUPLE2)), 64),
+    **dict.fromkeys(map(ord, (pickle.MARK, pickle.MEMOIZE, pickle.BINPUT, pickle.TUPLE3)), 100),
+    ord(pickle.EMPTY_SET): 216,
+}
 
 
 class Record:
@@ -72,7 +79,10 @@ def _numbers(raw: Any, dtype: Any, shape: Any, order: Literal["C", "F"]) -> NDAr
     expected = kind.itemsize * math.prod(shape)
     if expected != len(raw):
         raise DataError(f"the pickle has an array {shape}: expected {expected} bytes, found {len(raw)}")
-    return np.frombuffer(raw, kind).reshape(shape, order=order)
+    try:
+        return np.frombuffer(raw, kind).reshape(shape, order=order)
+    except ValueError as error:  # no numbers at all, of a shape that NumPy cannot count
+        raise DataError(f"the pickle has an array {shape}: {error}") from error
 
 
 def _data_type(record: Any) -> np.dtype[Any] | None:
@@ -150,8 +160,10 @@ ALLOWED: frozenset[tuple[str, str]] = frozenset(_FUNCTIONS) | frozenset(_INERT)
 
 
 def _check_keys(keys: Iterable[Any]) -> None:
-    """Refuse keys of a dictionary or set other than plain values: to hash nested tuples can take for ever."""
+    """Refuse keys of a dictionary or set that can take for ever to hash: nested tuples, huge integers."""
     for key in keys:
+        if isinstance(key, int) and key.bit_length() > 64:
+            raise DataError(f"expected dictionary keys of at most 64 bits, found {key.bit_length()}")
         if not (key is None or isinstance(key, str | bytes | int | float)):
             raise DataError(f"expected text or numbers as dictionary keys, found {type(key).__name__}")
 
@@ -205,6 +217,17 @@ def _looking_at(keys: slice, code: bytes) -> _Step:
     return checked
 
 
+def _spending(code: int) -> _Step:
+    """Return an instruction that counts the memory of the object which it makes."""
+    step, size = _STANDARD[code], _SIZES[code]
+
+    def counted(unpickler: Any) -> None:
+        unpickler.take(size)
+        step(unpickler)
+
+    return counted
+
+
 class _Unpickler(pickle._Unpickler):
     """The standard library's unpickler with other names, calls and states, and a look at every key."""
 
@@ -213,13 +236,18 @@ class _Unpickler(pickle._Unpickler):
     def __init__(self, data: bytes, encoding: str) -> None:
         self.file = io.BytesIO(data)
         super().__init__(self.file, encoding=encoding)
-        self.size = self.budget = len(data)  # the budget is what the functions may copy in all
+        self.size = len(data)
+        self.budget = _FREE_MEMORY + _MEMORY_RATIO * self.size
 
     def spend(self, amount: int) -> None:
-        """Count what is copied: a short pickle must not grow without end."""
-        self.budget -= amount
+        """Count what is copied: no pickle may copy more than it has."""
+        self.take(_MEMORY_RATIO * amount)
+
+    def take(self, size: int) -> None:
+        """Count the bytes that objects take: a short pickle must not grow without end."""
+        self.budget -= size
         if self.budget < 0:
-            raise DataError("the pickle copies its content over and over; refused")
+            raise DataError(f"the pickle grows to over {_MEMORY_RATIO} times its size; refused")
 
     def find_class(self, module: str, name: str) -> partial[Any]:
         if (module, name) not in ALLOWED:
@@ -261,6 +289,7 @@ class _Unpickler(pickle._Unpickler):
 
     dispatch: ClassVar[dict[int, _Step]] = {
         **{code: step for code, step in _STANDARD.items() if bytes([code]) not in _REFUSED},
+        **{code: _spending(code) for code in _SIZES},
         ord(pickle.FRAME): _frame,
         ord(pickle.REDUCE): _call,
         ord(pickle.NEWOBJ): _call,
@@ -273,46 +302,3 @@ class _Unpickler(pickle._Unpickler):
         ord(pickle.ADDITEMS): _looking_at(slice(None), pickle.ADDITEMS),
         ord(pickle.FROZENSET): _looking_at(slice(None), pickle.FROZENSET),
     }
-
-
-# ---------------------------------------------------------------- NumPy's files
-
-
-def load_array(path: Path, *, mapped: bool = False, unsafe_pickle: bool = False) -> NDArray[Any]:
-    """Read an .npy file, or ``embeddings`` (or the only array) of an .npz file; no pickled objects."""
-    try:
-        if zipfile.is_zipfile(path):
-            return _load_member(path, unsafe_pickle)
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=unsafe_pickle)
-        return array
-    except DataError as error:
-        raise error.at(path) from error
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"not a readable array of numbers ({error})").at(path) from error
-
-
-def _load_member(path: Path, unsafe_pickle: bool) -> NDArray[Any]:
-    with zipfile.ZipFile(path) as archive:
-        names = [info.filename.removesuffix(".npy") for info in archive.infolist()]
-        name = "embeddings" if "embeddings" in names or len(names) != 1 else names[0]
-        if name not in names:
-            raise DataError(f"expected an array named 'embeddings', found {names}")
-        info = archive.infolist()[names.index(name)]
-        if info.file_size > _HIGHEST_DEFLATE_RATIO * max(info.compress_size, 1):
-            found = f"{info.file_size} bytes from {info.compress_size}"
-            raise DataError(f"the array {name!r} claims to unpack to {found}; refused")
-        with archive.open(info) as file:
-            _check_header(file, info.file_size)
-    with np.load(path, allow_pickle=unsafe_pickle) as arrays:
-        array: NDArray[Any] = arrays[name]
-        return array
-
-
-def _check_header(file: Any, size: int) -> None:
-    """Refuse a shape that needs more bytes than the member has, before memory is asked for."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    needed = dtype.itemsize * math.prod(shape)
-    if not dtype.hasobject and needed > size:
-        raise DataError(f"the array claims shape {shape}, {needed} bytes, in a member of {size}")

@@ -5,9 +5,8 @@ format                what it is                                                
 ====================  ==================================================================  =======
 ``folder``            the own format: vectors.npy (memory-mapped), vocab.txt, meta.json   yes
 ``word2int``          the seeds' form: word2int_XX.pkl beside embeddings_XX.npz           yes
-``word2vec``          text with a header line, also fastText's .vec; plain or gzip        yes
+``word2vec``          text, also fastText's .vec; without a header line GloVe's; or gzip    yes
 ``word2vec-binary``   word2vec's binary form; plain or gzip                               yes
-``glove``             text without a header line; plain or gzip                           yes
 ``fasttext``          fastText's .bin models with sub-words; plain or gzip                no
 ``gensim``            gensim's KeyedVectors and models with word vectors (pickles)        no
 ====================  ==================================================================  =======
@@ -25,7 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from nmtalign.arrays import read_array
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import is_text, read_json
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.binary_files import (
@@ -36,7 +37,7 @@ from nmtalign.vectors.binary_files import (
 )
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.gensim_models import read_gensim, read_gensim_unsafely
-from nmtalign.vectors.pickles import load_array, read_pickle
+from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.text_files import (
     first_dimension,
     read_header,
@@ -45,12 +46,11 @@ from nmtalign.vectors.text_files import (
     write_text_vectors,
 )
 
-FORMATS = ("folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
+FORMATS = ("folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
 _FILE_NAMES = {
     "folder": "{}",
     "word2int": "word2int_{}.pkl",
     "word2vec": "vectors_{}.vec",
-    "glove": "vectors_{}.txt",
     "word2vec-binary": "vectors_{}.bin",
 }
 _OWN = {"format": "nmtalign-vectors", "version": 1}
@@ -101,7 +101,6 @@ def load_embeddings(
         "folder": lambda: _read_folder(path),
         "word2int": lambda: _read_word2int(*_word2int_files(path), unsafe_pickle),
         "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
-        "glove": lambda: read_text_vectors(path, limit=limit, **decoding),
         "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
         "fasttext": lambda: read_fasttext_binary(path, limit=limit, **decoding),
         "gensim": lambda: read_gensim_unsafely(path) if unsafe_pickle else read_gensim(path, limit=limit),
@@ -135,7 +134,7 @@ def _detect_content(start: bytes) -> str:
     header = read_header(first)
     if header is None:
         first_dimension(first)
-        return "glove"
+        return "word2vec"
     try:
         is_text = not rest or first_dimension(rest.partition(b"\n")[0]) == header[1]
     except DataError:
@@ -153,7 +152,7 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
     path : path
         A folder for ``folder``; ``word2int_XX.pkl`` or ``embeddings_XX.npz`` for ``word2int`` (both are
         written); else a file.
-    format : {"folder", "word2int", "word2vec", "word2vec-binary", "glove"}
+    format : {"folder", "word2int", "word2vec", "word2vec-binary"}
 
     Raises
     ------
@@ -167,7 +166,6 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
         "folder": lambda: _write_folder(whole, path),
         "word2int": lambda: _write_word2int(whole, *_word2int_files(path)),
         "word2vec": lambda: write_text_vectors(whole, path),
-        "glove": lambda: write_text_vectors(whole, path, header=False),
         "word2vec-binary": lambda: write_word2vec_binary(whole, path),
     }
     if format not in writers:
@@ -184,17 +182,17 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
 
 def _read_folder(folder: Path) -> Embeddings:
     """Read the own format; the matrices stay on disk until their rows are used."""
-    meta = _read_json(folder / "meta.json")
+    meta = _read_meta(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
     with open(folder / "vocab.txt", encoding="utf-8", newline="\n") as file:
         words = file.read().split("\n")[:-1]
-    matrix = load_array(folder / "vectors.npy", mapped=True)
+    matrix = read_array(folder / "vectors.npy", mapped=True)
     if len(words) != len(matrix):
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {len(matrix)} rows").at(folder)
     pieces = None
     if found := meta.get("subwords"):
-        table = load_array(folder / "subwords.npy", mapped=True)
+        table = read_array(folder / "subwords.npy", mapped=True)
         pieces = CharacterNgrams(table, found["shortest"], found["longest"])
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta.get("settings", {}))
 
@@ -204,8 +202,9 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "meta.json").unlink(missing_ok=True)
     for row, word in enumerate(embeddings.vocabulary):
-        if "\n" in word:
-            raise DataError(f"the word {word!r} in row {row} holds a line end; vocab.txt cannot keep it")
+        if "\n" in word or not is_text(word):
+            found = f"the word {word[:60]!r} in row {row} holds a line end or half a character"
+            raise DataError(f"{found}; vocab.txt cannot keep it")
     with open(folder / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{word}\n" for word in embeddings.vocabulary)
     np.save(folder / "vectors.npy", embeddings.matrix, allow_pickle=False)
@@ -216,13 +215,10 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     _write_json({**meta, "settings": dict(embeddings.settings)}, folder / "meta.json")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"not readable as JSON ({error})").at(path) from error
-    if not isinstance(found, dict) or not isinstance(found.get("settings", {}), dict):
-        raise DataError("expected an object whose settings are an object").at(path)
+def _read_meta(path: Path) -> dict[str, Any]:
+    found = read_json(path)
+    if not isinstance(found.get("settings", {}), dict):
+        raise DataError("expected settings that are an object").at(path)
     return found
 
 
@@ -250,11 +246,13 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
         rows = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")
         if not isinstance(rows, dict):
             raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
-        vocabulary = Vocabulary.from_word2int(rows)
+        vocabulary = Vocabulary(rows)
     except DataError as error:
         raise error.at(pickle_path) from error
-    matrix = load_array(matrix_path, unsafe_pickle=unsafe_pickle)
+    matrix = read_array(matrix_path)
     try:
+        if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
+            raise DataError("the vectors hold NaN or infinity")
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
     except DataError as error:
         raise error.at(matrix_path) from error
@@ -351,7 +349,7 @@ def languages_of(folder: str | Path) -> dict[str, Path] | None:
 
 def _pair_note(folder: Path) -> dict[str, Any]:
     path = folder / "pair.json"
-    return _read_json(path) if path.exists() else {}
+    return _read_meta(path) if path.exists() else {}
 
 
 def pair_languages(folder: str | Path) -> tuple[str, str]:

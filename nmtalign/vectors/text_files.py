@@ -13,6 +13,7 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
@@ -21,11 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
+from nmtalign.files import is_text
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 
 BLOCK = 1 << 24  # bytes read at a time
-_LONGEST_ROW = 1 << 22  # bytes; no vector has a million numbers
+_LONGEST_ROW = 1 << 22  # bytes of a line
+_MOST_NUMBERS = 1 << 16  # of a vector
+FREE_SIZE = 1 << 24  # bytes that any compressed file may unpack to
+HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
 Parsed = tuple[list[str], NDArray[Any]]
 
 
@@ -35,21 +40,37 @@ def reading(path: Path) -> Iterator[IO[bytes]]:
     try:
         with open(path, "rb") as file:
             compressed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if compressed else open(path, "rb") as opened:
+        with _Unpacked(path) if compressed else open(path, "rb") as opened:
             yield io.BufferedReader(cast(Any, opened)) if compressed else cast(IO[bytes], opened)
     except DataError as error:
-        raise (error if str(error).startswith(str(path)) else error.at(path)) from error
+        raise error.at(path) from error
     except (EOFError, struct.error, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"the file is damaged or ends too early ({error})").at(path) from error
 
 
+class _Unpacked(gzip.GzipFile):
+    """A gzip file that may not unpack out of all proportion."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._left = max(FREE_SIZE, HIGHEST_RATIO * path.stat().st_size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(BLOCK if size is None or size < 0 else size)
+        self._left -= len(data)
+        if self._left < 0:
+            found = f"over {FREE_SIZE:,} bytes and {HIGHEST_RATIO} times its size"
+            raise DataError(f"the file unpacks to {found}; refused")
+        return data
+
+
 def read_header(line: bytes) -> tuple[int, int] | None:
     """Return words and dimension of a word2vec header such as ``20000 300``; None for any other line."""
-    fields = line.split()
-    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+    fields = line.split() if len(line) < 100 else []
+    if len(fields) != 2 or not all(field.isdigit() and len(field) < 20 for field in fields):
         return None
     words, dimension = map(int, fields)
-    if not 0 < dimension <= _LONGEST_ROW or words > 2**31:
+    if not 0 < dimension <= _MOST_NUMBERS or words > 2**31:
         raise DataError(f"the header claims {words} words of {dimension} numbers")
     return words, dimension
 
@@ -118,10 +139,15 @@ def read_text_vectors(
 
 def _begin(file: IO[bytes], path: Path) -> tuple[tuple[int, int] | None, int, Iterator[bytes]]:
     """Return the header if there is one, the dimension, and the lines with vectors."""
-    first = file.readline()
+    first = file.readline(_LONGEST_ROW)
+    lines = iter(partial(file.readline, _LONGEST_ROW), b"")
     try:
         header = read_header(first)
-        return header, header[1] if header else first_dimension(first), chain([] if header else [first], file)
+        return (
+            header,
+            header[1] if header else first_dimension(first),
+            chain([] if header else [first], lines),
+        )
     except DataError as error:
         raise error.at(path, line=1) from error
 
@@ -130,7 +156,7 @@ def first_dimension(line: bytes) -> int:
     """Return how many numbers follow the word of a line; anything but a word and numbers is refused."""
     numbers = line.rstrip(b" \r\n").split(b" ")[1:]
     try:
-        if list(map(float, numbers)):
+        if list(map(float, numbers)) and len(numbers) <= _MOST_NUMBERS:
             return len(numbers)
     except ValueError:
         pass
@@ -182,12 +208,11 @@ def _parse_slowly(block: bytes, dimension: int, encoding: str, errors: str, path
     return words, np.array(numbers, np.float32)
 
 
-def write_text_vectors(embeddings: Embeddings, path: Path, *, header: bool = True) -> None:
-    """Write vectors as text; the shortest digits that give the same numbers back."""
+def write_text_vectors(embeddings: Embeddings, path: Path) -> None:
+    """Write vectors as text with a header line; the shortest digits that give the same numbers back."""
     matrix = embeddings.matrix
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        if header:
-            file.write(f"{len(embeddings)} {embeddings.dimension}\n")
+        file.write(f"{len(embeddings)} {embeddings.dimension}\n")
         wide = matrix.astype(np.result_type(matrix, np.float32))
         for word, vector in zip(embeddings.vocabulary, wide, strict=True):
             check_writable(word)
@@ -196,5 +221,6 @@ def write_text_vectors(embeddings: Embeddings, path: Path, *, header: bool = Tru
 
 def check_writable(word: str) -> None:
     """Refuse a word that a format with spaces between its fields cannot hold."""
-    if " " in word or "\n" in word:
-        raise DataError(f"the word {word!r} holds a space or a line end; this format cannot keep it")
+    if " " in word or "\n" in word or not is_text(word):
+        found = "a space, a line end or half a character"
+        raise DataError(f"the word {word[:60]!r} holds {found}; this format cannot keep it")

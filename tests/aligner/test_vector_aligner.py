@@ -65,7 +65,7 @@ def test_scaled_dot_gives_the_weights_of_seed_004(grid, near):
     expected = powers / powers.sum(axis=1, keepdims=True)
 
     sides = [
-        Embeddings(Vocabulary.from_word2int(words), matrix)
+        Embeddings(Vocabulary(words), matrix)
         for words, matrix in zip((english, french), matrices, strict=True)
     ]
     pair = vector_aligner(*sides, score="scaled-dot", extract="argmax").align(source, target)

@@ -24,10 +24,6 @@ def cosine(q: Vector, k: Vector) -> float:
     return dot(q, k) / lengths if lengths else 0.0
 
 
-def bilinear(q: Vector, k: Vector, W: Sequence[Vector]) -> float:
-    return math.fsum(q[i] * W[i][j] * k[j] for i in range(len(q)) for j in range(len(k)))
-
-
 def additive(q: Vector, k: Vector, W: Sequence[Vector], U: Sequence[Vector], v: Vector, b: Vector) -> float:
     score = 0.0
     for a in range(len(v)):
@@ -36,17 +32,6 @@ def additive(q: Vector, k: Vector, W: Sequence[Vector], U: Sequence[Vector], v: 
         inner += math.fsum(k[i] * U[i][a] for i in range(len(k)))
         score += v[a] * math.tanh(inner)
     return score
-
-
-def location_features(previous: Sequence[Vector], kernels: Sequence[Vector]) -> np.ndarray:
-    """Return f[t, s, c]: kernel c centred on source word s of row t of the previous weights."""
-    T, S, C, K = len(previous), len(previous[0]), len(kernels), len(kernels[0])
-    f = np.zeros((T, S, C))
-    for t, s, c, k in itertools.product(range(T), range(S), range(C), range(K)):
-        place = s + k - K // 2
-        if 0 <= place < S:
-            f[t, s, c] += kernels[c][k] * previous[t][place]
-    return f
 
 
 def all_scores(queries: Sequence[Vector], keys: Sequence[Vector], score: Callable[..., float]) -> np.ndarray:
@@ -114,17 +99,6 @@ def sinusoidal(N: int, D: int) -> np.ndarray:
         P[n, 2 * i] = math.sin(n / 10000 ** (2 * i / D))
         P[n, 2 * i + 1] = math.cos(n / 10000 ** (2 * i / D))
     return P
-
-
-def relative_bias(table: Vector, T: int, S: int) -> np.ndarray:
-    reach = len(table) // 2
-    return np.array([[table[max(-reach, min(reach, s - t)) + reach] for s in range(S)] for t in range(T)])
-
-
-def linear_bias(H: int, T: int, S: int) -> np.ndarray:
-    return np.array(
-        [[[-abs(t - s) * 2 ** (-8 * h / H) for s in range(S)] for t in range(T)] for h in range(1, H + 1)]
-    )
 
 
 def diagonal_prior(T: int, S: int, form: str, strength: float) -> np.ndarray:

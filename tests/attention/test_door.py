@@ -7,16 +7,16 @@ import pytest
 import nmtalign as na
 
 NAMES = """
-    dot scaled_dot cosine unit bilinear additive additive_projected additive_concatenated location_additive
-    softmax masked_softmax mask_scores sparsemax entmax15 causal_mask padding_mask
+    dot scaled_dot cosine unit additive additive_projected additive_concatenated
+    softmax mask_scores sparsemax entmax15 causal_mask padding_mask
     scaled_dot_gradient additive_gradient AdditiveGradient softmax_gradient
-    attend Attended attend_blockwise self_attention cross_attention
+    attend Attended self_attention cross_attention
     multi_head MultiHead linear
-    sinusoidal position_table add_positions concatenate_positions relative_bias linear_bias diagonal_prior
+    sinusoidal position_table add_positions concatenate_positions diagonal_prior
     layer_norm LayerNorm feed_forward FeedForward
     TransformerBlock encoder_block decoder_block Decoded Transformer transformer Transformed
     GRU gru RecurrentEncoder recurrent_encoder Bahdanau annotate Annotations decode_step Step align_sentence
-    glorot map_arrays named_arrays save_parameters load_parameters
+    glorot map_arrays
 """
 PUBLIC_NAMES = NAMES.split()
 

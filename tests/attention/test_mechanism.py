@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,45 +40,10 @@ def test_multi_head_against_slow_loops(library, draw, heads):
     assert attended.weights.shape == (heads, T, S)
 
 
-@given(T=sizes, S=sizes, D=sizes, block=st.integers(1, 8), causal=st.booleans(), seed=st.integers(0, 999))
-def test_blockwise_is_plain(T, S, D, block, causal, seed):
-    random = np.random.default_rng(seed)
-    queries, keys, values = (random.normal(scale=20, size=size) for size in ((T, D), (S, D), (S, 2)))
-    mask = random.random((T, S)) < 0.7
-    plain = at.attend(queries, keys, values, mask=mask & at.causal_mask(T, S) if causal else mask).context
-    online = at.attend_blockwise(queries, keys, values, mask=mask, causal=causal, block=block)
-    assert_allclose(online, plain, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(S,), (1, S), (T, 1), (2, 1, S), (2, T, 1), (2, T, S)])
-def test_blockwise_with_masks_that_broadcast(draw, random, shape):
-    queries, keys, values = draw(2, T, D), draw(2, S, D), draw(2, S, D)
-    mask = random.random(shape) < 0.6
-    plain = at.attend(queries, keys, values, mask=mask).context
-    assert_allclose(at.attend_blockwise(queries, keys, values, mask=mask, block=2), plain, rtol=1e-12)
-
-
-@pytest.mark.parametrize("scores", [[-1e4, -5e3, 0, 7e3], [7e3, 0, -5e3, -1e4], [-1e4, -1e4, -1e4, -1e4]])
-def test_blockwise_survives_scores_of_any_size(draw, scores):
-    keys, values = np.array(scores)[:, None], draw(4, 2)
-    plain = at.attend([[1.0]], keys, values).context
-    assert_allclose(at.attend_blockwise([[1.0]], keys, values, block=1), plain, rtol=1e-12)
-
-
-def test_blockwise_memory_does_not_grow_with_both_lengths():
-    words = np.random.default_rng(0).normal(size=(4096, 4)).astype(np.float32)
-    tracemalloc.start()
-    at.attend_blockwise(words, words, words, causal=True, block=128)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 4096 * 4096 / 8  # one bit of the full matrix for each cell would already be more
-
-
 @pytest.mark.parametrize("lengths", [(0, 3), (3, 0), (0, 0)])
 def test_empty_sentences(draw, lengths):
     queries, keys = draw(lengths[0], D), draw(lengths[1], D)
     assert_array_equal(at.attend(queries, keys).context, np.zeros((lengths[0], D)))
-    assert_array_equal(at.attend_blockwise(queries, keys, keys, causal=True), np.zeros((lengths[0], D)))
     parameters = at.MultiHead.start(D, 2, seed=0)
     assert_array_equal(at.multi_head(parameters, queries, keys).context, np.zeros((lengths[0], D)))
 
@@ -150,10 +113,10 @@ def test_heads_are_independent(draw):
 def test_a_mask_speaks_to_all_heads_and_a_bias_to_each(draw):
     parameters, words = at.MultiHead.start(D, 2, seed=0), draw(3, T, D)
     mask = at.padding_mask([1, 2, 4], T)
-    weights = at.multi_head(parameters, words, mask=mask, bias=at.linear_bias(2, T, T)).weights
+    bias = draw(2, T, T)
+    weights = at.multi_head(parameters, words, mask=mask, bias=bias).weights
     assert weights.shape == (3, 2, T, T)
     assert_array_equal(weights[0, :, :, 1:], 0)
-    bias = at.linear_bias(2, T, T)
     bias[1] = 0
     alone = at.multi_head(parameters, words, mask=mask).weights
     some = at.multi_head(parameters, words, mask=mask, bias=bias).weights
@@ -187,5 +150,3 @@ def test_errors(draw):
         at.attend(draw(T, D), draw(S, D), draw(5, D))
     with pytest.raises(UsageError, match="W must have 8 entries"):
         at.linear(draw(T, D), draw(3, 3))
-    with pytest.raises(UsageError, match="at least one key"):
-        at.attend_blockwise(draw(T, D), draw(S, D), draw(S, D), block=0)

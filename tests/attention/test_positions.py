@@ -43,20 +43,6 @@ def test_positions_added_and_concatenated(library, draw):
     library.equal(library(behind[1, :, 6:]), positions[:4])
 
 
-def test_relative_bias(library, draw):
-    table = draw(2, 5)
-    expected = [naive.relative_bias(row, 4, 7) for row in table]
-    library.equal(at.relative_bias(library(table), 4, 7), expected)
-
-
-def test_linear_bias(library):
-    library.equal(at.linear_bias(8, 5, 6, like=library(np.ones(1))), naive.linear_bias(8, 5, 6))
-
-
-def test_linear_bias_of_eight_heads_has_the_published_slopes():
-    assert_allclose(-at.linear_bias(8, 1, 2)[:, 0, 1], [1 / 2**h for h in range(1, 9)])
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("T", "S"), [(1, 1), (1, 5), (4, 1), (3, 3), (4, 7)])
 def test_diagonal_prior(library, form, T, S):
@@ -102,7 +88,6 @@ def test_empty_sentences(form):
             "at most 3 words, one for each position, found 4",
         ),
         (lambda: at.add_positions(np.ones((4, 2)), np.ones((5, 3))), "positions must have 2 entries"),
-        (lambda: at.relative_bias(np.ones(4), 2, 2), "odd number of distances"),
         (lambda: at.diagonal_prior(2, 2, form="gaussian"), "'gaussian' .* centred, fast_align, simalign"),
     ],
 )

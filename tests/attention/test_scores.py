@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,7 +28,6 @@ SCORES = {  # the function, its slow form, the size of a key, the shapes of the 
     "dot": (scores.dot, naive.dot, D, []),
     "scaled_dot": (scores.scaled_dot, naive.scaled_dot, D, []),
     "cosine": (scores.cosine, naive.cosine, D, []),
-    "bilinear": (scores.bilinear, naive.bilinear, K, [(D, K)]),
     "additive": (
         lambda q, k, W, U, v, b: scores.additive(q, k, W, U, v, bias=b),
         naive.additive,
@@ -79,30 +76,6 @@ def test_additive_in_blocks(draw, monkeypatch):
     whole = scores.additive(queries, keys, W, U, v)
     monkeypatch.setattr(scores, "_BLOCK", 2 * S * A * 2)  # two query rows at a time, one left over
     assert_allclose(scores.additive(queries, keys, W, U, v), whole, rtol=1e-13)
-
-
-@pytest.mark.parametrize("width", [1, 3, 9])
-def test_location_additive(library, draw, width):
-    queries, keys, previous = draw(T, D), draw(S, K), draw(T, S)
-    W, U, v, b = parameters_of_additive(draw)
-    kernels, L = draw(C, width), draw(C, A)
-    f = naive.location_features(previous, kernels)
-    expected = [
-        [naive.additive(q, k, W, U, v, b + f[t, s] @ L) for s, k in enumerate(keys)]
-        for t, q in enumerate(queries)
-    ]
-    own = map(library, (queries, keys, previous, W, U, v))
-    options = {"kernels": library(kernels), "L": library(L), "bias": library(b)}
-    library.equal(scores.location_additive(*own, **options), expected)
-
-
-def test_location_additive_without_a_past_is_additive(draw):
-    queries, keys = draw(T, D), draw(S, K)
-    W, U, v, _ = parameters_of_additive(draw)
-    located = scores.location_additive(
-        queries, keys, np.zeros((T, S)), W, U, v, kernels=draw(C, 3), L=draw(C, A)
-    )
-    assert_allclose(located, scores.additive(queries, keys, W, U, v), rtol=1e-13)
 
 
 def test_lists_and_whole_numbers_are_welcome():
@@ -174,18 +147,12 @@ ones = np.ones
     ("call", "arguments", "message"),
     [
         (scores.dot, [ones((2, 3)), ones((2, 4))], r"keys must have 3 entries .* found shape \(2, 4\)"),
-        (scores.bilinear, [ones((2, 3)), ones((2, 4)), ones((4, 3))], "W must have 3 entries"),
         (
             scores.additive_concatenated,
             [ones((1, 2)), ones((1, 3)), ones((4, 1)), [1]],
             "layer_1 must have 5",
         ),
         (scores.additive, [[[1.0]], [[1.0]], [[1.0, 2.0]], [[1.0]], [1.0]], "projected queries must have 1"),
-        (
-            partial(scores.location_additive, kernels=[[1.0, 1.0]], L=[[1.0]]),
-            [[[1.0]], [[1.0]], [[1.0]], [[1.0]], [[1.0]], [1.0]],
-            "odd width",
-        ),
     ],
 )
 def test_errors_name_what_was_expected_and_found(call, arguments, message):

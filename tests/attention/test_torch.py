@@ -53,16 +53,6 @@ def test_scaled_dot_product_attention(library, draw, name):
     expected = reference(sdpa, q, k, v, attn_mask=mask)
     own_mask = None if mask is None else library(mask)
     library.equal(at.attend(library(q), library(k), library(v), mask=own_mask).context, expected)
-    for block in (1, 3, 100):
-        online = at.attend_blockwise(library(q), library(k), library(v), mask=own_mask, block=block)
-        library.equal(online, expected)
-
-
-@pytest.mark.parametrize("block", [1, 2, 3, 100])
-def test_causal_attention_without_a_mask_in_memory(library, draw, block):
-    q, k, v = draw(B, T, D), draw(B, S, D), draw(B, S, 6)
-    expected = reference(torch.nn.functional.scaled_dot_product_attention, q, k, v, is_causal=True)
-    library.equal(at.attend_blockwise(library(q), library(k), library(v), causal=True, block=block), expected)
 
 
 def test_attention_with_a_bias(library, draw):

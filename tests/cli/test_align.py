@@ -145,6 +145,7 @@ def test_every_choice_of_the_command_line_exists():
     from nmtalign.links.symmetrization import METHODS
     from nmtalign.positions.softmax import SOFTMAX_POSITIONS
     from nmtalign.text import tokenization
+    from nmtalign.text.bitext import FORMATS
     from nmtalign.vectors import embeddings
 
     assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior", "one-to-one"}
@@ -154,6 +155,7 @@ def test_every_choice_of_the_command_line_exists():
     assert options.UNKNOWN_POLICIES == embeddings.UNKNOWN_POLICIES
     assert set(text_options.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
     assert set(text_options.UNICODE_FORMS) == set(tokenization.UNICODE_FORMS)
+    assert {*text_options.FORMATS, "moses"} == {"auto", *FORMATS}  # moses is two files
 
 
 # --- defaults from elsewhere ---------------------------------------------------------------------

@@ -9,15 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from nmtalign.cli import COMMANDS, group
-from nmtalign.cli.options import bitext, model
-from nmtalign.heads.scoring import SCORES
-from nmtalign.links.extraction import EXTRACTORS
 from nmtalign.shipped import shipped
-from nmtalign.text.bitext import FORMATS
-from nmtalign.text.tokenization import TOKENIZERS, UNICODE_FORMS
 
 ORDER = ("Input", "Output", "Model", "Vectors", "Links", "Attention", "Running")  # first words of titles
-FOR_ALL = {"--help", "--config"}
+FOR_ALL = {"--help", "--config", "--debug"}
 
 
 def leaves() -> list[tuple[str, ...]]:
@@ -72,14 +67,6 @@ def test_options_for_vectors_are_those_that_a_model_refuses(tmp_path, monkeypatc
     for option, value in (("--threshold", "0.5"), ("--extract", "mutual"), ("--tokenizer", "space")):
         assert option in found["Links"] | found["Input"]
         assert CliRunner().invoke(group, ["align", "a", "b", option, value]).exit_code == 0, option
-
-
-def test_choices_are_those_of_the_library():
-    assert {*bitext.FORMATS, "moses"} == {"auto", *FORMATS}  # moses is two files
-    assert {name for name in bitext.TOKENIZERS if ":" not in name} == set(TOKENIZERS)
-    assert bitext.UNICODE_FORMS == UNICODE_FORMS
-    assert model.SCORES == SCORES
-    assert set(model.EXTRACTORS) == {"posterior", *EXTRACTORS}
 
 
 def test_numbers_without_bounds_have_none_in_the_help():

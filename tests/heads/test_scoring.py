@@ -159,7 +159,7 @@ def test_a_weights_file_that_does_not_fit_is_refused(tmp_path, arrays, message):
 def test_a_weights_file_of_another_kind_is_refused(tmp_path):
     path = tmp_path / "weights.npz"
     path.write_bytes(b"no archive")
-    with pytest.raises(DataError, match="expected an npz file"):
+    with pytest.raises(DataError, match="not a readable file of arrays"):
         load_bahdanau(path, 4)
 
 

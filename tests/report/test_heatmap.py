@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from nmtalign import Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.report import fonts
-from nmtalign.report.heatmap import draw_heatmap, draw_heatmaps, save_heatmaps
+from nmtalign.report.heatmap import draw_heatmap, save_heatmaps
 
 SOURCE = ("the", "white", "house", "is", "small")
 TARGET = ("la", "maison", "blanche", "est", "petite", ".")
@@ -130,15 +130,15 @@ def test_an_empty_sentence_and_a_single_word_have_pictures(tmp_path: Path) -> No
 
 def test_panels_share_words_and_colours() -> None:
     panels = {name: matrix(seed=seed) for seed, name in enumerate(["forward", "reverse", "combined"])}
-    figure = draw_heatmaps(panels, title="three")
+    figure = draw_heatmap(panels, title="three")
     images = [axes.collections[0] for axes in figure.axes[:3]]
     assert len({image.get_clim() for image in images}) == 1
     for image, panel in zip(images, panels.values(), strict=True):
         np.testing.assert_array_equal(image.get_array(), panel.weights)
     with pytest.raises(UsageError, match="different words"):
-        draw_heatmaps({"a": matrix(), "b": matrix(5, 5)})
+        draw_heatmap({"a": matrix(), "b": matrix(5, 5)})
     with pytest.raises(UsageError, match="found none"):
-        draw_heatmaps({})
+        draw_heatmap({})
 
 
 def test_several_pictures_become_the_pages_of_a_pdf(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.text.subwords import join_pieces, links_of_words, word_numbers
+from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import TextSettings, remap
 
 words = st.lists(st.lists(st.text("abé'1", min_size=1, max_size=3), min_size=1, max_size=4), max_size=6)
@@ -30,19 +30,6 @@ def test_pieces_know_their_word(marks, cut, split_words):
     expected = [n for n, word in enumerate(split_words) for _ in word]
     assert word_numbers(pieces, marks) == expected
     assert join_pieces(pieces, marks) == ["".join(word) for word in split_words]
-
-
-@given(words, words, st.data())
-def test_links_of_pieces_become_links_of_words(source, target, data):
-    source_numbers, target_numbers = (
-        [n for n, word in enumerate(side) for _ in word] for side in (source, target)
-    )
-    cells = [(s, t) for s in range(len(source_numbers)) for t in range(len(target_numbers))]
-    links = data.draw(st.frozensets(st.sampled_from(cells))) if cells else frozenset()
-    mapped = links_of_words(links, source_numbers, target_numbers)
-    for s, t in cells:
-        assert (s, t) not in links or (source_numbers[s], target_numbers[t]) in mapped
-    assert len(mapped) <= len(links)
 
 
 def test_the_first_piece_begins_a_word_with_or_without_a_mark():

@@ -26,13 +26,13 @@ def by_gensim(path: Path, format: str, options: dict[str, str]) -> Any:
         return getattr(loaded, "wv", loaded)
     if format == "fasttext":
         return load_facebook_vectors(str(path), **options)
-    how: dict[str, Any] = {"binary": format == "word2vec-binary", "no_header": format == "glove"}
+    how = {"binary": format == "word2vec-binary", "no_header": "glove" in f"{path.parent.name}/{path.name}"}
     return KeyedVectors.load_word2vec_format(str(path), unicode_errors=options.get("errors", "strict"), **how)
 
 
 SKEWED = "1-10.cbow1_wind5_hs0_neg10_size300_smpl1e-05.txt"
 READABLE: list[tuple[str, str, dict[str, str]]] = [
-    ("cca_glove_style/en-sample.txt.gz", "glove", {}),
+    ("cca_glove_style/en-sample.txt.gz", "word2vec", {}),
     (f"gensim/EN.{SKEWED}", "word2vec", {}),
     (f"gensim/IT.{SKEWED}", "word2vec", {}),
     ("gensim/cp852_fasttext.bin", "fasttext", {}),
@@ -50,7 +50,7 @@ READABLE: list[tuple[str, str, dict[str, str]]] = [
     ("gensim/old_keyedvectors_320.dat", "gensim", {}),
     ("gensim/pang_lee_polarity_fasttext.vec", "word2vec", {"errors": "ignore"}),
     ("gensim/poincare_vectors.bin", "word2vec-binary", {}),
-    ("gensim/test_glove.txt", "glove", {}),
+    ("gensim/test_glove.txt", "word2vec", {}),
     ("gensim/toy-model-pretrained.bin", "fasttext", {}),
     ("gensim/toy-model.bin", "fasttext", {}),
     ("gensim/toy-model.vec", "word2vec", {}),

@@ -14,7 +14,6 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.mapping import (
-    _relaxed_csls,
     centred,
     identical_strings,
     map_spaces,
@@ -114,30 +113,6 @@ def test_an_orthogonal_map_keeps_all_cosines() -> None:
     mapped = map_spaces(source, target, [(f"s{n}", f"t{n}") for n in range(50)])
     before, after = centred(source.matrix), mapped.source.matrix
     np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
-
-
-def test_rcsls_gradient_is_the_numerical_one() -> None:
-    """In float64, with neighbours that do not change within the step."""
-    X, Y = unit(1, 40).astype(np.float64), unit(2, 40).astype(np.float64)
-    W = rotation(6, 0)
-    _, gradient = _relaxed_csls(X[:15], Y[:15], X, Y, W)
-    numerical = np.zeros_like(W)
-    for place in np.ndindex(*W.shape):
-        step = np.zeros_like(W)
-        step[place] = 1e-6
-        above, below = (_relaxed_csls(X[:15], Y[:15], X, Y, W + sign * step)[0] for sign in (1, -1))
-        numerical[place] = (above - below) / 2e-6
-    np.testing.assert_allclose(gradient, numerical, atol=1e-5)
-
-
-def test_rcsls_lowers_its_loss() -> None:
-    source, target = turned_spaces(noise=1.5)
-    gold = [(f"s{n}", f"t{n}") for n in range(400)]
-    plain, better = (map_spaces(source, target, gold, refine=False, rcsls=r) for r in (False, True))
-    scores = [
-        evaluate_dictionary(m.source, m.target, gold, score="cosine").precision[1] for m in (plain, better)
-    ]
-    assert scores[1] > scores[0]
 
 
 def test_rows_without_words_do_not_matter() -> None:

@@ -32,7 +32,7 @@ def bitext(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_learn_then_info(bitext: tuple[Path, Path], tmp_path: Path) -> None:
-    options = ("--method", "cooccurrence", "--dimension", 2, "--tokenizer", "simple")
+    options = ("--dimension", 2, "--tokenizer", "simple")
     result = run("learn", *bitext, "-o", tmp_path / "v", *options)
     assert "4 en and 4 fr words of 2 dimensions" in result.stderr
     source, target = load_pair(tmp_path / "v")
@@ -41,16 +41,12 @@ def test_learn_then_info(bitext: tuple[Path, Path], tmp_path: Path) -> None:
     assert source.settings["text"] == {"tokenizer": "simple", "lowercase": True, "unicode": "nfc"}
     shown = run("info", tmp_path / "v", "--text", bitext[0], "--tokenizer", "simple").stdout
     assert "4 words, 2 dimensions, float32" in shown
-    assert '"method": "cooccurrence"' in shown
+    assert '"method": "counts"' in shown
     assert "40 of 40 words (100.0 %) have a vector" in shown
 
 
-@pytest.mark.parametrize(("method", "dimension"), [("cooccurrence", 3), ("counts", 5)])
-def test_learned_vectors_align(
-    bitext: tuple[Path, Path], tmp_path: Path, method: str, dimension: int
-) -> None:
-    options = ("--method", method, "--dimension", dimension, "--to", "word2int")
-    run("learn", *bitext, "-o", tmp_path / "v", *options)
+def test_learned_vectors_align(bitext: tuple[Path, Path], tmp_path: Path) -> None:
+    run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 5, "--to", "word2int")
     arguments = ["align", *map(str, bitext), "--vectors", str(tmp_path / "v"), "-o", str(tmp_path / "links")]
     assert CliRunner().invoke(group, arguments, catch_exceptions=False).exit_code == 0
     assert (tmp_path / "links").read_text().split("\n")[:2] == ["0-0 1-1", "0-0 1-1"]
@@ -74,7 +70,7 @@ def test_the_examples_of_help_run_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_counts_of_a_learned_model(bitext: tuple[Path, Path], tmp_path: Path) -> None:
-    model, options = tmp_path / "m", ("--method", "counts", "--subwords", "--dimension", 8)
+    model, options = tmp_path / "m", ("--subwords", "--dimension", 8)
     trained = ["train", *map(str, bitext), "-o", str(model), "--langs", "en,fr", "--tokenizer", "simple"]
     assert CliRunner().invoke(group, trained, catch_exceptions=False).exit_code == 0
     result = run("learn", "--model", model, "-o", tmp_path / "v", *options)
@@ -83,7 +79,6 @@ def test_counts_of_a_learned_model(bitext: tuple[Path, Path], tmp_path: Path) ->
     for wrong, message in (
         ((*bitext, *options), "leave SOURCE and TARGET out"),
         ((*options, "--lowercase"), "--lowercase: the words are those of --model"),
-        (("--method", "cooccurrence"), "belong to --method counts"),
     ):
         with pytest.raises(UsageError, match=message):
             run("learn", "--model", model, "-o", tmp_path / "w", *wrong)
@@ -147,7 +142,7 @@ def two_spaces(tmp_path: Path) -> tuple[Path, Path]:
 def test_map_evaluate_neighbours(two_spaces: tuple[Path, Path], tmp_path: Path) -> None:
     dictionary = tmp_path / "d.txt"
     dictionary.write_text("".join(f"word{n} word{n}\n" for n in range(60, 80)), encoding="utf-8")
-    for options in (["--dictionary", dictionary, "--rcsls", "--no-refine"], ["--dictionary", dictionary], []):
+    for options in (["--dictionary", dictionary, "--no-refine"], ["--dictionary", dictionary], []):
         said = run("map", *two_spaces, "-o", tmp_path / "v", *options).stderr
         assert "seed pairs" in said
         assert "unrelated" not in said
@@ -158,27 +153,9 @@ def test_map_evaluate_neighbours(two_spaces: tuple[Path, Path], tmp_path: Path) 
     assert "'zz' has no vector" in lines.stderr
 
 
-def test_train_then_map(tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    for language, prefix in (("en", "en"), ("fr", "fr")):
-        lines = [" ".join([f"{prefix}{n}" for n in random.integers(0, 9, 6)] + ["2026"]) for _ in range(60)]
-        (tmp_path / f"text.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    texts = (tmp_path / "text.en", tmp_path / "text.fr")
-    options = ("--train-monolingual", "word2vec", "--dimension", 8, "--min-count", 1, "--epochs", 2)
-    for place in ("v", "w"):
-        run("map", *texts, "-o", tmp_path / place, *options)
-    first, second = (load_pair(tmp_path / place) for place in ("v", "w"))
-    assert set(first[1].vocabulary.words) == {"2026", *(f"fr{n}" for n in range(9))}
-    assert first[0].settings["method"] == "word2vec"
-    assert first[0].settings["map"]["seeds"] == 1
-    np.testing.assert_array_equal(first[0].matrix, second[0].matrix)
-
-
 def test_choices_of_the_command_line_are_those_of_the_library() -> None:
-    from nmtalign.cli.commands import learn_vectors
     from nmtalign.cli.options import vectors as options
-    from nmtalign.vectors import gensim_models, retrieval, storage
+    from nmtalign.vectors import retrieval, storage
 
     assert ("auto", *storage.FORMATS) == options.READABLE
-    assert learn_vectors.KINDS == gensim_models.KINDS
     assert options.SCORES == retrieval.SCORES

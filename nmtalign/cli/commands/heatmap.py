@@ -89,10 +89,10 @@ def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iter
 def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, numbers: bool | None) -> Figure:
     """Align one pair and draw it; a pair with the number 0 is no line of a file."""
     from nmtalign.report.corpus import attention_of
-    from nmtalign.report.heatmap import draw_heatmaps, matrices_of
+    from nmtalign.report.heatmap import draw_heatmap, matrices_of
 
     found = attention_of(record, aligner)
-    return draw_heatmaps(
+    return draw_heatmap(
         _by_head(aligner, record, view) if view == "heads" else matrices_of(found, view),
         links=found.alignment if links else None,
         gold=record.gold,

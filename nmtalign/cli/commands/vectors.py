@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli.commands.learn_vectors import learn, map_
-from nmtalign.cli.messages import log, warn, warnings_to_stderr
+from nmtalign.cli.messages import log, printable, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import UNICODE_FORMS, TextOptions, langs_option, text_options, two_languages
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
@@ -68,7 +68,7 @@ def _described(name: str, embeddings: Embeddings) -> list[str]:
     lines = [
         name,
         f"  {len(embeddings):,} words, {embeddings.dimension} dimensions, {embeddings.matrix.dtype}",
-        f"  first words: {' '.join(embeddings.vocabulary.words[:10])}",
+        f"  first words: {printable(' '.join(embeddings.vocabulary.words[:10]))}",
     ]
     if len(lengths):
         range_ = f"{lengths.min():.3g} to {lengths.max():.3g}, mean {lengths.mean():.3g}"
@@ -76,7 +76,7 @@ def _described(name: str, embeddings: Embeddings) -> list[str]:
     if embeddings.subwords is not None:
         lines.append(f"  sub-words: {embeddings.subwords}")
     if embeddings.settings:
-        lines.append(f"  made with: {json.dumps(dict(embeddings.settings), ensure_ascii=False)}")
+        lines.append(f"  made with: {json.dumps(dict(embeddings.settings), ensure_ascii=False):.2000}")
     return lines
 
 

@@ -11,6 +11,7 @@ from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import UNICODE_FORMS, Tokenizer, two_languages
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
+from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ model_options = option_group(
     ),
     click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
     click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
-    click.option(
-        "--unsafe-pickle", is_flag=True, default=None, help="Let pickles run code: for own files only."
-    ),
+    unsafe_pickle_option(None),
     click.option("--unknown", type=click.Choice(UNKNOWN_POLICIES), help="Vector of unknown words.  [zero]"),
     click.option("--score", type=click.Choice(SCORES), help="Attention score.  [cosine]"),
     click.option(

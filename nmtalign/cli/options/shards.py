@@ -40,7 +40,11 @@ class ShardOptions:
     def part(self) -> tuple[int, int]:
         """Parse ``2/8``."""
         parts = (self.shard or "1/1").split("/")
-        if len(parts) == 2 and all(part.isdecimal() for part in parts) and 0 < int(parts[0]) <= int(parts[1]):
+        if (
+            len(parts) == 2
+            and all(part.isdecimal() and len(part) < 10 for part in parts)
+            and 0 < int(parts[0]) <= int(parts[1])
+        ):
             return int(parts[0]), int(parts[1])
         raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
 

@@ -99,6 +99,9 @@ class Whole(click.IntRange):
         return number
 
 
+LONGEST_SPAN = 1_000_000  # numbers in a range
+
+
 class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
     """A list of numbers and spans like ``3,7-9``, from `first` on; sorted, each once.
 
@@ -118,14 +121,11 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no 
     ) -> tuple[int, ...]:
         numbers: set[int] = set()
         for part in str(value).replace(" ", "").split(","):
-            span = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+            span = re.fullmatch(r"(\d{1,15})(?:-(\d{1,15}))?", part, re.ASCII)
             start, end = (int(span[1]), int(span[2] or span[1])) if span else (0, -1)
-            if not self.first <= start <= end:
-                self.fail(
-                    f"expected numbers from {self.first} on, ranges going up, like 3,7-9; found {value!r}",
-                    param,
-                    ctx,
-                )
+            if not self.first <= start <= end < start + LONGEST_SPAN:
+                found = f"ranges going up, of at most {LONGEST_SPAN:,}, like 3,7-9; found {value[:80]!r}"
+                self.fail(f"expected numbers from {self.first} on, {found}", param, ctx)
             numbers.update(range(start, end + 1))
         return tuple(sorted(numbers))
 

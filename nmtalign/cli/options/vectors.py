@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import click
+from click.core import ParameterSource
 
-from nmtalign.cli.options.groups import section, with_options
+from nmtalign.cli.options.groups import Decorator, section, with_options
 from nmtalign.cli.options.types import OUTPUT, Whole
+from nmtalign.errors import UsageError
 
-READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "glove", "fasttext", "gensim")
-WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary", "glove")
+READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
+WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary")
 SCORES = ("csls", "cosine")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
+
+
+def _by_hand(context: click.Context, parameter: click.Parameter, value: bool | None) -> bool | None:
+    """Refuse a value that a file or the environment gives."""
+    if value and context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE:
+        raise UsageError(f"{parameter.opts[0]} can be given on the command line only")
+    return value
+
+
+def unsafe_pickle_option(default: bool | None) -> Decorator:
+    """Return ``--unsafe-pickle``."""
+    text = "Let pickles run code: for own files only."
+    return click.option("--unsafe-pickle", is_flag=True, default=default, callback=_by_hand, help=text)
+
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
 score_option = click.option("--score", type=click.Choice(SCORES), default="csls")
@@ -21,7 +37,7 @@ reading_options = with_options(
     limit_option,
     click.option("--encoding", default="utf-8", help="Encoding of the words."),
     click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
-    click.option("--unsafe-pickle", is_flag=True, help="Let pickles run code: for own files only."),
+    unsafe_pickle_option(False),
 )
 
 pair_output_options = with_options(

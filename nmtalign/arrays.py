@@ -1,0 +1,131 @@
+"""NumPy's files, read with care: no pickles, nothing larger than its file can hold, one kind of error."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError
+
+FREE_SIZE = 1 << 26  # bytes that any archive may unpack to
+HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
+_PLAIN = "biuf"  # kinds of numbers
+_NPY = b"\x93NUMPY"
+
+
+class Archive:
+    """The arrays of an .npz file, each read when it is asked for.
+
+    Attributes
+    ----------
+    names : list of str
+        In the order of the file.
+
+    Raises
+    ------
+    DataError
+        If the file is no archive of plain numbers, has two arrays of one name, or claims to unpack to more
+        than `FREE_SIZE` bytes and `HIGHEST_RATIO` times its size.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        with _explained(path):
+            _refuse_single(path)
+            self._file = zipfile.ZipFile(path)
+            infos = self._file.infolist()
+            self._members = {info.filename.removesuffix(".npy"): info for info in infos}
+            if len(self._members) < len(infos):
+                raise DataError("expected arrays of different names, found one twice")
+            claimed = sum(info.file_size for info in infos)
+            if claimed > max(FREE_SIZE, HIGHEST_RATIO * os.path.getsize(path)):
+                raise DataError(f"the archive claims to unpack to {claimed:,} bytes; refused")
+        self.names = list(self._members)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Return an array."""
+        with _explained(f"{self._path}, {name}"):
+            if name not in self._members:
+                raise DataError(f"expected an array named {name!r}, found {', '.join(self.names) or 'none'}")
+            info = self._members[name]
+            with self._file.open(info) as file:
+                _check_header(file, info.file_size)
+            with self._file.open(info) as file:
+                return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
+    """Return all arrays of an .npz file by name; errors as of :class:`Archive`."""
+    with Archive(path) as archive:
+        return {name: archive.read(name) for name in archive.names}
+
+
+def read_array(path: str | Path, *, mapped: bool = False) -> NDArray[Any]:
+    """Return the array of an .npy file, or ``embeddings`` or the only one of an .npz file.
+
+    That of an .npy file is memory-mapped if `mapped`.
+    """
+    if is_archive(path):
+        with Archive(path) as archive:
+            only = len(archive.names) == 1 and "embeddings" not in archive.names
+            return archive.read(archive.names[0] if only else "embeddings")
+    with _explained(path):
+        with open(path, "rb") as file:
+            _check_header(file, os.path.getsize(path))
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        return array
+
+
+def is_archive(path: str | Path) -> bool:
+    """Tell whether a file begins as an .npz file does."""
+    with open(path, "rb") as file:
+        return file.read(2) == b"PK"
+
+
+@contextmanager
+def _explained(path: str | Path) -> Iterator[None]:
+    """Turn all that damaged or hostile files make NumPy and zipfile raise into one kind of error."""
+    try:
+        yield
+    except DataError as error:
+        raise error.at(path) from error
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename:
+            raise
+        found = f"{type(error).__name__}: {error}"
+        raise DataError(f"not a readable file of arrays ({found})").at(path) from error
+
+
+def _refuse_single(path: str | Path) -> None:
+    with open(path, "rb") as file:
+        if file.read(len(_NPY)) == _NPY:
+            raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
+
+
+def _check_header(file: IO[bytes], size: int) -> None:
+    """Refuse anything but numbers, and a shape that needs more bytes than there are."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.kind not in _PLAIN:
+        raise DataError(f"expected an array of real numbers, found {str(dtype)[:60]}")
+    needed = file.tell() + dtype.itemsize * math.prod(shape)
+    if min(shape, default=0) < 0 or needed > size:
+        raise DataError(f"the array claims shape {shape}, {needed:,} bytes, where there are {size:,}")

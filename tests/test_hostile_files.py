@@ -1,0 +1,415 @@
+"""Files from strangers: each ends in one line with its place, quickly, and in little memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+import struct
+import warnings
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import nmtalign
+from nmtalign import arrays, cli, files
+from nmtalign.arrays import read_array, read_arrays
+from nmtalign.checks import fingerprints
+from nmtalign.errors import DataError, UsageError
+from nmtalign.links.formats import read_records
+from nmtalign.text.bitext import read_bitext
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors import text_files
+from nmtalign.vectors.pickles import read_pickle
+from nmtalign.vectors.storage import load_embeddings, save_embeddings
+
+# --- NumPy's files -------------------------------------------------------------------------------
+
+
+def npy(array: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def header(descr: str, shape: tuple[int, ...]) -> bytes:
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def npz(*members: tuple[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> bytes:
+    file = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(file, "w", packing) as archive:
+        warnings.simplefilter("ignore")  # of names that come twice
+        for name, data in members:
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def patched(data: bytes, *places: tuple[int, int, int]) -> bytes:
+    """Set bytes at an offset of the local and of the central header."""
+    changed, central = bytearray(data), data.index(b"PK\1\2")
+    for local, there, value in places:
+        changed[local], changed[central + there] = value, value
+    return bytes(changed)
+
+
+GOOD = npy(np.eye(2))
+ARRAYS = {
+    "one name twice": (npz(("a.npy", GOOD), ("a.npy", npy(np.ones(9)))), "found one twice"),
+    "with and without ending": (npz(("a", GOOD), ("a.npy", GOOD)), "found one twice"),
+    "a single array": (GOOD, r"\(\.npz, by numpy.savez\), found a single one"),
+    "objects": (
+        npz(("a.npy", npy(np.array([{}], object)))),
+        "real numbers, found object",
+    ),
+    "text": (npz(("a.npy", npy(np.array(["a"])))), "expected an array of real numbers"),
+    "items of no bytes": (npz(("a.npy", header("V0", (1 << 40,)))), "expected an array of real numbers"),
+    "more than there is": (npz(("a.npy", header("<f8", (1 << 40,)))), "claims shape"),
+    "a negative length": (npz(("a.npy", header("<f8", (-1, 2)) + bytes(64))), "claims shape"),
+    "an unclosed header": (npz(("a.npy", b"\x93NUMPY\1\0\x10\0" + b"(" * 16)), "not a readable file"),
+    "a nested header": (npz(("a.npy", b"\x93NUMPY\1\0" + struct.pack("<H", 9000) + b"(" * 9000)), "readable"),
+    "encrypted": (patched(npz(("a.npy", GOOD)), (6, 8, 1)), "encrypted"),
+    "unknown packing": (patched(npz(("a.npy", GOOD)), (8, 10, 99)), "compression method"),
+    "cut off": (npz(("a.npy", npy(np.random.default_rng(0).random(99))))[:300], "not a zip file"),
+    "no archive": (b"words", "not a zip file"),
+    "empty": (b"", "not a zip file"),
+}
+
+
+@pytest.mark.parametrize("case", ARRAYS)
+def test_bad_archives_are_one_error(case: str, tmp_path: Path) -> None:
+    data, message = ARRAYS[case]
+    (tmp_path / "x.npz").write_bytes(data)
+    with pytest.raises(DataError, match=message) as caught:
+        read_arrays(tmp_path / "x.npz")
+    assert str(caught.value).startswith(str(tmp_path / "x.npz"))
+
+
+def test_an_archive_that_unpacks_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.npz").write_bytes(npz(("a.npy", npy(np.zeros(100_000)))))
+    assert_array_equal(read_arrays(tmp_path / "x.npz")["a"], np.zeros(100_000))  # small enough
+    monkeypatch.setattr(arrays, "FREE_SIZE", 1000)
+    with pytest.raises(DataError, match="claims to unpack to 800,128 bytes"):
+        read_arrays(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("data", [b"", b"words", header("<f8", (9, 9)), npy(np.array([{}], object))])
+def test_bad_arrays_are_one_error(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.npy").write_bytes(data)
+    with pytest.raises(DataError, match=r"x\.npy: "):
+        read_array(tmp_path / "x.npy", mapped=True)
+
+
+def test_vectors_are_numbers(tmp_path: Path) -> None:
+    (tmp_path / "word2int_en.pkl").write_bytes(pickle.dumps({"the": 0}))
+    np.savez(tmp_path / "embeddings_en.npz", embeddings=np.array([[1.0, np.nan]]))
+    with pytest.raises(DataError, match=r"embeddings_en\.npz: the vectors hold NaN"):
+        load_embeddings(tmp_path / "word2int_en.pkl")
+
+
+# --- pickles and compressed vectors --------------------------------------------------------------
+
+MANY = 1 << 17
+HUGE_KEY = pickle.dumps(1 << 2000, 2)[2:-1]
+SWELLING = {
+    "empty sets": b"\x8f" * MANY,
+    "empty dictionaries": b"}" * MANY,
+    "empty lists": b"]" * MANY,
+    "marks": b"(" * MANY,
+    "tuples in tuples": b"N" + b"\x85" * MANY,
+    "places in the memo": b"N" + b"\x94" * MANY,
+    "a huge number as key": b"}(" + HUGE_KEY + b"Nu",
+    "a huge number as key again and again": HUGE_KEY + b"q\0}(" + b"h\0N" * MANY + b"u",
+    "5,000 digits": b"I" + b"9" * 5000 + b"\n",
+}
+
+
+@pytest.mark.parametrize("case", SWELLING)
+def test_pickles_that_swell_are_refused(case: str) -> None:
+    with pytest.raises(DataError, match=r"grows to over|at most 64 bits|not a readable pickle"):
+        read_pickle(b"\x80\4" + SWELLING[case] + b".")
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_honest_pickles_of_short_words_do_not_swell(protocol: int) -> None:
+    words = {"".join(letters): n for n, letters in enumerate(product(ascii_lowercase, repeat=3))}
+    assert read_pickle(pickle.dumps(words, protocol)) == words
+    assert read_pickle(pickle.dumps(list(words), protocol)) == list(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"2 4000000\nthe 1 2\n", "the header claims 2 words of 4000000 numbers"),
+        (b"9" * 5000 + b" " + b"9" * 5000 + b"\nthe 1 2\n", "line 1"),
+        (b"the" + b" 1" * 70_000 + b"\n", "expected a word and its numbers"),
+    ],
+)
+def test_headers_and_rows_out_of_all_proportion(text: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "x.vec").write_bytes(text)
+    with pytest.raises(DataError, match=message):
+        load_embeddings(tmp_path / "x.vec")
+
+
+@pytest.mark.parametrize("name", ["x.vec.gz", "x.kv.gz"])
+def test_compressed_vectors_unpack_to_a_bound(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_files, "FREE_SIZE", 1 << 16)
+    start = b"\x80\2" if ".kv" in name else b"the "
+    (tmp_path / name).write_bytes(gzip.compress(start + b"x" * (1 << 22)))
+    with pytest.raises(DataError, match="unpacks to over"):
+        load_embeddings(tmp_path / name, format="gensim" if ".kv" in name else "word2vec")
+
+
+@pytest.mark.parametrize("format", ["folder", "word2vec", "word2vec-binary"])
+@pytest.mark.parametrize("word", ["a\nb", "\ud800"])
+def test_words_that_no_line_can_hold_are_not_written(word: str, format: str, tmp_path: Path) -> None:
+    embeddings = nmtalign.Embeddings(Vocabulary.from_words([word]), np.eye(1))
+    with pytest.raises(DataError, match="cannot keep it"):
+        save_embeddings(embeddings, tmp_path / "x", format=format)
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def xml(encoding: str) -> str:
+    return f'<?xml version="1.0" encoding="{encoding}"?><tmx/>'
+
+
+BITEXTS = {
+    "deep list.jsonl": ("[" * 100_000, "line 1: expected JSON"),
+    "deep object.jsonl": ('{"a":' * 100_000, "line 1: expected JSON"),
+    "digits.jsonl": ('{"source": ' + "9" * 5000 + "}", "line 1: expected JSON"),
+    "half a character.jsonl": ('{"source": "\\ud83d", "target": "b"}', "line 1: .*half of a character"),
+    "deep.tmx": ("<tmx><tu><tuv><seg>" + "<hi>" * 100_000, "line 1: expected elements nested at most"),
+    "utf-7.tmx": (xml("utf-7"), "expected a common encoding"),
+    "unknown.tmx": (xml("x-unknown"), "expected a common encoding"),
+    "escape.tmx": (xml("unicode_escape"), "expected a common encoding"),
+    "entity.tmx": ('<!DOCTYPE a [<!ENTITY b "c">]><tmx>&b;</tmx>', "is not expanded"),
+}
+
+
+@pytest.mark.parametrize("name", BITEXTS)
+def test_bad_bitexts_are_one_error(name: str, tmp_path: Path) -> None:
+    text, message = BITEXTS[name]
+    (tmp_path / name).write_text(text + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=message) as caught:
+        list(read_bitext(tmp_path / name))
+    assert str(caught.value).startswith(str(tmp_path / name))
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_whole_character_of_two_halves_is_text(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"source": "\\ud83d\\ude00", "target": "b"}\n', encoding="utf-8")
+    assert [tuple(pair) for pair in read_bitext(tmp_path / "x.jsonl")] == [("\U0001f600", "b")]
+
+
+@pytest.mark.parametrize("place", [10, 40, 200, -60])
+def test_damaged_parquet(place: int, tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"source": [f"the cat {n}" for n in range(2000)], "target": ["le chat"] * 2000})
+    parquet.write_table(table, tmp_path / "x.parquet", compression="none")
+    data = bytearray((tmp_path / "x.parquet").read_bytes())
+    data[place : place + 8] = b"\xff" * 8
+    (tmp_path / "x.parquet").write_bytes(data)
+    with suppress(DataError):  # a byte inside a word is no damage that could be seen
+        list(read_bitext(tmp_path / "x.parquet"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        '{"links": [[1e999, 0]]}',
+        '{"links": [[0.5, 0]]}',
+        '{"links": [[true, 0]]}',
+        '{"links": [[99999999999999999999, 0]]}',
+        '{"links": "01"}',
+        '{"links": [], "possible": {"a": 1}}',
+        '{"links": [], "source": [1], "target": "ab"}',
+        '{"links": [], "source": ["\\ud800"], "target": ["b"]}',
+    ],
+    ids=lambda line: line[:30],
+)
+def test_links_in_json_are_whole_numbers_and_text(line: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 1"):
+        list(read_records(tmp_path / "x", format="jsonl"))
+
+
+def test_a_pair_number_out_of_all_proportion(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("999999999 1 1\n", encoding="utf-8")
+    with pytest.raises(DataError, match="no gap above 1,000,000"):
+        list(read_records(tmp_path / "x", format="naacl"))
+
+
+def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "LONGEST_LINE", 1000)
+    (tmp_path / "x.gz").write_bytes(gzip.compress(b"short\n" + b"x" * 5000))
+    with pytest.raises(DataError, match="line 2: expected at most 1,000 bytes"):
+        list(files.read_lines(tmp_path / "x.gz"))
+
+
+def test_messages_of_many_lines_and_piles_of_marks_take_little_time(tmp_path: Path) -> None:
+    (tmp_path / "x.po").write_text('msgid ""\n' + '"x"\n' * 50_000 + 'msgstr "b"\n', encoding="utf-8")
+    assert [len(pair.source) for pair in read_bitext(tmp_path / "x.po")] == [50_000]
+    word = "a" + "\u0301\u0323" * 50_000
+    assert TextSettings().words(word) == [word]
+    assert TextSettings(unicode="strip-accents").words("e\u0301" * 600) == ["e" * 600]
+
+
+# --- a model from elsewhere ----------------------------------------------------------------------
+
+WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no views": lambda meta: meta.update(views=[]),
+    "views of another type": lambda meta: meta.update(views={"a": 1}),
+    "a view of another type": lambda meta: meta["views"].__setitem__(0, None),
+    "one language": lambda meta: meta.update(languages=["en"]),
+    "a language that is no text": lambda meta: meta.update(languages=[["en"], "fr"]),
+    "settings that are no object": lambda meta: meta.update(settings=[]),
+    "a tokeniser outside": lambda meta: meta["text"].update(tokenizer="sentencepiece:../../x"),
+    "a tokeniser beside the folder": lambda meta: meta["text"].update(tokenizer="sentencepiece:../x.model"),
+    "a device as tokeniser": lambda meta: meta["text"].update(tokenizer="sentencepiece:/dev/zero"),
+    "a number as tokeniser": lambda meta: meta["text"].update(tokenizer=3),
+    "no text for lowercase": lambda meta: meta["text"].update(lowercase="no"),
+    "a null probability of 0": lambda meta: meta["positions"].update(null=0),
+    "a scale without bounds": lambda meta: meta["heads"]["spectral"].update(scale=1e308),
+    "infinity": lambda meta: meta.update(spelling=float("inf")),
+    "10^400": lambda meta: meta.update(spelling=10**400),
+    "an unknown head": lambda meta: meta["heads"].update(other={}),
+    "a file outside": lambda meta: meta["files"].update({"../x": {"bytes": 1, "sha256": ""}}),
+    "a file without size": lambda meta: meta["files"].update({"arrays.npz": None}),
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("model") / "model"
+    (folder.parent / "x.model").write_bytes(b"")
+    nmtalign.train([("the cat", "le chat"), ("a dog", "un chien"), ("the dog", "le chien")] * 9).save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_model_with_a_wrong_entry_is_refused(case: str, model: Path) -> None:
+    original = (model / "meta.json").read_text(encoding="utf-8")
+    meta = json.loads(original)
+    WRONG[case](meta)
+    (model / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+    try:
+        with pytest.raises(DataError, match=str(model)):
+            nmtalign.load(model)
+    finally:
+        (model / "meta.json").write_text(original, encoding="utf-8")
+
+
+def test_a_model_with_arrays_of_others_is_refused(model: Path) -> None:
+    packed = (model / "arrays.npz").read_bytes()
+    original = (model / "meta.json").read_text(encoding="utf-8")
+    given = read_arrays(model / "arrays.npz")
+    try:
+        for name in (name for name in given if not name.endswith("_norms")):  # which are logarithms
+            changed = {**given, name: np.full(given[name].shape, -1, given[name].dtype)}
+            np.savez(model / "arrays.npz", **changed)  # type: ignore[arg-type]
+            (model / "meta.json").unlink()
+            meta = json.loads(original) | {"files": fingerprints(model)}
+            (model / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+            with pytest.raises(DataError, match=str(model)):
+                nmtalign.load(model)
+    finally:
+        (model / "arrays.npz").write_bytes(packed)
+        (model / "meta.json").write_text(original, encoding="utf-8")
+    nmtalign.load(model)
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def ended(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[Any, str]:
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*map(str, arguments)])
+    return caught.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep"), ZeroDivisionError("x\x1b[2J")])
+def test_what_is_not_foreseen_is_one_line(
+    error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(*given: object, **named: object) -> None:
+        raise error
+
+    monkeypatch.setattr("nmtalign.links.formats.read_records", fail)
+    (tmp_path / "links").write_text("0-0\n", encoding="utf-8")
+    command = "convert", tmp_path / "links", "--from", "pharaoh", "--to", "talp"
+    code, said = ended(capsys, *command)
+    assert (code, said.count("\n"), "\x1b" in said) == (1, 1, False)
+    assert type(error).__name__ in said
+    assert "--debug" in said
+    code, said = ended(capsys, *command, "--debug")
+    assert code == 1
+    assert "Traceback" in said
+
+
+def test_foreign_text_in_messages_is_escaped_and_short(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "links").write_text("\x1b[2J" * 100_000 + "\n", encoding="utf-8")
+    code, said = ended(capsys, "convert", tmp_path / "links", "--from", "pharaoh", "--to", "talp")
+    assert code == 3
+    assert "\x1b" not in said
+    assert len(said) < 3000
+    (tmp_path / "c.toml").write_text(f'[align]\nscore = "\\u001b[2J{"x" * 100_000}"\n', encoding="utf-8")
+    code, said = ended(capsys, "--config", tmp_path / "c.toml", "align", "a", "b")
+    assert code == 2
+    assert "\x1b" not in said
+    assert len(said) < 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("a = " + "[" * 100_000, DataError),
+        ("[align]\nthreshold = " + "9" * 5000, DataError),
+        ("[align]\nscore = {a = 1}", UsageError),
+        ("[align]\nunsafe-pickle = true", UsageError),
+    ],
+    ids=["nested", "digits", "a table", "unsafe"],
+)
+def test_configurations(
+    text: str, error: type[DataError | UsageError], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "c.toml").write_text(text, encoding="utf-8")
+    code, said = ended(capsys, "--config", tmp_path / "c.toml", "align", "a", "b")
+    assert code == error.exit_code
+    assert said.startswith("nmtalign: error: ")
+
+
+def test_unsafe_pickles_are_not_for_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NMTALIGN_ALIGN_UNSAFE_PICKLE", "1")
+    code, said = ended(capsys, "align", "a", "b")
+    assert code == 2
+    assert "on the command line only" in said
+
+
+@pytest.mark.parametrize("numbers", ["1-99999999999", "9" * 5000])
+def test_numbers_out_of_all_proportion(numbers: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (("report", "-o", "x.html", "--lines"), ("align", "--matrices", "m", "--layers")):
+        code, said = ended(capsys, command[0], "a", "b", *command[1:], numbers)
+        assert code == 2
+        assert len(said) < 1000
