@@ -387,7 +387,7 @@ def write_report(work: Path, out: Path) -> None:
     ordered = {corpus: results[corpus] for corpus in corpora_of(work) if corpus in results}
     out.mkdir(parents=True, exist_ok=True)
     draw_curves(ordered, out / "benchmark.png")
-    errors = "AER (precision / recall) in percent; of the peers the symmetrisation that is best on the gold itself:"
+    errors = "AER (precision / recall) in percent; the peers' symmetrisation is the best on the gold itself:"
     costs = "Seconds / CPU seconds / peak memory in MB:"
     new_text = "New text with the saved model, start-up and writing included:"
     parts = (errors, error_table(ordered), costs, cost_table(ordered), new_text, new_text_table(ordered))
