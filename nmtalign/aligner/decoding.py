@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import Attention, Extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.positions.model import BucketPosteriors
+from nmtalign.positions.hmm import THRESHOLD
+from nmtalign.positions.model import BucketPosteriors, Cells, Matrix
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -49,7 +51,7 @@ class Decoder(NamedTuple):
         """Compute the posteriors of bucket k and choose links."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.attend(k)
-        (t, s, b), probability = self.extraction.cells(posteriors, bucket)
+        (t, s, b), probability = self._cells(posteriors, bucket)
         real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
         if ratios is None or self.evidence is None:
             weights = probability if core is None else probability * core[t, s, b]
@@ -59,6 +61,20 @@ class Decoder(NamedTuple):
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth)
         pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
         return BucketLinks(pair, at_source, at_target, probability, bucket.pairs[real], evidence[real])
+
+    def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
+        """Choose links and give their probability; signs (a comma beside a link) are no second words."""
+        (t, s, b), probability = self.extraction.cells(posteriors, bucket)
+        if self.extraction.method != "posterior":
+            return (t, s, b), probability
+        kept = probability >= probability.dtype.type(THRESHOLD)
+        second = np.flatnonzero(~kept)
+        sides = (self.text.source, bucket.source, s), (self.text.target, bucket.target, t)
+        kept[second] = True
+        for side, numbers, at in sides:
+            words = [side.words[k] for k in numbers[at[second], b[second]].tolist()]
+            kept[second] &= np.array([any(map(str.isalnum, word)) for word in words], dtype=bool)
+        return (t[kept], s[kept], b[kept]), probability[kept]
 
     def align(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
