@@ -330,6 +330,30 @@ def test_guided_training_gets_words_and_links_in_three_columns(bitext, vectors, 
     assert "pair 1: a word holds a tab" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "options", [[], ["--tokenizer", "simple"], ["--tokenizer", "simple", "--remap", "space"]]
+)
+@pytest.mark.parametrize("shards", [[], ["--out-shards", "shards", "--shard-pairs", "2"]])
+def test_tokens_are_what_the_links_count(options, shards, vectors, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("text.en").write_text("The  black cat, sleeps.\n\nthe white house\nzebra!\n", encoding="utf-8")
+    Path("text.fr").write_text("Le chat noir, dort.\nle\nla maison blanche\n\n", encoding="utf-8")
+    outputs = "--tokens", "cut", "--table", "links.tsv", "-o", "links"
+    assert run("align", "text.en", "text.fr", "--vectors", vectors, *options, *shards, *outputs) == 0
+    sides = [Path(f"cut.{side}").read_text("utf-8").split("\n")[:-1] for side in ("source", "target")]
+    words = "The black cat , sleeps ." if options == ["--tokenizer", "simple"] else "The black cat, sleeps."
+    assert sides[0] == [words, "", "the white house", "zebra !" if "," in words.split() else "zebra!"]
+    assert [len(side) for side in sides] == [4, 4]
+    rows = [row.split("\t") for row in Path("links.tsv").read_text("utf-8").splitlines()[1:]]
+    assert len(rows) >= 5
+    for pair, s, source, t, target, _ in rows:
+        found = (
+            side[int(pair) - 1].split(" ")[int(place)] for side, place in zip(sides, (s, t), strict=True)
+        )
+        assert (source, target) == tuple(found)
+    assert run("lexicon", "cut.source", "cut.target", "links") == 0
+
+
 # --- what is for vectors, and what for models ----------------------------------------------------
 
 

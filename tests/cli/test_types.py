@@ -20,7 +20,7 @@ WORDS |= {"word", "words", "shard", "scheduler", "encoding", "source_sentence", 
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "output error_report probabilities pair_scores table guided out_shards",
+    "align": "output error_report probabilities pair_scores table guided tokens out_shards",
     "train": "output links probabilities pair_scores",
     "symmetrize": "output",
     "convert": "output",

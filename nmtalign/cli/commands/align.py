@@ -17,8 +17,8 @@ from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
-from nmtalign.cli.options.types import OUTPUT
-from nmtalign.cli.outputs import open_sink, open_whole
+from nmtalign.cli.options.types import OUTPUT, OutputPrefix
+from nmtalign.cli.outputs import SIDES, open_sink, open_whole
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import DataError, NmtalignError, UsageError
 
@@ -65,6 +65,12 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet.")
 @click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training.")
 @click.option(
+    "--tokens",
+    type=OutputPrefix(*(f".{side}" for side in SIDES)),
+    metavar="PREFIX",
+    help="PREFIX.source and PREFIX.target: the tokens that links count, a line a pair.",
+)
+@click.option(
     "--remap",
     type=click.Choice(["space", "bpe", "sentencepiece"]),
     help="Links of words between spaces, or of the words that marked sub-words make.",
@@ -80,6 +86,7 @@ def align(
     error_report: str | None,
     strict: bool,
     output: str,
+    tokens: str | None,
     remap: str | None,
     engine: EngineOptions,
     sharding: ShardOptions,
@@ -98,6 +105,7 @@ def align(
     one_blas_thread()
     given.check(remap=remap, engine=engine.engine, strict=strict)
     outputs = {"links": output} | {name: path for name, path in more.items() if path is not None}
+    outputs |= {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
     run = sharding.open(bitext.files, outputs, given.matrices)
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
