@@ -354,6 +354,29 @@ def test_tokens_are_what_the_links_count(options, shards, vectors, tmp_path, mon
     assert run("lexicon", "cut.source", "cut.target", "links") == 0
 
 
+@pytest.mark.parametrize("more", [[], ["--out-shards", "shards", "--shard-pairs", "3"], ["--workers", "2"]])
+def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nmtalign.batch.stream.PAIRS", 2)
+    pairs = [
+        "the cat . ||| le chat .",
+        "the cat ||| le chat le chat",
+        "x ||| y",
+        "the the the the ||| le",
+        "cat ||| chat",
+    ]
+    Path("pairs").write_text("".join(f"{pair}\n" for pair in pairs * 4), encoding="utf-8")
+    common = "align", "--pairs", "pairs", "--vectors", vectors
+    assert run(*common, "-o", "all") == 0
+    assert "left out" not in capsys.readouterr().err
+    assert run(*common, "-o", "short", "--tokens", "cut", "--max-length", "3", *more) == 0
+    assert "8 pairs of more than 3 words left out" in capsys.readouterr().err
+    every, short = (Path(name).read_text("utf-8").split("\n") for name in ("all", "short"))
+    assert short == ["" if n % 5 in (1, 3) else line for n, line in enumerate(every)]
+    assert all(every[n] for n in (0, 1, 3, 4))
+    assert Path("cut.target").read_text("utf-8").split("\n")[:5] == ["le chat .", "", "y", "", "chat"]
+
+
 # --- what is for vectors, and what for models ----------------------------------------------------
 
 

@@ -139,6 +139,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path,
         (["--layers", "1"], "--layers: only with --matrices FILE"),
         (["--matrices", "m.npz", "--score", "dot"], "--score: without meaning for --matrices"),
         (["--matrices", "m.npz", "--remap", "space"], "--remap: without meaning"),
+        (["--matrices", "m.npz", "--max-length", "9"], "--max-length: without meaning"),
         (
             ["--matrices", "m.npz", "--attention-heads", "3-1"],
             "expected numbers from 0 on, ranges going up, like 3,7-9; found '3-1'",
