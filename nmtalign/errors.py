@@ -40,9 +40,10 @@ class DataError(NmtalignError, ValueError):
 
     def at(self, path: str | os.PathLike[str], *, line: int | None = None) -> DataError:
         """Return the same error with the place in front if it is not there; ``line`` counts from 1."""
-        if str(self).startswith(os.fspath(path)):
+        name = os.fspath(path)
+        if str(self).startswith((f"{name}: ", f"{name}, line ")):
             return self
-        place = os.fspath(path) if line is None else f"{os.fspath(path)}, line {line}"
+        place = name if line is None else f"{name}, line {line}"
         return type(self)(f"{place}: {self}")
 
 

@@ -115,6 +115,48 @@ def _remapped(chunk: AlignedChunk, to: str) -> AlignedChunk:
     return chunk._replace(batch=batch, text=SPACES, marks=None if to == "space" else to)
 
 
+class Shortened:
+    """Puts an empty pair into the place of each one with more than `most` tokens on a side, and counts these.
+
+    Parameters
+    ----------
+    most : int, optional
+        None leaves all pairs as they are.
+
+    Examples
+    --------
+    >>> bound = Shortened(2)
+    >>> [pair.source for pair in bound.pairs([SentencePair("a b", "x"), SentencePair("a", "x y z")], SPACES)]
+    ['a b', '']
+    >>> bound.count
+    1
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self.most, self.count = most, 0
+
+    def __str__(self) -> str:
+        """Return what to add to a closing line."""
+        if self.most is None:
+            return ""
+        return f", {self.count:,} pairs of more than {self.most:,} words left out"
+
+    def pairs(
+        self,
+        pairs: Iterable[SentencePair],
+        text: TextSettings,
+        languages: tuple[str | None, str | None] = (None, None),
+    ) -> Iterator[SentencePair]:
+        """Yield the pairs in order; `text` cuts them into tokens."""
+        self.count = 0
+        for pair in pairs:
+            if self.most is None or max(map(len, text.pieces_of_pair(pair, languages))) <= self.most:
+                yield pair
+            else:
+                self.count += 1
+                yield SentencePair("", "")
+
+
 def cut(pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1) -> Iterator[Chunk]:
     """Cut a stream into chunks of at most `chunk` pairs and about `CHARACTERS` characters.
 

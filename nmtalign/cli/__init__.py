@@ -23,13 +23,15 @@ _HELP = {
     "evaluate": "Precision, recall, F1 and AER against gold links.",
     "symmetrize": "Join the links of two directions.",
     "convert": "Convert link files: Pharaoh, NAACL, GIZA A3, ...",
+    "phrases": "Phrase pairs consistent with the links, as Moses extracts them.",
     "project": "Project tags, labels or spans over links to the target.",
     "heatmap": "Draw attention weights and links as a picture.",
     "report": "Write an HTML report of an aligned corpus.",
     "vectors": "Show, convert, learn and map word vectors.",
     "lexicon": "List translations with probabilities.",
 }
-_MODULES = dict.fromkeys(("symmetrize", "convert", "project"), "links")  # the rest is called as its command
+_OF_LINKS = ("symmetrize", "convert", "phrases", "project")
+_MODULES = dict.fromkeys(_OF_LINKS, "links")  # the rest is called as its command
 # name -> (module, attribute, one line of help)
 COMMANDS = {
     name: (f"nmtalign.cli.commands.{_MODULES.get(name, name)}", name, text) for name, text in _HELP.items()

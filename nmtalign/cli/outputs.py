@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     Sink = Callable[[AlignedChunk], object]
 
+SIDES = ("source", "target")  # outputs with the tokens of one side
+
 
 def batch_texts() -> dict[str, Callable[[AlignedBatch], str]]:
     """Return what makes the text of each output that needs the links alone."""
@@ -35,6 +37,8 @@ def text_of(output: str, path: str) -> Callable[[AlignedChunk], str]:
         return lambda chunk: table_text(kind, _rows(chunk))
     if output == "guided":
         return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
+    if output in SIDES:
+        return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _of_side(chunk, output))
     text = batch_texts()[output]
     return lambda chunk: text(chunk.batch)
 
@@ -43,6 +47,13 @@ def _rows(chunk: AlignedChunk) -> Iterator[LinkRow]:
     from nmtalign.report.tables import batch_rows
 
     return batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first)
+
+
+def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
+    """Return the tokens of one side; the other one is emptied, as cutting it would take as long again."""
+    other = {name: "" for name in SIDES if name != side}
+    lines = [pair._replace(**other) for pair in chunk.lines]
+    return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
 def open_sink(output: str, path: str, stack: ExitStack) -> Sink:

@@ -7,7 +7,6 @@ naacl     a line for each link, ``0001 1 3 S``: pair, source, target, all from 1
 giza      GIZA++ ``A3``: three lines for each pair, with the words
 words     a line for each pair, ``the<sep>le cat<sep>chat``: linked words, no positions (write only)
 tsv       a line for each pair, source, target and Pharaoh links between tabs: guided training
-phrases   Moses' ``extract``: a line for each consistent phrase pair with its links (write only)
 jsonl     an object for each pair: ``{"links": [[0, 0]], "possible": [], "source": [...], "target": [...]}``
 ========  ======================================================================================
 
@@ -31,7 +30,6 @@ from numpy.typing import NDArray
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import parse_json, read_lines
 from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment, Link
-from nmtalign.links.phrases import format_phrases
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
@@ -291,10 +289,6 @@ def _guided(source: Sequence[str], target: Sequence[str], links: str, number: in
     return f"{sides[0]}\t{sides[1]}\t{links}\n"
 
 
-def _write_phrases(record: LinkRecord, number: int) -> str:
-    return format_phrases(*_words(record, number), record.links)
-
-
 def _write_jsonl(record: LinkRecord, number: int) -> str:
     values: dict[str, object] = {"links": sorted(record.links)}
     if record.gold.possible != record.gold.sure:
@@ -319,7 +313,6 @@ _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "giza": _write_giza,
     "words": _write_words,
     "tsv": _write_tsv,
-    "phrases": _write_phrases,
     "jsonl": _write_jsonl,
 }
 READABLE, WRITABLE = tuple(_READERS), tuple(_WRITERS)

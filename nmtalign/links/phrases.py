@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from nmtalign.errors import DataError
 from nmtalign.links.alignments import Link
 
 
@@ -79,6 +80,11 @@ def format_phrases(
 
     ``source words ||| target words ||| links inside the phrase``
 
+    Raises
+    ------
+    DataError
+        If a word is ``|||``.
+
     Examples
     --------
     >>> print(format_phrases(["a", "cat"], ["un", "chat"], {(0, 0), (1, 1)}), end="")
@@ -86,6 +92,8 @@ def format_phrases(
     a cat ||| un chat ||| 0-0 1-1
     cat ||| chat ||| 0-0
     """
+    if "|||" in (*source, *target):
+        raise DataError("expected words other than '|||', which stands between the sides; cut or replace it")
     chosen = sorted(Link(s, t) for s, t in links)
     lines = []
     for pair in phrase_pairs(chosen, len(source), len(target), longest=longest):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from nmtalign.errors import DataError
 
+Cut = Callable[[str], list[tuple[int, int]]]  # a line -> where its words begin and end
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w:.-]*)([^<>]*?)(/?)>")
 
 
@@ -147,8 +148,19 @@ class _Element:
         return "" if self.empty else f"</{self.name}>"
 
 
-def parse_tags(line: str) -> tuple[list[str], list[_Element]]:
+def between_spaces(line: str) -> list[tuple[int, int]]:
+    """Return where the words of a line begin and end."""
+    return [match.span() for match in re.finditer("[^ ]+", line)]
+
+
+def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_Element]]:
     """Return the words of a line without its tags, and its outermost elements.
+
+    Parameters
+    ----------
+    line : str
+    cut : callable, optional
+        Returns where the words of a line without tags begin and end.
 
     Raises
     ------
@@ -157,8 +169,8 @@ def parse_tags(line: str) -> tuple[list[str], list[_Element]]:
     """
     matches = list(_TAG.finditer(line))
     plain = _TAG.sub("", line)
-    words = list(re.finditer("[^ ]+", plain))
-    starts, ends = [word.start() for word in words], [word.end() for word in words]
+    places = cut(plain)
+    starts, ends = [start for start, _ in places], [end for _, end in places]
     root = _Element("", "", 0, 0)
     path = [root]
     removed = 0
@@ -177,7 +189,7 @@ def parse_tags(line: str) -> tuple[list[str], list[_Element]]:
             path.append(path[-1].children[-1])
     if len(path) > 1:
         raise DataError(f"expected </{path[-1].name}> before the end of the line")
-    return [word[0] for word in words], root.children
+    return [plain[start:end] for start, end in places], root.children
 
 
 def _check_closing(element: _Element, name: str) -> None:
@@ -186,7 +198,9 @@ def _check_closing(element: _Element, name: str) -> None:
         raise DataError(f"expected {expected}, found </{name}>; tags must be nested")
 
 
-def project_tags(line: str, target: Sequence[str], links: Iterable[tuple[int, int]]) -> str:
+def project_tags(
+    line: str, target: Sequence[str], links: Iterable[tuple[int, int]], cut: Cut = between_spaces
+) -> str:
     """Return the target words with the tags of a source line.
 
     An element goes around the words that its words are linked to and all between them, but not around words
@@ -196,11 +210,13 @@ def project_tags(line: str, target: Sequence[str], links: Iterable[tuple[int, in
     Parameters
     ----------
     line : str
-        Source words between spaces, with tags.
+        The source with tags.
     target : sequence of str
         The T target words.
     links : iterable of (source, target)
         Between the source words without the tags and the target words.
+    cut : callable, optional
+        Returns where the source words begin and end in the line without tags; they stand between spaces.
 
     Returns
     -------
@@ -215,7 +231,7 @@ def project_tags(line: str, target: Sequence[str], links: Iterable[tuple[int, in
     for word in target:
         if _TAG.search(word):
             raise DataError(f"expected target words without tags, found {word!r}")
-    words, elements = parse_tags(line)
+    words, elements = parse_tags(line, cut)
     linked: list[list[int]] = [[] for _ in words]
     for s, t in sorted(links):
         linked[s].append(t)

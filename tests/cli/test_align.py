@@ -330,6 +330,53 @@ def test_guided_training_gets_words_and_links_in_three_columns(bitext, vectors, 
     assert "pair 1: a word holds a tab" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "options", [[], ["--tokenizer", "simple"], ["--tokenizer", "simple", "--remap", "space"]]
+)
+@pytest.mark.parametrize("shards", [[], ["--out-shards", "shards", "--shard-pairs", "2"]])
+def test_tokens_are_what_the_links_count(options, shards, vectors, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("text.en").write_text("The  black cat, sleeps.\n\nthe white house\nzebra!\n", encoding="utf-8")
+    Path("text.fr").write_text("Le chat noir, dort.\nle\nla maison blanche\n\n", encoding="utf-8")
+    outputs = "--tokens", "cut", "--table", "links.tsv", "-o", "links"
+    assert run("align", "text.en", "text.fr", "--vectors", vectors, *options, *shards, *outputs) == 0
+    sides = [Path(f"cut.{side}").read_text("utf-8").split("\n")[:-1] for side in ("source", "target")]
+    words = "The black cat , sleeps ." if options == ["--tokenizer", "simple"] else "The black cat, sleeps."
+    assert sides[0] == [words, "", "the white house", "zebra !" if "," in words.split() else "zebra!"]
+    assert [len(side) for side in sides] == [4, 4]
+    rows = [row.split("\t") for row in Path("links.tsv").read_text("utf-8").splitlines()[1:]]
+    assert len(rows) >= 5
+    for pair, s, source, t, target, _ in rows:
+        found = (
+            side[int(pair) - 1].split(" ")[int(place)] for side, place in zip(sides, (s, t), strict=True)
+        )
+        assert (source, target) == tuple(found)
+    assert run("lexicon", "cut.source", "cut.target", "links") == 0
+
+
+@pytest.mark.parametrize("more", [[], ["--out-shards", "shards", "--shard-pairs", "3"], ["--workers", "2"]])
+def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nmtalign.batch.stream.PAIRS", 2)
+    pairs = [
+        "the cat . ||| le chat .",
+        "the cat ||| le chat le chat",
+        "x ||| y",
+        "the the the the ||| le",
+        "cat ||| chat",
+    ]
+    Path("pairs").write_text("".join(f"{pair}\n" for pair in pairs * 4), encoding="utf-8")
+    common = "align", "--pairs", "pairs", "--vectors", vectors
+    assert run(*common, "-o", "all") == 0
+    assert "left out" not in capsys.readouterr().err
+    assert run(*common, "-o", "short", "--tokens", "cut", "--max-length", "3", *more) == 0
+    assert "8 pairs of more than 3 words left out" in capsys.readouterr().err
+    every, short = (Path(name).read_text("utf-8").split("\n") for name in ("all", "short"))
+    assert short == ["" if n % 5 in (1, 3) else line for n, line in enumerate(every)]
+    assert all(every[n] for n in (0, 1, 3, 4))
+    assert Path("cut.target").read_text("utf-8").split("\n")[:5] == ["le chat .", "", "y", "", "chat"]
+
+
 # --- what is for vectors, and what for models ----------------------------------------------------
 
 

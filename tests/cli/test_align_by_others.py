@@ -139,9 +139,10 @@ def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path,
         (["--layers", "1"], "--layers: only with --matrices FILE"),
         (["--matrices", "m.npz", "--score", "dot"], "--score: without meaning for --matrices"),
         (["--matrices", "m.npz", "--remap", "space"], "--remap: without meaning"),
+        (["--matrices", "m.npz", "--max-length", "9"], "--max-length: without meaning"),
         (
             ["--matrices", "m.npz", "--attention-heads", "3-1"],
-            "expected numbers from 0 on, ranges going up, like 3,7-9; found '3-1'",
+            "expected numbers from 0 on, ranges going up, of at most 1,000,000, like 3,7-9; found '3-1'",
         ),
     ],
 )
@@ -164,7 +165,7 @@ def test_jumps_are_fitted_on_the_first_pairs_in_any_chunk_and_process(tmp_path, 
         places = tmp_path / "a", tmp_path / "b", "--vectors", tmp_path, "-o", tmp_path / "out"
         assert run("align", *places, "--positions", "hmm", "--workers", workers, "--threshold", "0.5") == 0
         outputs.append((tmp_path / "out").read_text())
-    assert "positions=hmm(fitted on 300 pairs) extract=posterior" in capsys.readouterr().err
+    assert "positions=hmm(fitted on 300 pairs) extract=one-to-one" in capsys.readouterr().err
     assert outputs[0] == outputs[1] == outputs[2]
     turned = sum(
         {*links.split()} == {f"{n}-{len(words) - 1 - n}" for n in range(len(words))}

@@ -1,4 +1,4 @@
-"""``evaluate``, ``symmetrize`` and ``convert`` as a person calls them."""
+"""The commands over link files, and ``lexicon``, as a person calls them."""
 
 from __future__ import annotations
 
@@ -196,13 +196,10 @@ def test_a_pipe_works(files):
     assert done.stdout == b"0-0 1-1 2-2\n\n0-1 1-1 2-2\n"
 
 
-def test_convert_to_phrases_and_tsv(capsys, tmp_path):
+def test_convert_to_tsv(capsys, tmp_path):
     source, target = write(tmp_path / "s", "a cat", ""), write(tmp_path / "t", "un chat", "x")
     links = write(tmp_path / "l", "0-0 1-1", "")
     texts = ("--source", source, "--target", target)
-    assert run(capsys, "convert", links, "--from", "pharaoh", "--to", "phrases", *texts)[1] == (
-        "a ||| un ||| 0-0\na cat ||| un chat ||| 0-0 1-1\ncat ||| chat ||| 0-0\n"
-    )
     assert run(capsys, "convert", links, "--from", "pharaoh", "--to", "tsv", *texts)[1] == (
         "a cat\tun chat\t0-0 1-1\n\tx\t\n"
     )
@@ -211,6 +208,81 @@ def test_convert_to_phrases_and_tsv(capsys, tmp_path):
     code, _, err = run(capsys, "convert", links, "--from", "pharaoh", "--to", "tsv", *texts)
     assert code == 3
     assert "pair 1: a word holds a tab" in err
+
+
+def test_phrases(capsys, tmp_path):
+    source, target = write(tmp_path / "s", "a cat", ""), write(tmp_path / "t", "chat un", "x")
+    files = source, target, write(tmp_path / "l", "0-1 1-0", "")
+    forward = "a ||| un ||| 0-0\na cat ||| chat un ||| 0-1 1-0\ncat ||| chat ||| 0-0\n"
+    assert run(capsys, "phrases", *files) == (0, forward, "")
+    assert run(capsys, "phrases", *files, "--longest", 1)[1].count("\n") == 2
+    assert run(capsys, "phrases", *files, "-o", tmp_path / "p") == (0, "", "")
+    assert (tmp_path / "p.extract").read_text() == forward
+    assert (tmp_path / "p.extract.inv").read_text() == (
+        "chat ||| cat ||| 0-0\nchat un ||| a cat ||| 0-1 1-0\nun ||| a ||| 0-0\n"
+    )
+
+
+def test_phrases_refuse_what_would_read_as_two_sides(capsys, tmp_path):
+    text, links = write(tmp_path / "s", "a", "a ||| b"), write(tmp_path / "l", "0-0", "0-0")
+    code, out, err = run(capsys, "phrases", text, text, links, "-o", tmp_path / "p")
+    assert (code, out) == (3, "")
+    assert "s, line 2: expected words other than '|||'" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["l", "s"]
+
+
+# --- the tokens that links count -----------------------------------------------------------------
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """Raw lines, and links of the tokens that ``simple`` cuts as English and French."""
+    source = write(tmp_path / "s", "It's cold.", "The cat, then.")
+    target = write(tmp_path / "t", "Y a-t-il l'eau.", "Le chat, puis.")
+    return source, target, write(tmp_path / "l", "0-0 1-1 2-4 3-5", "0-0 1-1 2-2 3-3 4-4")
+
+
+SIMPLE = ("--tokenizer", "simple", "--langs", "en,fr")
+
+
+def test_lexicon_and_phrases_cut_the_texts_as_the_links_count(capsys, raw):
+    rows = [line.split("\t")[:2] for line in run(capsys, "lexicon", *raw, *SIMPLE)[1].splitlines()[1:]]
+    assert ["It", "Y"] in rows
+    assert [".", "."] in rows
+    rows = run(capsys, "lexicon", *raw, *SIMPLE, "--lowercase")[1]
+    assert "\nit\ty\t" in rows
+    assert "cat , ||| chat , ||| 0-0 1-1\n" in run(capsys, "phrases", *raw, *SIMPLE)[1]
+
+
+@pytest.mark.parametrize(
+    ("format", "lines", "expected"),
+    [
+        (
+            "xml",
+            ("It's <b>cold</b>.", "<i>The cat</i>, then."),
+            "Y a -t-il l' <b>eau</b> .\n<i>Le chat</i> , puis .",
+        ),
+        ("bio", ("O O B-X O", "O O O B-X O"), "O O O O B-X O\nO O O B-X O"),
+        ("spans", ("2-3:X", "0-2:Y"), "4-5:X\n0-2:Y"),
+    ],
+)
+def test_project_cuts_the_texts_as_the_links_count(capsys, tmp_path, raw, format, lines, expected):
+    tags = write(tmp_path / "tags", *lines)
+    assert run(capsys, "project", *raw, *SIMPLE, "--tags", tags, "--tags-format", format) == (
+        0,
+        expected + "\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize("command", ["lexicon", "phrases", "project"])
+def test_links_of_other_tokens_name_the_line_and_the_option(capsys, monkeypatch, raw, command):
+    monkeypatch.chdir(raw[0].parent)
+    more = ("--tags", raw[0]) if command == "project" else ()
+    code, _, err = run(capsys, command, *(path.name for path in raw), *more)
+    assert code == 3
+    assert " l, line 1: link 2-4 is outside a pair of 2 source and 3 target words; links count tokens" in err
+    assert "--tokenizer" in err
 
 
 @pytest.mark.parametrize(
@@ -273,6 +345,7 @@ def test_lexicon_refuses_what_does_not_fit(capsys, tmp_path):
     text, links = write(tmp_path / "s", "a cat", "b"), write(tmp_path / "l", "0-0")
     assert run(capsys, "lexicon", text, text)[0] == 2
     assert run(capsys, "lexicon")[0] == 2
+    assert run(capsys, "lexicon", "--model", "model", "--tokenizer", "simple")[0] == 2
     code, _, err = run(capsys, "lexicon", text, text, links)
     assert code == 3
     assert "l ends after 1 lines" in err

@@ -72,6 +72,20 @@ def test_one_file_with_both_sides_gives_the_same_model(bitext, tmp_path: Path):
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
+def test_long_pairs_are_left_out_as_if_they_were_empty(bitext, tmp_path: Path, capsys):
+    long = [len(s.split()) > 20 or len(t.split()) > 20 for s, t in TOY.pairs]
+    assert 5 < sum(long) < 100
+    sides = [["" if out else pair[k] for pair, out in zip(TOY.pairs, long, strict=True)] for k in (0, 1)]
+    empty = [write(tmp_path / name, lines) for name, lines in zip(("a", "b"), sides, strict=True)]
+    options = "--preset", "fast", "--links"
+    assert run("train", *empty, "-o", tmp_path / "one", *options, tmp_path / "links1", "-q") == 0
+    bound = "--max-length", 20, "-o", tmp_path / "two"
+    assert run("train", *bitext, *bound, *options, tmp_path / "links2") == 0
+    assert f"{sum(long)} pairs of more than 20 words left out" in capsys.readouterr().err
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert (tmp_path / "links1").read_bytes() == (tmp_path / "links2").read_bytes()
+
+
 def test_empty_lines_give_empty_lines(tmp_path: Path):
     source = write(tmp_path / "a", ["", *TOY.source[:40], "word"])
     target = write(tmp_path / "b", ["word", *TOY.target[:40], ""])

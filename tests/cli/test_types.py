@@ -11,7 +11,7 @@ import pytest
 
 from nmtalign.cli import COMMANDS, group, main
 from nmtalign.cli.options.bitext import Tokenizer
-from nmtalign.cli.options.types import FileType, Number, Whole
+from nmtalign.cli.options.types import FileType, Number, OutputPrefix, Whole
 from nmtalign.shipped import shipped
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
@@ -20,10 +20,11 @@ WORDS |= {"word", "words", "shard", "scheduler", "encoding", "source_sentence", 
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "output error_report probabilities pair_scores table guided out_shards",
+    "align": "output error_report probabilities pair_scores table guided tokens out_shards",
     "train": "output links probabilities pair_scores",
     "symmetrize": "output",
     "convert": "output",
+    "phrases": "output",
     "project": "output",
     "heatmap": "output",
     "report": "output",
@@ -90,7 +91,7 @@ PAIRS = [
     for output in filter(is_output, command.params)
     for other in command.params
     if isinstance(other.type, FileType | Tokenizer) and other is not output
-    if name != "lexicon"  # see below
+    if not any(isinstance(param.type, OutputPrefix) for param in (output, other))  # see below
     if (name, output.name, other.name) != ("train", "output", "init")  # the new model replaces the older one
 ]
 
@@ -126,7 +127,7 @@ def test_a_prefix_stands_for_all_its_files(tmp_path, capsys):
     for path in texts:
         path.write_text("a\n")
     assert run("lexicon", *texts, "-o", tmp_path / "lex") == 2
-    assert "--output and [SOURCE TARGET LINKS] are one file" in capsys.readouterr().err
+    assert "--output and TARGET are one file" in capsys.readouterr().err
     assert texts[1].read_text() == "a\n"
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli.messages import log, log_option, warn, warnings_to_stderr
-from nmtalign.cli.options.bitext import BitextOptions, bitext_options
+from nmtalign.cli.options.bitext import BitextOptions, bitext_options, max_length_option
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
-from nmtalign.cli.options.types import OUTPUT
-from nmtalign.cli.outputs import open_sink, open_whole
+from nmtalign.cli.options.types import OUTPUT, OutputPrefix
+from nmtalign.cli.outputs import SIDES, open_sink, open_whole
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import DataError, NmtalignError, UsageError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.fitting import Fit
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
-    from nmtalign.batch.stream import AlignedChunk
+    from nmtalign.batch.stream import AlignedChunk, Shortened
     from nmtalign.cli.outputs import Sink
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.text.bitext import SentencePair
@@ -47,6 +47,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 
 @click.command(cls=Command)
 @bitext_options
+@max_length_option
 @section("Input")
 @click.option(
     "--on-error",
@@ -65,6 +66,12 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet.")
 @click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training.")
 @click.option(
+    "--tokens",
+    type=OutputPrefix(*(f".{side}" for side in SIDES)),
+    metavar="PREFIX",
+    help="PREFIX.source and PREFIX.target: the tokens that links count, a line a pair.",
+)
+@click.option(
     "--remap",
     type=click.Choice(["space", "bpe", "sentencepiece"]),
     help="Links of words between spaces, or of the words that marked sub-words make.",
@@ -76,10 +83,12 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @log_option
 def align(
     bitext: BitextOptions,
+    max_length: int | None,
     on_error: str,
     error_report: str | None,
     strict: bool,
     output: str,
+    tokens: str | None,
     remap: str | None,
     engine: EngineOptions,
     sharding: ShardOptions,
@@ -96,23 +105,31 @@ def align(
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     one_blas_thread()
-    given.check(remap=remap, engine=engine.engine, strict=strict)
+    from nmtalign.batch.stream import Shortened
+
+    given.check(remap=remap, engine=engine.engine, strict=strict, max_length=max_length)
     outputs = {"links": output} | {name: path for name, path in more.items() if path is not None}
+    outputs |= {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
     run = sharding.open(bitext.files, outputs, given.matrices)
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs = progress.reading(_opened(bitext, bad))
+        pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length)
         if given.matrices is None:
-            chunks, settings = _aligned(options, pairs, remap, run, engine, engine.client(stack))
+            chunks, settings = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
         else:
             chunks, settings = given.align(options, pairs)
         stack.enter_context(closing(chunks))
-        write = partial(_run, chunks, progress, strict)
+        write = partial(_run, chunks, progress, bound, strict)
         if run is None:
             _run_whole(write, outputs, stack)
         else:
-            read = {"format": bitext.pairs_format, "sides": bitext.sides, "on_error": on_error}
+            read = {
+                "format": bitext.pairs_format,
+                "sides": bitext.sides,
+                "on_error": on_error,
+                "max_length": max_length,
+            }
             given_ = read | {"settings": settings, "remap": remap, "strict": strict}
             described = describe(bitext.files, options, **given_)
             _run_in_shards(run, write, outputs, described, resume=sharding.may_exist)
@@ -138,6 +155,7 @@ def _bad_records(on_error: str, path: str | None, stack: ExitStack) -> BadRecord
 def _aligned(
     options: ModelOptions,
     bitext: Iterator[SentencePair],
+    bound: Shortened,
     remap: str | None,
     run: ShardRun | None,
     engine: EngineOptions,
@@ -150,7 +168,7 @@ def _aligned(
     from nmtalign.corpus.parallel import default_workers
 
     aligner = load_aligner(options)
-    fit, bitext = fit_text(aligner, bitext)
+    fit, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
     aligner = with_fit(aligner, fit)
     chunks = run.missing(bitext) if run else cut(bitext)
     if client is not None:
@@ -170,7 +188,7 @@ def _open_again(options: ModelOptions, fit: Fit | None) -> Aligner:
         return with_fit(load_aligner(options), fit)
 
 
-def _run(chunks: Chunks, progress: Progress, strict: bool, sinks: list[Sink]) -> None:
+def _run(chunks: Chunks, progress: Progress, bound: Shortened, strict: bool, sinks: list[Sink]) -> None:
     """Write aligned chunks into the sinks, then a summary on stderr.
 
     If `strict`, nothing is written of the first chunk with which too few words are known.
@@ -189,8 +207,9 @@ def _run(chunks: Chunks, progress: Progress, strict: bool, sinks: list[Sink]) ->
         links += len(chunk.batch.source)
         progress.advance(len(chunk.batch), last=last)
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
-    text = f"{progress.done:,} pairs, {links:,} links in {speed}"
-    log(text, event="aligned", **progress.values | {"links": links, "seconds_left": 0})
+    text = f"{progress.done:,} pairs, {links:,} links in {speed}{bound}"
+    counts = {"links": links, "left_out": bound.count, "seconds_left": 0}
+    log(text, event="aligned", **progress.values | counts)
     _log_coverage(known)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import click
 
 from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.linked import LinkedOptions, linked_options
 from nmtalign.cli.options.types import INPUT, Number, OutputPrefix, Whole
 from nmtalign.cli.outputs import write_whole
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     from nmtalign.links.lexicon import Entry
@@ -20,7 +21,7 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
 
 
 @click.command(cls=Command)
-@click.argument("texts", type=INPUT, nargs=-1, metavar="[SOURCE TARGET LINKS]")
+@linked_options(required=False)
 @section("Output")
 @click.option("--word", metavar="WORD", help="Show the translations of one word, of either language.")
 @click.option(
@@ -35,12 +36,12 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
 @section("Model")
 @click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
 def lexicon(
-    texts: tuple[str, ...], model: str | None, word: str | None, output: str | None, limit: int, least: float
+    linked: LinkedOptions, model: str | None, word: str | None, output: str | None, limit: int, least: float
 ) -> None:
     """List translations with their probabilities: those of a model, or those that LINKS show.
 
-    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words
-    without a link count as linked to the null word.
+    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces, unless
+    --tokenizer says otherwise; words without a link count as linked to the null word.
 
     PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`,
     as Marian reads them; PREFIX.tsv has one line a word pair with its links (those of a model are expected
@@ -48,9 +49,9 @@ def lexicon(
 
     Example: nmtalign lexicon --model model -o lex
     """
-    if len(texts) != (0 if model else 3):
-        raise UsageError("expected --model DIR, or three files: SOURCE TARGET LINKS")
-    found = _of_links(*texts) if model is None else _of_model(model)
+    if bool(linked.given) == bool(model):
+        raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
+    found = _of_links(linked) if model is None else _of_model(model)
     entries = [entry for entry in found if max(entry.forward, entry.reverse) >= least]
     if output is None:
         _show(entries, word, limit)
@@ -69,24 +70,13 @@ def _of_model(model: str) -> Iterator[Entry]:
         yield Entry(lexicon.source_words[s], lexicon.target_words[t], *numbers)
 
 
-def _of_links(source: str, target: str, links: str) -> list[Entry]:
+def _of_links(linked: LinkedOptions) -> list[Entry]:
     """Return the linked words of a bitext."""
-    from nmtalign.links.alignments import Alignment
-    from nmtalign.links.formats import read_links
     from nmtalign.links.lexicon import LinkCounts
-    from nmtalign.text.bitext import read_bitext
 
     counts = LinkCounts()
-    for number, (pair, chosen) in enumerate(zip_longest(read_bitext(source, target), read_links(links)), 1):
-        if pair is None or chosen is None:
-            short = links if chosen is None else f"{source} and {target}"
-            raise DataError(f"expected links for each pair, but {short} ends after {number - 1} lines")
-        source_words, target_words = ([word for word in line.split(" ") if word] for line in pair)
-        try:
-            checked = Alignment(chosen, len(source_words), len(target_words))
-        except DataError as error:
-            raise error.at(links, line=number) from None
-        counts.add(source_words, target_words, checked)
+    for _, source, target, links in linked.read():
+        counts.add(source, target, links)
     return counts.entries()
 
 

@@ -1,26 +1,30 @@
-"""Commands over link files: ``nmtalign symmetrize``, ``convert`` and ``project``."""
+"""Commands over link files: ``nmtalign symmetrize``, ``convert``, ``phrases`` and ``project``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
 import click
 
 from nmtalign.cli.options.groups import Command, section, with_options
+from nmtalign.cli.options.linked import LinkedOptions, linked_options
 from nmtalign.cli.options.model import SYMMETRIZATIONS
-from nmtalign.cli.options.types import INPUT, OUTPUT
-from nmtalign.cli.outputs import write_whole
+from nmtalign.cli.options.types import INPUT, OUTPUT, OutputPrefix, Whole
+from nmtalign.cli.outputs import open_whole, write_whole
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from nmtalign.cli.options.linked import LinkedPair
     from nmtalign.links.formats import LinkRecord
+    from nmtalign.links.projection import Cut
 
     Links = Iterable[tuple[int, int]]
 
 READABLE = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
-WRITABLE = (*READABLE, "words", "phrases")
+WRITABLE = (*READABLE, "words")
 ANNOTATIONS = ("xml", "bio", "spans")
 _TOGETHER = 16_384  # pairs read, joined and written at a time
 
@@ -81,11 +85,11 @@ def _both(forward: str, reverse: str) -> Iterator[tuple[Links, ...]]:
 @_output
 @click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
 def convert(links: str, from_: str, to: str, output: str, source: str | None, target: str | None) -> None:
-    """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL, TSV and phrase pairs.
+    """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
-    To giza, words, tsv (source, target, links: for guided training) and phrases (as Moses extracts them)
-    the two texts are needed, unless LINKS hold the words. A NAACL file has no line for a pair without links:
-    with the texts, empty pairs at its end are kept.
+    To giza, words and tsv (source, target, links: for guided training) the two texts are needed, unless LINKS
+    hold the words. A NAACL file has no line for a pair without links: with the texts, empty pairs at its end
+    are kept.
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
@@ -124,72 +128,97 @@ def _words(line: str) -> list[str]:
 
 
 @click.command(cls=Command)
-@click.argument("source", type=INPUT)
-@click.argument("target", type=INPUT)
-@click.argument("links", type=INPUT)
+@linked_options()
+@section("Output")
+@click.option(
+    "-o",
+    "--output",
+    type=OutputPrefix(".extract", ".extract.inv"),
+    metavar="PREFIX",
+    help="Write PREFIX.extract and PREFIX.extract.inv instead of showing the former.",
+)
+@click.option("--longest", type=Whole(min=1), default=7, help="Most words of a phrase, on either side.")
+def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
+    """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
+
+    --tokenizer says what else cut SOURCE and TARGET for LINKS. A line holds `source words ||| target words
+    ||| links inside`, as Moses' extract writes it; PREFIX.extract.inv is the same with the sides swapped.
+
+    Example: nmtalign phrases text.en text.fr links.txt -o corpus
+    """
+    from nmtalign.links.phrases import format_phrases
+
+    with ExitStack() as stack:
+        paths = ["-"] if output is None else [f"{output}.extract", f"{output}.extract.inv"]
+        files = [open_whole(path, stack) for path in paths]
+        for number, (_, source, target, links) in enumerate(linked.read(), 1):
+            sides = (source, target, links), (target, source, links.reversed())
+            for file, side in zip(files, sides, strict=False):
+                with _placed(linked.source, number):
+                    file.write(format_phrases(*side, longest=longest))
+
+
+@click.command(cls=Command)
+@linked_options()
 @section("Input")
 @click.option("--tags", type=INPUT, required=True, help="Annotations of SOURCE, a line for each pair.")
 @click.option("--tags-format", type=click.Choice(ANNOTATIONS), default="xml", help="Of --tags.")
 @_output
-def project(source: str, target: str, links: str, tags: str, tags_format: str, output: str) -> None:
+def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> None:
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
 
-    --tags holds the source words with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
-    like 0-2:NAME, words from 0 and the end not included. The output is the same for the target words.
+    --tags holds the lines of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
+    like 0-2:NAME, words from 0 and the end not included. The output is the same for the target words. All
+    words are those that --tokenizer cuts.
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
-    write_whole(output, _projected((source, target, links, tags), _PROJECTIONS[tags_format]))
+    write_whole(output, _projected(linked, tags, _PROJECTIONS[tags_format]))
 
 
-def _projected(paths: Sequence[str], project_line: Callable[..., str]) -> Iterator[str]:
+def _projected(linked: LinkedOptions, tags: str, project_line: Callable[..., str]) -> Iterator[str]:
     from nmtalign.files import read_lines
-    from nmtalign.links.alignments import Alignment
-    from nmtalign.links.formats import read_links
 
-    source, target, links, tags = paths
-    records = zip_longest(read_lines(source), read_lines(target), read_links(links), read_lines(tags))
-    for number, record in enumerate(records, 1):
-        _check_all(record, paths, number)
-        words = _words(record[0]), _words(record[1])
-        place = links
-        try:
-            chosen = Alignment(record[2], len(words[0]), len(words[1]))
-            place = tags
-            yield project_line(record[3], *words, chosen) + "\n"
-        except DataError as error:
-            raise error.at(place, line=number) from None
+    for number, (pair, line) in enumerate(zip_longest(linked.read(), read_lines(tags)), 1):
+        if pair is None or line is None:
+            short = tags if line is None else linked.source
+            raise DataError(f"expected a line of tags for each pair, but {short} ends after {number - 1}")
+        with _placed(tags, number):
+            yield project_line(line, pair, linked.places) + "\n"
 
 
-def _check_all(record: Sequence[object], paths: Sequence[str], number: int) -> None:
-    for part, path in zip(record, paths, strict=True):
-        if part is None:
-            raise DataError(f"expected as many lines in all four files, but {path} ends after {number - 1}")
+@contextmanager
+def _placed(path: str | None, number: int) -> Iterator[None]:
+    """Add the file and the line to an error."""
+    try:
+        yield
+    except DataError as error:
+        raise error.at(str(path), line=number) from None
 
 
-def _project_tags(tagged: str, source: list[str], target: list[str], links: Links) -> str:
+def _project_tags(tagged: str, pair: LinkedPair, cut: Cut) -> str:
     from nmtalign.links.projection import parse_tags, project_tags
 
-    words = parse_tags(tagged)[0]
-    if words != source:
+    words = parse_tags(tagged, cut)[0]
+    if words != [pair.pair.source[start:end] for start, end in cut(pair.pair.source)]:
         raise DataError(f"expected the source words with tags, found the words {' '.join(words)[:60]!r}")
-    return project_tags(tagged, target, links)
+    return project_tags(tagged, pair.target, pair.links, cut)
 
 
-def _project_labels(line: str, source: list[str], target: list[str], links: Links) -> str:
+def _project_labels(line: str, pair: LinkedPair, _: Cut) -> str:
     from nmtalign.links.projection import labels_of_spans, project_spans, spans_of_labels
 
     labels = _words(line)
-    if len(labels) != len(source):
-        raise DataError(f"expected a label for each of {len(source)} source words, found {len(labels)}")
-    spans = project_spans(spans_of_labels(labels), links, len(target))
-    return " ".join(labels_of_spans(spans, len(target)))
+    if len(labels) != len(pair.source):
+        raise DataError(f"expected a label for each of {len(pair.source)} source words, found {len(labels)}")
+    spans = project_spans(spans_of_labels(labels), pair.links, len(pair.target))
+    return " ".join(labels_of_spans(spans, len(pair.target)))
 
 
-def _project_spans(line: str, source: list[str], target: list[str], links: Links) -> str:
+def _project_spans(line: str, pair: LinkedPair, _: Cut) -> str:
     from nmtalign.links.projection import parse_spans, project_spans
 
-    spans = project_spans(parse_spans(line, len(source)), links, len(target))
+    spans = project_spans(parse_spans(line, len(pair.source)), pair.links, len(pair.target))
     return " ".join(f"{start}-{end}:{label}" for start, end, label in spans)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -16,6 +17,7 @@ from nmtalign.cli.options.bitext import (
     TextOptions,
     bitext_options,
     langs_option,
+    max_length_option,
     text_options,
     two_languages,
 )
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.links.alignments import AlignedBatch
+    from nmtalign.text.bitext import SentencePair
     from nmtalign.training.em import BitextFactory
 
 
@@ -40,6 +43,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 
 @click.command(cls=Command)
 @bitext_options
+@max_length_option
 @text_options
 @langs_option
 @click.option(
@@ -73,6 +77,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @log_option
 def train(
     bitext: BitextOptions,
+    max_length: int | None,
     tokenization: TextOptions,
     langs: str | None,
     output: str,
@@ -94,6 +99,7 @@ def train(
     one_blas_thread()
     from nmtalign.aligner.extraction import Extraction
     from nmtalign.aligner.train import learn, warm_start
+    from nmtalign.batch.stream import Shortened
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
@@ -104,13 +110,15 @@ def train(
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization))
+    bound = Shortened(max_length)
+    shortened = partial(bound.pairs, text=options["text"], languages=languages or (None, None))
     progress, state = Progress("pairs", bitext.files, quiet=quiet), f"{output.rstrip('/')}.state"
     report = partial(_report, progress, quiet=quiet)
     with ExitStack() as stack:
         client = engine.client(stack)
         with progress:
             found = learn(
-                progress.counted(bitext.open()),
+                shortened(progress.counted(bitext.open())),
                 settings=named_preset(preset),
                 languages=languages or (None, None),
                 workers=engine.workers,
@@ -122,9 +130,13 @@ def train(
             )
         found.aligner.save(output)
         remove_checkpoints(state)
-        report(f"model in {output}")
+        report(f"model in {output}{bound}")
         if outputs:
-            batch = found.align(Extraction()) if client is None else _aligned(client, found.aligner, bitext)
+            batch = (
+                found.align(Extraction())
+                if client is None
+                else _aligned(client, found.aligner, shortened(bitext.open()))
+            )
             _write_links(batch, outputs)
 
 
@@ -198,13 +210,13 @@ def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None
             raise UsageError(f"{path}: there is no folder {Path(path).parent} to write into; make it first")
 
 
-def _aligned(client: Client, aligner: Aligner, bitext: BitextOptions) -> AlignedBatch:
+def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:
     """Align the bitext, which is read again, on a cluster."""
     from nmtalign.batch.cluster import align_on_cluster
     from nmtalign.batch.stream import cut
     from nmtalign.links.alignments import joined_batches
 
-    return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext.open()))])
+    return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext))])
 
 
 def _write_links(batch: AlignedBatch, outputs: dict[str, str]) -> None:

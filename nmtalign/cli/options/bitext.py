@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.types import INPUT, check_places
+from nmtalign.cli.options.types import INPUT, Whole, check_places
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 
 langs_option = click.option("--langs", metavar="XX,YY", help="Source and target language.  [where known]")
+
+max_length_option = click.option(
+    "--max-length", metavar="N", type=Whole(min=1), help="Leave out pairs of more than N words on a side."
+)
 
 
 @dataclass(frozen=True)

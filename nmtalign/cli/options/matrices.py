@@ -34,7 +34,14 @@ class MatrixOptions:
     pieces: str | None = None
     normalize: bool | None = None
 
-    def check(self, *, remap: str | None = None, engine: str = "local", strict: bool = False) -> None:
+    def check(
+        self,
+        *,
+        remap: str | None = None,
+        engine: str = "local",
+        strict: bool = False,
+        max_length: int | None = None,
+    ) -> None:
         """Refuse options that have no effect, with or without ``--matrices``."""
         given = [field.name for field in fields(self) if getattr(self, field.name) not in (None, False)]
         if given and self.matrices is None:
@@ -42,6 +49,7 @@ class MatrixOptions:
                 f"{', '.join('--' + name.replace('_', '-') for name in given)}: only with --matrices FILE"
             )
         without = {"remap": remap is not None, "engine": engine != "local", "strict": strict}
+        without["max-length"] = max_length is not None
         if self.matrices is not None and any(without.values()):
             names = ", ".join(f"--{name}" for name, given in without.items() if given)
             raise UsageError(

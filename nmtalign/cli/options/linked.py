@@ -1,0 +1,108 @@
+"""The arguments SOURCE, TARGET and LINKS, and what cuts the texts into the tokens that the links count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from nmtalign.cli.options.bitext import UNICODE_FORMS, Tokenizer, langs_option, two_languages
+from nmtalign.cli.options.groups import Decorator, option_group, section
+from nmtalign.cli.options.types import INPUT
+from nmtalign.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.links.alignments import Alignment
+    from nmtalign.text.bitext import SentencePair
+    from nmtalign.text.tokenization import TextSettings
+
+_ADVICE = "links count tokens: give the --tokenizer (and --langs) of the links, or the text of align --tokens"
+
+
+class LinkedPair(NamedTuple):
+    """A sentence pair as it stands in the files, its words, and their links."""
+
+    pair: SentencePair
+    source: list[str]
+    target: list[str]
+    links: Alignment
+
+
+@dataclass(frozen=True)
+class LinkedOptions:
+    """The values of the options; None where one was not given."""
+
+    source: str | None
+    target: str | None
+    links: str | None
+    tokenizer: str | None
+    lowercase: bool | None
+    unicode: str | None
+    langs: str | None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What the user gave."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    @property
+    def text(self) -> TextSettings:
+        """What cuts the texts: at spaces, words as they stand, unless an option says otherwise."""
+        from nmtalign.batch.remapping import SPACES
+
+        names = ("tokenizer", "lowercase", "unicode")
+        return replace(SPACES, **{name: value for name, value in self.given.items() if name in names})
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """The languages of both sides, as the tokeniser needs them."""
+        return two_languages(self.langs) if self.langs else (None, None)
+
+    def read(self) -> Iterator[LinkedPair]:
+        """Yield the sentence pairs.
+
+        Raises
+        ------
+        DataError
+            If a link is outside its pair, or the files are of different length.
+        """
+        from nmtalign.links.alignments import Alignment
+        from nmtalign.links.formats import read_links
+        from nmtalign.text.bitext import read_bitext
+
+        if self.source is None or self.target is None or self.links is None:
+            raise UsageError("expected three files: SOURCE TARGET LINKS")
+        text, languages = self.text, self.languages
+        records = zip_longest(read_bitext(self.source, self.target), read_links(self.links))
+        for number, (pair, links) in enumerate(records, 1):
+            if pair is None or links is None:
+                short = self.links if links is None else f"{self.source} and {self.target}"
+                raise DataError(f"expected links for each pair, but {short} ends after {number - 1} lines")
+            words = text.words_of_pair(pair, languages)
+            try:
+                checked = Alignment(links, *map(len, words))
+            except DataError as error:
+                raise DataError(f"{error}; {_ADVICE}").at(self.links, line=number) from None
+            yield LinkedPair(pair, *words, checked)
+
+    def places(self, line: str) -> list[tuple[int, int]]:
+        """Return where the tokens of a source line begin and end."""
+        return [(start, end) for _, start, end in self.text.tokens_of_pair((line, ""), self.languages)[0]]
+
+
+def linked_options(*, required: bool = True) -> Decorator:
+    """Return the arguments and options of a command; it may do without, if they are not `required`."""
+    names = ("source", "target", "links")
+    return option_group(
+        "linked",
+        LinkedOptions,
+        *(click.argument(name, type=INPUT, required=required) for name in names),
+        section("Input"),
+        click.option("--tokenizer", type=Tokenizer(), help="What cut the texts for LINKS.  [space]"),
+        click.option("--lowercase/--no-lowercase", default=None, help="Take words in lower case.  [no]"),
+        click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form of words.  [none]"),
+        langs_option,
+    )
