@@ -1,12 +1,12 @@
 """M-step of the emissions: likelihood ratios of word pairs to chance from expected counts of links.
 
-A *view* shortens every word (the word itself, its first 3, 4, 6 letters). For each view there are expected
-counts c(e, f) of links on which both directions agree, and from them the ratio
+A *view* shortens every word (the word itself, its first 3, 4, 6 letters, its letters 2 to 5). For each view
+there are expected counts c(e, f) of links on which both directions agree, and from them the ratio
 
     r(e, f) = (c(e, f) + prior(e, f)) N / ((c(e) + s) (c(f) + s)) + floor
 
-which is p(f|e) / p(f) and p(e|f) / p(e) at once, with the discount s taken off rare words. The emission ratio
-of a word pair is the geometric mean of its ratios over the views.
+which is p(f|e) / p(f) and p(e|f) / p(e) at once, with the discount s taken off rare words; prior(e, f) is how
+alike both are spelled. The emission ratio of a word pair is the geometric mean of its ratios over the views.
 
 Axes: P word pairs of a bitext, Q pairs of a view, V vocabulary.
 """

@@ -1,13 +1,17 @@
-"""Views of words: the word itself and its first letters, so that rare words share the counts of relatives.
+"""Views of words: the word itself and some of its letters, so that rare words share the counts of relatives.
 
 The first three letters of a short word are the word once more, so that a side of short words has other views:
 its first and its last letter.
 
-Axes: P word pairs of a bitext, Q pairs of shortened words.
+Forms that are spelled alike, like *president* and *presidente* or *президент*, are likely to be translations:
+they have counts beforehand.
+
+Axes: P word pairs of a bitext, Q pairs of shortened words, F forms.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,9 +24,16 @@ from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int32]
-
+Bits = NDArray[np.uint64]
 
 SHORT = 3.0  # mean letters of the words of a side, below which they are short
+BITS = 127  # that letter pairs are hashed to
+UNLIKE = 0.4  # share of letter pairs in common, up to which two words are not alike
+BLOCK = 1 << 16  # pairs of forms compared at a time: a megabyte
+_ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu", "я": "ya", "ъ": "", "ь": ""}
+ROMAN = str.maketrans(
+    {**_ROMAN, **dict(zip("абвгдезийклмнопрстуфхыэё", "abvgdeziyklmnoprstufhyee", strict=True))}
+)
 
 Letters = tuple[int, int]  # of the source and of the target words of a view, as of :func:`cut`
 
@@ -42,12 +53,23 @@ def short_words(words: Sequence[str]) -> bool:
 
 
 def cut(letters: int) -> slice:
-    """Return the part of a word that so many letters are (0: the whole word, negative: the last letters)."""
-    return slice(letters, None) if letters < 0 else slice(0, letters or None)
+    """Return the part of a word that so many letters are.
+
+    0 is the whole word, 3 its first three letters, 25 its letters 2 to 5, -3 its last three.
+
+    Examples
+    --------
+    >>> ["president"[cut(letters)] for letters in (0, 3, 25, -3)]
+    ['president', 'pre', 'resi', 'ent']
+    """
+    if letters < 0:
+        return slice(letters, None)
+    first, last = divmod(letters, 10)
+    return slice(max(first - 1, 0), last or None)
 
 
 def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
-    """Number the first `letters` letters of each word, as of :func:`cut`.
+    """Number the part of each word that so many letters are, as of :func:`cut`.
 
     Return the numbers, an int32 array of shape (len(words),), and the forms: ``forms[numbers[k]]`` is the
     shortened ``words[k]``; form 0 is the padding "".
@@ -102,8 +124,8 @@ def make_view(
 ) -> View:
     """Return the view of `pairs` through words of so many letters.
 
-    `spelling` is the prior count of two forms with one spelling. Only where the view's pairs are numbered
-    `apart` can counts be summed; else there is one for each word pair.
+    `spelling` is the prior count of two forms with one spelling; those spelled alike have less. Only where
+    the view's pairs are numbered `apart` can counts be summed; else there is one for each word pair.
     """
     s, s_forms = shorten(source.words, letters[0])
     t, t_forms = shorten(target.words, letters[1])
@@ -111,12 +133,57 @@ def make_view(
     if apart and any(letters):
         keys, of_pair = distinct(at_source.astype(np.int64) * len(t_forms) + at_target)
         at_source, at_target = words_of(keys, len(t_forms))
-    prior = np.float32(spelling) * _spelled_alike(s_forms, t_forms, at_source, at_target)
+    prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
     return View(letters, s_forms, t_forms, s, t, of_pair, at_source, at_target, prior)
 
 
-def _spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints, at_target: Ints) -> Floats:
-    """Return 1 for pairs of forms that are one string of three letters or more or with a digit, else 0."""
+def spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints, at_target: Ints) -> Floats:
+    """Return how alike pairs of forms are spelled, from 0 to 1, shape (Q,).
+
+    It is 1 for one string of three letters or more or with a digit. For words of three Latin or Cyrillic
+    letters or more it grows with the Dice coefficient of their letter pairs (Brew and McKelvie 1996), from
+    `UNLIKE` on; accents do not count.
+
+    Examples
+    --------
+    >>> both = np.array([0, 1])
+    >>> spelled_alike(["president", "1997"], ["президент", "1998"], both, both).round(2)
+    array([0.67, 0.  ], dtype=float32)
+    """
     same = look_up(number_words(target), [form if _distinctive(form) else "" for form in source])
     same[same == 0] = -1
-    return np.asarray(same[at_source] == at_target, dtype=np.float32)
+    s, t = letter_pairs(source), letter_pairs(target)
+    sizes = _ones(s), _ones(t)
+    result = np.empty(len(at_source), dtype=np.float32)
+    for at in range(0, len(result), BLOCK):
+        e, f = at_source[at : at + BLOCK], at_target[at : at + BLOCK]
+        dice = 2 * _ones(s[e] & t[f]) / np.maximum(sizes[0][e] + sizes[1][f], np.float32(1))
+        result[at : at + BLOCK] = np.where(same[e] == f, 1, np.maximum((dice - UNLIKE) / (1 - UNLIKE), 0))
+    return result
+
+
+def _ones(bits: Bits) -> Floats:
+    """Count the bits of each row that are 1: of two neighbours, of four, of eight, of all."""
+    twos = bits - ((bits >> 1) & 0x5555555555555555)
+    fours = (twos & 0x3333333333333333) + ((twos >> 2) & 0x3333333333333333)
+    bytewise = ((fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101
+    return np.asarray((bytewise >> 56).sum(axis=1), dtype=np.float32)
+
+
+def letter_pairs(forms: Sequence[str]) -> Bits:
+    """Return the pairs of neighbouring letters of each form as a set of hashed bits, shape (F, 2).
+
+    The ends of a form are letters, too. A form that has less than three letters, or something else than
+    Latin and Cyrillic letters, has none.
+    """
+    text = unicodedata.normalize("NFD", "\n".join(["", *forms, ""]).lower().translate(ROMAN))
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
+    codes = codes[(codes < 0x300) | (codes > 0x36F)]  # without accents
+    end = codes == ord("\n")
+    form = np.cumsum(end)[:-1] - 1
+    letter = ((codes >= ord("a")) & (codes <= ord("z"))) | ((codes >= 0xC0) & (codes < 0x250))
+    letters, others = (np.bincount(form, own[:-1], len(forms)) for own in (letter, ~(letter | end)))
+    bits = np.zeros((len(forms), BITS + 1), dtype=bool)
+    bits[form, (31 * codes[:-1] + 7 * codes[1:]) % BITS] = True
+    bits[(letters < 3) | (others > 0)] = False
+    return np.packbits(bits, axis=1).view(np.uint64)

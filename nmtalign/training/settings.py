@@ -12,8 +12,9 @@ from nmtalign.errors import UsageError
 class Settings:
     """Hyperparameters of training."""
 
-    # letters of each view, as of :func:`nmtalign.heads.views.cut`; the same of a side of short words
-    views: tuple[int, ...] = (0, 3, 4, 6)
+    # letters of each view, as of :func:`nmtalign.heads.views.cut`; the same of a side of short words, which
+    # has less of them: the other side is seen through as many
+    views: tuple[int, ...] = (0, 3, 4, 6, 25)
     short_views: tuple[int, ...] = (0, 1, 4, -1)
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
@@ -28,7 +29,7 @@ class Settings:
     model1_null: float = 0.03
     null: float = 0.06
     lexicalised_words: int = 200  # so many frequent words have a transition distribution of their own
-    spelling: float = 1.0  # prior count of two words with one spelling
+    spelling: float = 1.0  # prior count of two words with one spelling; those spelled alike have less
     prune: float = 1e-3  # counts below this are dropped at the end
     spectral_weight: float = 0.0  # weight of the spectral head in the log-linear interpolation; 0 makes none
     seed: int = 0  # of the spectral head and of a rescorer; nothing else is random

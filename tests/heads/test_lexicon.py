@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,10 +14,10 @@ from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.heads.counts import FormCounts, Smoothing, emissions, ratios, view_counts, word_counts
 from nmtalign.heads.lexicon import UNKNOWN_RATIO, Lexicon, stored_view
-from nmtalign.heads.views import make_view, shorten
+from nmtalign.heads.views import UNLIKE, make_view, shorten, spelled_alike
 
 SMOOTHING = Smoothing(words=500.0, discount=4.0, floor=5e-4)
-VIEWS = (0, 3, -2, 1)
+VIEWS = (0, 3, -2, 1, 25)
 BITEXT = [
     ("walked walking 1997 the to", "marchait marchant 1997 le de"),
     ("walks talk taxi to", "marche parler taxi de"),
@@ -39,13 +41,58 @@ def random_counts(seed: int = 0):
     return source, target, index, counts
 
 
-@given(st.lists(st.text(max_size=6), max_size=8), st.integers(-4, 4))
+def shortened(word: str, letters: int) -> str:
+    if letters > 9:  # 25: letters 2 to 5
+        return "".join(c for k, c in enumerate(word, 1) if letters // 10 <= k <= letters % 10)
+    return word[letters:] if letters < 0 else word[: letters or None]
+
+
+@given(st.lists(st.text(max_size=6), max_size=8), st.integers(-4, 4) | st.sampled_from([12, 25, 36]))
 def test_shortened_words(words, letters):
     numbers, forms = shorten(["", *words], letters)
-    cut = [w[letters:] if letters < 0 else w[: letters or None] for w in ["", *words]]
+    cut = [shortened(word, letters) for word in ["", *words]]
     assert [forms[k] for k in numbers] == cut
     assert forms[0] == ""
     assert len(set(forms)) == len(forms)
+
+
+def letter_pairs(word: str) -> set[int]:
+    """The hashed pairs of letters of a word, its ends among them; none for numbers, signs, short words."""
+    roman = {"р": "r", "у": "u", "с": "s", "к": "k", "и": "i", "й": "y", "щ": "sh", "ъ": ""}
+    word = unicodedata.normalize("NFD", "".join(roman.get(c, c) for c in word.lower()))
+    plain = [c for c in word if not unicodedata.combining(c)]
+    if len(plain) < 3 or any(not c.isalpha() for c in plain):
+        return set()
+    return {(31 * ord(a) + 7 * ord(b)) % 127 for a, b in zip(["\n", *plain], [*plain, "\n"], strict=True)}
+
+
+def alike(source: str, target: str) -> float:
+    if source == target and (len(source) > 2 or any(c.isdigit() for c in source)):
+        return 1.0
+    s, t = letter_pairs(source), letter_pairs(target)
+    dice = 2 * len(s & t) / max(len(s) + len(t), 1)
+    return max(0.0, (dice - UNLIKE) / (1 - UNLIKE))
+
+
+@given(st.lists(st.text("aebÉø1-рускийщъ", max_size=9), min_size=1, max_size=20))
+def test_words_that_are_spelled_alike(words: list[str]):
+    words = list(dict.fromkeys(["", *words, "président", "president", "presidente", "9.10"]))
+    s, t = (axis.ravel() for axis in np.indices((len(words), len(words))))
+    found = spelled_alike(words, words, s, t)
+    expected = [alike(words[a], words[b]) for a, b in zip(s, t, strict=True)]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_many_words_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch):
+    words = ["", "Varna", "Варна", "varnas", "varos", "今天晚上"]
+    s, t = (axis.ravel() for axis in np.indices((6, 6)))
+    whole = spelled_alike(words, words, s, t)
+    monkeypatch.setattr("nmtalign.heads.views.BLOCK", 7)
+    np.testing.assert_array_equal(spelled_alike(words, words, s, t), whole)
+    assert whole[6 * 1 + 2] == 1  # Varna, Варна
+    assert 0 < whole[6 * 1 + 4] < whole[6 * 1 + 3] < 1
+    assert whole[-1] == 1
+    assert not whole[30:35].any()
 
 
 @pytest.mark.parametrize("apart", [True, False])
@@ -54,11 +101,8 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool):
     source, target, index, (pairs, *nulls) = random_counts()
     view = make_view(source, target, index, letters, spelling=1.0, apart=apart)
 
-    def cut(word: str, n: int) -> str:
-        return word[n:] if n < 0 else word[: n or None]
-
     words = [
-        (cut(source.words[s], letters[0]), cut(target.words[t], letters[1]))
+        (shortened(source.words[s], letters[0]), shortened(target.words[t], letters[1]))
         for s, t in zip(index.source, index.target, strict=True)
     ]
     joint, of_source, of_target = {}, {}, {}
@@ -73,8 +117,7 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool):
         counts = counts._replace(pairs=whole.spread(summed.pairs), source=summed.source, target=summed.target)
     found = view.spread(ratios(view, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
-        alike = s == t and (len(s) > 2 or any(c.isdigit() for c in s))
-        expected = (joint[s, t] + alike) * 500 / ((of_source[s] + 4) * (of_target[t] + 4)) + 5e-4
+        expected = (joint[s, t] + alike(s, t)) * 500 / ((of_source[s] + 4) * (of_target[t] + 4)) + 5e-4
         np.testing.assert_allclose(found[k], expected, rtol=1e-5)
 
 
