@@ -1,7 +1,7 @@
 """The documentation site: ``make docs`` builds it into out/docs, with warnings as errors.
 
-Notebooks are shown as they are, not run: ``tests/test_notebooks.py`` runs them. Equations become MathML, so that
-pages need no network.
+Notebooks are shown as they are, not run: ``tests/test_notebooks.py`` runs them. Equations become MathML, so
+that pages need no network.
 """
 
 from __future__ import annotations
