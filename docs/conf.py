@@ -22,14 +22,14 @@ release = version = __version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
 html_theme = "furo"
 html_title = f"nmtalign {version}"
-html_copy_source = False
+html_copy_source = html_show_copyright = smartquotes = False
 html_math_renderer = "mathml"
+html_static_path = html_css_files = ["site.css"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_heading_slug_func = partial(re.sub, " ", "-")  # as Jupyter does: notebooks link to their headings
 nb_execution_mode = "off"
-nb_mime_priority_overrides = [("*", "application/vnd.jupyter.widget-view+json", None)]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings name types and shapes
@@ -44,6 +44,14 @@ def write_math(translator: Any, node: nodes.math | nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def mark_example(app: Any, context: Any, lines: list[str]) -> None:
+    """Set the example of a command's help as code."""
+    paragraphs = "\n".join(lines).split("\n\n")
+    code = [re.sub(r"(?s)^Example: (.*)", r"::\n\n    \1", one) for one in paragraphs]
+    lines[:] = "\n\n".join(code).split("\n")
+
+
 def setup(app: Any) -> None:
-    """Register the renderer of equations."""
+    """Register the renderer of equations, and what changes the help of commands."""
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
+    app.connect("sphinx-click-process-description", mark_example)

@@ -86,7 +86,7 @@ def test_pages_do_what_they_say():
             if language == "python":
                 run_python(text, names, page)
             else:
-                for line in text.splitlines():
+                for line in text.replace("\\\n", "").splitlines():
                     run_command(line)
 
 
