@@ -16,6 +16,22 @@ from pathlib import Path
 
 Pairs = list[tuple[str, str]]
 
+FAMILIES = {  # development sets by corpus and language pair
+    "ALIBI": ("a0", "a1k", "a10k", "a30k"),
+    "NAACL": ("h10k", "h100k"),
+    "Europarl En-Es": ("europarl_enes_200+5k",),
+    "De-En": ("bicici_deen_100+10k",),
+    "golden En-Es": ("golden_enes_100+5k",),
+    "golden En-Fr": ("golden_enfr_100+10k",),
+    "golden En-Pt": ("golden_enpt_100",),
+    "XLWA It": ("xlwa_enit_dev+1k",),
+    "XLWA Hu": ("xlwa_enhu_dev+1k",),
+    "XLWA Ru": ("xlwa_enru_dev+1k",),
+    "XLWA Bg": ("xlwa_enbg_dev+1k",),
+    "Zh-En": ("zhen_225",),
+    "Ja-En": ("jaen_291",),
+}
+
 _ELISION = r"aujourd['’]hui|\w+['’](?=\w)"  # l' homme, qu' il
 _CONTRACTION = r"['’](?:s|t|ll|ve|re|d|m)\b"  # don 't, he 's
 _COMMON = r"\b[a-z]\.(?=\s)|\d+(?:[.,]\d+)*|\w+(?:-\w+)*|\.\.+|--+|[^\w\s]"

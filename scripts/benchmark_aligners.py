@@ -32,8 +32,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean
 
-from _corpora import Score, lines_of, make_corpora, score
+from _corpora import FAMILIES, Score, lines_of, make_corpora, score
 
 DIRECTIONS = ("forward", "reverse")
 SYMMETRIZED = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
@@ -289,19 +290,41 @@ def _combine(method: str, forward, reverse):
 
 
 def error_table(results: dict) -> str:
-    """Return a markdown table: least error of each program on each corpus; every symmetrisation competes."""
+    """Return a markdown table: least error of each program on each corpus; every symmetrisation competes.
+
+    Behind the error stand precision and recall. The last row has the means over families of corpora.
+    """
     names = programs_of(results)
     rows = [["corpus", *names]]
     for corpus, by_name in results.items():
         rows.append([corpus, *(_error_cell(by_name[n]) if n in by_name else "" for n in names)])
+    rows.append(["mean of families", *(_mean_of_families(results, name) for name in names)])
     return markdown(rows)
 
 
+def _best_figures(result: dict) -> tuple[str, list[float]]:
+    """Return the method, and its error, precision and recall: that of the links, else that of least error."""
+    method = "links" if "links" in result["scores"] else best_score(result)[0]
+    return method, [result["scores"][method][name] for name in ("aer", "precision", "recall")]
+
+
 def _error_cell(result: dict) -> str:
-    if "links" in result["scores"]:
-        return f"{result['scores']['links']['aer']:.2f}"
-    method, aer = best_score(result)
-    return f"{aer:.2f} ({method})"
+    method, figures = _best_figures(result)
+    return _figures(figures) + ("" if method == "links" else f" {method}")
+
+
+def _figures(figures: Sequence[float]) -> str:
+    return f"{figures[0]:.2f} ({figures[1]:.1f} / {figures[2]:.1f})"
+
+
+def _mean_of_families(results: dict, name: str) -> str:
+    """Return the mean over families of the means over their corpora; nothing if a family is missing."""
+    done = {corpus: _best_figures(by_name[name])[1] for corpus, by_name in results.items() if name in by_name}
+    families = [[done[corpus] for corpus in family if corpus in done] for family in FAMILIES.values()]
+    if not all(families):
+        return ""
+    means = [[mean(column) for column in zip(*family, strict=True)] for family in families]
+    return _figures([mean(column) for column in zip(*means, strict=True)])
 
 
 def cost_table(results: dict) -> str:
@@ -364,7 +387,7 @@ def write_report(work: Path, out: Path) -> None:
     ordered = {corpus: results[corpus] for corpus in corpora_of(work) if corpus in results}
     out.mkdir(parents=True, exist_ok=True)
     draw_curves(ordered, out / "benchmark.png")
-    errors = "Alignment error rate in percent (the peers' best symmetrisation, chosen on the gold itself):"
+    errors = "AER (precision / recall) in percent; the peers' symmetrisation is the best on the gold itself:"
     costs = "Seconds / CPU seconds / peak memory in MB:"
     new_text = "New text with the saved model, start-up and writing included:"
     parts = (errors, error_table(ordered), costs, cost_table(ordered), new_text, new_text_table(ordered))

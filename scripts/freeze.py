@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _corpora import hansard_pairs, lines_of, make_corpora, read_pairs, score, write_text
+from _corpora import FAMILIES, hansard_pairs, lines_of, make_corpora, read_pairs, score, write_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PRESETS = ("fast", "default")
@@ -47,21 +47,6 @@ TRAIN = {
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
 POSITIONS = ("none", "diagonal", "hmm")
 GERMAN, HALF = "bicici_deen_100+10k", 50
-FAMILIES = {  # development sets by corpus and language pair
-    "ALIBI": ("a0", "a1k", "a10k", "a30k"),
-    "NAACL": ("h10k", "h100k"),
-    "Europarl En-Es": ("europarl_enes_200+5k",),
-    "De-En": (GERMAN,),
-    "golden En-Es": ("golden_enes_100+5k",),
-    "golden En-Fr": ("golden_enfr_100+10k",),
-    "golden En-Pt": ("golden_enpt_100",),
-    "XLWA It": ("xlwa_enit_dev+1k",),
-    "XLWA Hu": ("xlwa_enhu_dev+1k",),
-    "XLWA Ru": ("xlwa_enru_dev+1k",),
-    "XLWA Bg": ("xlwa_enbg_dev+1k",),
-    "Zh-En": ("zhen_225",),
-    "Ja-En": ("jaen_291",),
-}
 SETS = [name for names in FAMILIES.values() for name in names]
 FIGURES = ("precision", "recall", "aer")
 

@@ -5,13 +5,10 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction
@@ -19,12 +16,12 @@ from nmtalign.aligner.model_folder import read_model, save_aligner
 from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.coverage import Coverage, coverage
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.corpus.text import encode_text
+from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.mixture import Mixture
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
+from nmtalign.links.alignments import AlignedBatch, AlignedPair
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
@@ -32,7 +29,7 @@ from nmtalign.rescoring.rescorer import Rescorer
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
 
-BATCH, CELLS = 20_000, 1 << 25  # sentence pairs that are aligned at a time, and about their cells
+CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 
 Words = Sequence[str]
 Sentence = str | Words
@@ -183,16 +180,20 @@ class Aligner(Listed):
 
     def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalised."""
-        return self.align_covered(pairs)[0]
+        return self.align_text(encode_text(pairs))
+
+    def align_text(self, text: EncodedText) -> AlignedBatch:
+        """Align an encoded text; memory depends on `CELLS`, the cells that are scored at a time."""
+        workers, found = default_workers(self.workers), []
+        for part in text.parts(CELLS):
+            decoder = self.decoder(self.heads.read(part))
+            found += list(decoder.links_of_buckets(workers))
+        return decoder.collected(found)
 
     def align_covered(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[AlignedBatch, Coverage]:
-        """Align pairs of normalised words, `BATCH` at a time, and count how many of the words are known."""
-        workers, batches, found = default_workers(self.workers), [], Coverage()
-        for part in _batches(pairs):
-            text = encode_text(part)
-            batches.append(self.decoder(self.heads.read(text)).align(workers))
-            found = found.joined(coverage(text.source, text.target, self.heads.vocabularies))
-        return joined_batches(batches), found
+        """Align pairs of normalised words, and count how many of the words are known."""
+        text = encode_text(pairs)
+        return self.align_text(text), coverage(text.source, text.target, self.heads.vocabularies)
 
     def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
         """Return the positions of source and target words without a vector, over given vectors."""
@@ -251,15 +252,6 @@ class Aligner(Listed):
 def load_aligner(folder: str | Path) -> Aligner:
     """Open the folder of a learned aligner; errors as of :func:`nmtalign.aligner.model_folder.read_model`."""
     return Aligner(**read_model(folder))
-
-
-def _batches(pairs: Sequence[tuple[Words, Words]]) -> Iterator[Sequence[tuple[Words, Words]]]:
-    """Cut pairs into batches; there is one at least."""
-    cells = np.cumsum([len(source) * len(target) for source, target in pairs], dtype=np.int64) // CELLS
-    batch = np.arange(len(pairs)) // BATCH
-    cuts = np.flatnonzero(np.diff(cells, prepend=0) + np.diff(batch, prepend=0))
-    for start, stop in pairwise([0, *cuts[cuts > 0].tolist(), len(pairs)]):
-        yield pairs[start:stop]
 
 
 def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -5,20 +5,23 @@ Axes: B pairs of a bucket, T target words, S source words, L links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import Attention, Extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.positions.model import BucketPosteriors
+from nmtalign.positions.hmm import THRESHOLD
+from nmtalign.positions.model import BucketPosteriors, Cells, Matrix
 
+Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
@@ -26,9 +29,9 @@ Doubles = NDArray[np.float64]
 class BucketLinks(NamedTuple):
     """Links of a bucket: pair, source and target position, probability, each (L,); evidence of its pairs."""
 
-    pair: Longs
-    source: Longs
-    target: Longs
+    pair: Ints
+    source: Ints
+    target: Ints
     probability: NDArray[np.floating]
     pairs: Longs
     evidence: Doubles
@@ -48,21 +51,40 @@ class Decoder(NamedTuple):
         """Compute the posteriors of bucket k and choose links."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.attend(k)
-        (t, s, b), probability = self.extraction.cells(posteriors, bucket)
+        (t, s, b), probability = self._cells(posteriors, bucket)
         real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
         if ratios is None or self.evidence is None:
-            evidence = np.asarray(np.bincount(b, probability * core[t, b], len(bucket.pairs)), np.float64)
+            weights = probability if core is None else probability * core[t, s, b]
+            evidence = np.asarray(np.bincount(b, weights, len(bucket.pairs)), np.float64)
         else:
-            worth = self.evidence(k, ratios)
-            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth, core)
-        return BucketLinks(bucket.pairs[b], s, t, probability, bucket.pairs[real], evidence[real])
+            worth = self.evidence(k, ratios) if core is None else self.evidence(k, ratios) * core
+            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth)
+        pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
+        return BucketLinks(pair, at_source, at_target, probability, bucket.pairs[real], evidence[real])
+
+    def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
+        """Choose links and give their probability; signs (a comma beside a link) are no second words."""
+        (t, s, b), probability = self.extraction.cells(posteriors, bucket)
+        if self.extraction.method != "posterior":
+            return (t, s, b), probability
+        kept = probability >= probability.dtype.type(THRESHOLD)
+        second = np.flatnonzero(~kept)
+        sides = (self.text.source, bucket.source, s), (self.text.target, bucket.target, t)
+        kept[second] = True
+        for side, numbers, at in sides:
+            words = [side.words[k] for k in numbers[at[second], b[second]].tolist()]
+            kept[second] &= np.array([any(map(str.isalnum, word)) for word in words], dtype=bool)
+        return (t[kept], s[kept], b[kept]), probability[kept]
 
     def align(self, workers: int) -> AlignedBatch:
         """Return the links of all pairs; they do not depend on the number of workers."""
-        found = in_order(self.links, range(len(self.text.buckets)), workers, cells=self.text.cells)
-        return self._collected(list(found))
+        return self.collected(list(self.links_of_buckets(workers)))
 
-    def _collected(self, found: Sequence[BucketLinks]) -> AlignedBatch:
+    def links_of_buckets(self, workers: int) -> Iterator[BucketLinks]:
+        """Yield the links of the buckets in order."""
+        return in_order(self.links, range(len(self.text.buckets)), workers, cells=self.text.cells)
+
+    def collected(self, found: Sequence[BucketLinks]) -> AlignedBatch:
         """Put the links of all buckets into the order of the pairs."""
         segments = self.text.segments
         none = [np.zeros(0, np.int64)] * len(BucketLinks._fields)

@@ -15,13 +15,13 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
 from nmtalign.links.extraction import EXTRACTORS, best_cells, extract
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
+from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import Cells, Matrix, Posteriors, SoftmaxPosteriors
 
 Links = NDArray[np.bool_]
 Attention = Posteriors | SoftmaxPosteriors
 
-# Chosen on the development sets: least joint probability of a link, least p(s|t) or p(t|s) of a second word
-THRESHOLD, SECOND = 0.55, 0.3
+SECOND = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the development sets
 _BY_PROBABILITY = ("posterior", "one-to-one")  # the first finds second words
 _OWN_THRESHOLD = (*_BY_PROBABILITY, "threshold", "transport")
 _AXES = {"argmax": (1,), "argmax-reverse": (0,), "mutual": (1, 0)}  # of the maximum

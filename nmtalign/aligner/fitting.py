@@ -4,7 +4,8 @@ The likelihood ratio of two words comes from their score,
 
     r(e, f) = exp(score(e, f) - (log Z_e + log Z_f) / 2)      Z_e = sum over f of p(f) exp(score(e, f)),
 
-and 1 is the ratio of the null word. Transitions and temperature are estimated by expectation-maximisation.
+and 1 is the ratio of the null word. Transitions and temperature are estimated by expectation-maximisation,
+the temperature by the likelihood that :mod:`nmtalign.heads.mapped` writes down.
 The probability of null is fixed: its maximum likelihood estimate gave a larger error on nearly every text.
 
 Axes: T target words, S source words, V vocabulary (word 0 is padding), P word pairs that meet.
@@ -13,25 +14,25 @@ Axes: T target words, S source words, V vocabulary (word 0 is padding), P word p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner, Words
-from nmtalign.corpus.parallel import default_workers, in_order
+from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.heads.dense import SCORE_LIMIT
-from nmtalign.heads.embeddings import EmbeddingHead, Reference, reference_of
-from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
+from nmtalign.heads.counts import Emissions
+from nmtalign.heads.embeddings import CellScores, EmbeddingHead, Reference, reference_of
+from nmtalign.heads.mapped import Links, ScaleLikelihood
+from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.transitions import estimate_transitions, initial_transitions
 from nmtalign.text.bitext import SentencePair
+from nmtalign.training.e_step import EStep, expected_counts
 
 Floats = NDArray[np.float32]
 
@@ -39,7 +40,7 @@ FITTED = 5_000  # pairs of a text that transitions are fitted on
 TUNED = 1 << 13  # words on either side of them that the temperature is fitted on: one number needs fewer
 ITERATIONS, MAX_ITERATIONS = 3, 10  # of transitions; of the temperature until it moves by less than SETTLED
 SETTLED = 0.02
-MAX_STEP = np.float32(4)  # factor by which an iteration may change the scale of the scores
+MAX_STEP = 4  # factor by which an iteration may change the scale of the scores
 NULL = 0.1  # probability of the null word
 
 
@@ -120,8 +121,9 @@ def fit(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Fit | None:
     references = reference_of(text.source), reference_of(text.target)
     scores = replace(head.rescaled(scale), references=references).read(text)
     scores.prepare(ratios=True)
+    ratios = _ratios_of_pairs(text, scores)
     for _ in range(ITERATIONS):
-        transitions = _e_step(text, scores.ratios, transitions, workers)[0]
+        transitions, _ = _expected(text, ratios, transitions, workers)
     return Fit(len(pairs), scale, references, transitions)
 
 
@@ -130,67 +132,51 @@ def _head(aligner: Aligner) -> EmbeddingHead:
     return aligner.heads
 
 
-def _e_step(
-    text: EncodedText,
-    ratios: Callable[[int], Floats],
-    transitions: BothTransitions,
-    workers: int,
-    *,
-    links: bool = False,
+def _expected(
+    text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
 ) -> tuple[BothTransitions, NDArray[np.float64]]:
-    """Return the transitions of one more EM iteration, and if asked the agreed links of word pairs (P,)."""
-    nulls = tuple(np.ones(len(side.words), np.float32) for side in (text.source, text.target))
-    own = tuple(model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True))
-    totals = [np.zeros(model.tables.size) for model in transitions]
-    counted = np.zeros(len(text.index) if links else 0)
+    """Return the transitions of one more EM iteration, and the agreed links of word pairs (P,)."""
+    nulls = [np.ones(len(side.words), np.float32) for side in (text.source, text.target)]
+    first, second = (
+        model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)
+    )
+    step = EStep(NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
+    found = expected_counts(step, text.buckets, text.index, (text.source, text.target), workers)
+    jumps = found.forward_jumps, found.reverse_jumps
+    first, second = (estimate_transitions(n, model) for n, model in zip(jumps, transitions, strict=True))
+    return (first, second), found.pairs
 
-    def expect(k: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-        bucket, model = text.buckets[k], ((nulls[0], nulls[1]), (own[0], own[1]), NULL)
-        found = hmm_posteriors(bucket, ratios(k), *model, counted=slice(None))
-        jumps = found.jumps(bucket, (own[0], own[1]), slice(None))
-        return [*jumps, (text.index.cells[k].ravel(), found.product.ravel())] if links else jumps
 
-    for found in in_order(expect, range(len(text.buckets)), workers):
-        for total, (place, value) in zip((*totals, counted), found, strict=False):
-            total += np.bincount(place, value, total.size)
-    first, second = (estimate_transitions(n, model) for n, model in zip(totals, transitions, strict=True))
-    return (first, second), counted
+def _ratios_of_pairs(text: EncodedText, scores: CellScores) -> Floats:
+    """Return the likelihood ratios of word pairs (P,); all cells of a pair have the same to the bit."""
+    ratios = np.zeros(len(text.index), np.float32)
+    for k, cells in enumerate(text.index.cells):
+        ratios[cells] = scores.ratios(k)
+    return ratios
 
 
 def _tuned(
     head: EmbeddingHead, text: EncodedText, transitions: BothTransitions, workers: int
 ) -> tuple[float, BothTransitions]:
-    """Return scale and transitions by expectation-maximisation.
+    """Return scale and transitions by expectation-maximisation, one step of Newton's method an iteration.
 
-    The scale b of the scores s maximises the expected log-likelihood of the agreed links c, both directions,
-
-        L(b) = sum c(e, f) (2 b s(e, f) - log Z_e(b) - log Z_f(b)),
-
-    which is concave; each iteration takes one step of Newton's method. At first scores deviate by 1
-    from their mean, whatever size the vectors have.
+    At first scores deviate by 1 from their mean, whatever size the vectors have.
     """
     keys, queries = head.prepared(text.source.words, text.target.words)
     scores = np.asarray(head.scorer.score(queries, keys), dtype=np.float32).T  # (V source, V target)
-    shares = _share(text.source), _share(text.target)
-    scale = np.float32(1 / max(_deviation(scores, shares), 1e-9))
-    pairs = text.index
+    table = ScaleLikelihood(scores, (_share(text.source), _share(text.target)))
+    scale, pairs = 1 / max(_deviation(table), 1e-9), text.index
     for _ in range(MAX_ITERATIONS):
-        likelihood = np.exp(np.clip(scale * scores, -SCORE_LIMIT, SCORE_LIMIT))
-        Z = likelihood @ shares[1], shares[0] @ likelihood
-        found = likelihood[pairs.source, pairs.target]
-        found /= np.sqrt(Z[0][pairs.source] * Z[1][pairs.target])
-        found[0] = 0  # the padding
-        ratios, last = partial(_cells, text, found), scale
-        transitions, links = _e_step(text, ratios, transitions, workers, links=True)
-        scale = _newton(scale, scores, likelihood, links, (pairs.source, pairs.target), shares, Z)
-        if abs(np.log(scale / last)) < SETTLED:
+        likelihood, of_source, of_target = table.likelihood(scale)
+        ratios = likelihood[pairs.source, pairs.target]
+        ratios /= np.sqrt(of_source[pairs.source] * of_target[pairs.target])
+        ratios[0] = 0  # the padding
+        transitions, links = _expected(text, ratios, transitions, workers)
+        slope, spread = table.derivatives(scale, Links(pairs.source, pairs.target, links))
+        last, scale = scale, min(max(scale + slope / spread, scale / MAX_STEP), scale * MAX_STEP)
+        if abs(math.log(scale / last)) < SETTLED:
             break
-    return float(scale) * head.scorer.scale, transitions
-
-
-def _cells(text: EncodedText, ratios: Floats, k: int) -> Floats:
-    """Return the ratios of the cells of bucket k, from those of the word pairs."""
-    return ratios.take(text.index.cells[k])
+    return scale * head.scorer.scale, transitions
 
 
 def _share(side: EncodedSide) -> Floats:
@@ -198,35 +184,8 @@ def _share(side: EncodedSide) -> Floats:
     return np.asarray(side.counts / side.counts.sum(), dtype=np.float32)
 
 
-def _deviation(scores: Floats, shares: tuple[Floats, Floats]) -> float:
+def _deviation(table: ScaleLikelihood) -> float:
     """Return the standard deviation of the scores of words drawn from the text."""
-    mean = shares[0] @ scores @ shares[1]
-    return math.sqrt(max(float(shares[0] @ (scores - mean) ** 2 @ shares[1]), 0.0))
-
-
-def _newton(
-    scale: np.float32,
-    scores: Floats,
-    likelihood: Floats,
-    links: NDArray[np.float64],
-    pairs: tuple[NDArray[np.int32], NDArray[np.int32]],
-    shares: tuple[Floats, Floats],
-    Z: tuple[Floats, Floats],
-) -> np.float32:
-    """Return the scale after one step; `likelihood`, exp(scale * scores), is overwritten."""
-    links[0] = 0
-    of_source = np.bincount(pairs[0], links, len(scores))
-    of_target = np.bincount(pairs[1], links, scores.shape[1])
-    seen = 2 * float(links @ scores[pairs])
-    means = [(likelihood * scores) @ shares[1] / Z[0], shares[0] @ (likelihood * scores) / Z[1]]
-    weights = np.outer((of_source / Z[0]).astype(np.float32), shares[1])
-    weights += np.outer(shares[0], (of_target / Z[1]).astype(np.float32))
-    likelihood *= weights  # expected links of each word with each
-    likelihood *= scores
-    slope = seen - float(likelihood.sum(dtype=np.float64))
-    likelihood *= scores
-    spread = float(likelihood.sum(dtype=np.float64)) - float(
-        of_source @ means[0] ** 2 + of_target @ means[1] ** 2
-    )
-    moved = scale + slope / max(spread, 1e-9)
-    return np.float32(np.clip(moved, scale / MAX_STEP, scale * MAX_STEP))
+    source, target = table.shares
+    mean = source @ table.scores @ target
+    return math.sqrt(max(float(source @ (table.scores - mean) ** 2 @ target), 0.0))

@@ -59,14 +59,14 @@ class Coefficients(NamedTuple):
 FITTED = Coefficients(2.588, 3.152, -2.69, -0.6784, 1.105, -2.956)
 
 
-def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats, core: NDArray[np.bool_]) -> Doubles:
+def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats) -> Doubles:
     """Return the evidence of each pair of a bucket (B,), from posteriors and evidence of its cells (T, S, B).
 
-    Target words outside of `core` (T, B), at the edge of a piece of a long pair, are left to its neighbour.
+    The evidence is 0 in cells that are left to another piece of a long pair.
     """
     worth = (forward + reverse) * evidence
     by_word = np.add.reduce(worth, axis=1)  # (T, B)
-    return np.asarray(np.add.reduce(np.where(core, by_word, 0).astype(np.float64), axis=0))
+    return np.asarray(np.add.reduce(by_word.astype(np.float64), axis=0))
 
 
 def parallel_probability(

@@ -268,10 +268,9 @@ def learn(
 
     def align(extraction: Extraction) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction, workers=workers)
-        if place is not None or not estimator.index.complete:
-            numbers = range(len(source.lengths))
-            return chosen.align_words([(source.sentence(n), target.sentence(n)) for n in numbers])
         encoded = EncodedText(cut_source, cut_target, segments, estimator.buckets)
+        if place is not None or not estimator.index.complete:
+            return chosen.align_text(encoded)
         encoded.__dict__["index"] = estimator.index
         seen = SeenViews(estimate.views, estimate.counts, estimator.smoothing)
         return chosen.decoder(heads.read(encoded, seen)).align(workers or default_workers())

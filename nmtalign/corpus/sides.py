@@ -36,16 +36,16 @@ class EncodedSide:
 
 
 class SideEncoder:
-    """Numbers the words of one side of a bitext, sentence by sentence.
+    """Numbers the words of one side of a bitext, sentence by sentence or in blocks of lines.
 
     Examples
     --------
     >>> encoder = SideEncoder()
     >>> encoder.add(["a", "b", "a"])
-    >>> encoder.add([])
+    >>> encoder.add_lines("\\n b  c\\n")
     >>> side = encoder.finish()
     >>> side.words, side.tokens.tolist(), side.lengths.tolist()
-    (['', 'a', 'b'], [1, 2, 1], [3, 0])
+    (['', 'a', 'b', 'c'], [1, 2, 1, 2, 3], [3, 0, 2])
     """
 
     def __init__(self) -> None:
@@ -62,6 +62,16 @@ class SideEncoder:
         if len(self._pending) > 1 << 18:
             self._flush()
 
+    def add_lines(self, lines: str) -> None:
+        """Add the sentences of a block of lines: words between spaces, and an end to each line."""
+        self._flush()
+        words = lines.replace("\n", " \n ").split(" ")
+        numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
+        numbers = numbers[numbers != self._numbers[""]]
+        inside = numbers != self._numbers["\n"]
+        self._lengths.extend((np.diff(np.flatnonzero(~inside), prepend=-1) - 1).tolist())
+        self._done.append(numbers[inside])
+
     def _flush(self) -> None:
         self._done.append(np.array(self._pending, dtype=np.int32))
         self._pending.clear()
@@ -72,7 +82,8 @@ class SideEncoder:
         first_seen = np.concatenate(self._done)
         counts = np.bincount(first_seen, minlength=len(self._numbers))
         order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
-        rank = np.empty(len(order), dtype=np.int32)
+        order = order[: np.count_nonzero(counts)]  # the marks of blocks are no words
+        rank = np.zeros(len(counts), dtype=np.int32)
         rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
         spelling = list(self._numbers)
         offsets = np.zeros(len(self._lengths) + 1, dtype=np.int64)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
 
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.long_pairs import Segments, cut_long_pairs
@@ -31,6 +34,13 @@ class EncodedText:
     def cells(self) -> int:
         """Cells of all buckets: the amount of work."""
         return sum(bucket.cells for bucket in self.buckets)
+
+    def parts(self, cells: int) -> Iterator[EncodedText]:
+        """Yield texts of some of the buckets, of at most about so many cells; there is one at least."""
+        part = np.cumsum([bucket.cells for bucket in self.buckets], dtype=np.int64) // cells
+        cuts = np.flatnonzero(np.diff(part)) + 1
+        for start, stop in pairwise([0, *cuts.tolist(), len(self.buckets)]):
+            yield replace(self, buckets=self.buckets[start:stop])
 
 
 def encode_text(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:

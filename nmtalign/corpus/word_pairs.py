@@ -1,7 +1,7 @@
 """The word pairs that co-occur in a bitext, numbered, in bounded memory.
 
-In a bitext of more than LARGE cells, their numbers lie in a temporary file, and pairs that meet once or
-twice, no more often than by chance, share one number.
+In a bitext of more than PIECE cells, their numbers lie in a temporary file. In one of more than LARGE cells,
+pairs that meet once or twice, no more often than by chance, share one number.
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs.
 """
@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,9 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
-PIECE = 1 << 24  # cells that are numbered at a time: 128 MB of keys
+PIECE = 1 << 22  # cells that are numbered at a time: 32 MB of keys
 PART = 1 << 17  # keys that are worked on at a time: a megabyte
-LARGE = 1 << 26  # cells of a bitext from which on numbers go to a file: 256 MB of them
+LARGE = 1 << 26  # cells of a bitext from which on rare pairs share a number
 SELDOM = 2  # pairs that meet more often are always kept
 LIFT = 3.0  # the others if they meet this many times as often as chance has it
 SHARED = 1  # number of the pairs that are not kept
@@ -47,10 +48,29 @@ class PairIndex:
 
 
 def index_pairs(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
-    """Number the word pairs that co-occur in a sentence pair of `buckets`."""
+    """Number the word pairs that co-occur in a sentence pair; `buckets` hold all of them."""
     if is_large(buckets):
         return _index_large(buckets, source, target)
-    return number_pairs(buckets, len(target.words))
+    targets = len(target.words)
+    if sum(bucket.cells for bucket in buckets) <= PIECE:
+        return number_pairs(buckets, targets)
+    pieces = [(first, *distinct(_keys(piece, targets))) for first, piece in _pieces(buckets)]
+    keys, numbers = distinct(np.concatenate([own for _, own, _ in pieces]))
+    cells, start = Cells([bucket.shape for bucket in buckets]), 0
+    for first, own, places in pieces:
+        cells.write(first, numbers[start : start + len(own)][places[:-1]])
+        start += len(own)
+    return PairIndex(*words_of(keys, targets), cells)
+
+
+def _index_large(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
+    """Number only the pairs that are kept, piece by piece."""
+    targets, keys = len(target.words), _kept_keys(source, target)
+    cells = Cells([bucket.shape for bucket in buckets])
+    for first, piece in _pieces(buckets):
+        own, places = distinct(_keys(piece, targets))
+        cells.write(first, numbers_among(keys, own)[places[:-1]])
+    return kept_index(keys, targets, cells)
 
 
 def is_large(buckets: Sequence[Bucket]) -> bool:
@@ -142,7 +162,7 @@ class Cells(Sequence[Ints]):
         """Write the numbers of the buckets from `k` on."""
         with self._lock:
             self._file.seek(int(self._starts[k]))
-            self._file.write(numbers.tobytes())
+            self._file.write(np.ascontiguousarray(numbers).data)
 
 
 def _pieces(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]:
@@ -156,20 +176,27 @@ def _pieces(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]
     yield first, buckets[first:]
 
 
-def _index_large(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
-    """Number pairs piece by piece: count them all first, then look up those that are kept."""
-    targets = len(target.words)
-    keys, counts = np.zeros(1, np.int64), np.ones(1, np.int32)
-    for _, piece in _pieces(buckets):
-        own = _keys(piece, targets)
-        own.sort()
-        keys, counts = merged(keys, counts, *_run_lengths(own))
-    keys = keys[frequent_or_associated(keys, counts, source, target)]
-    cells = Cells([bucket.shape for bucket in buckets])
-    for first, piece in _pieces(buckets):
-        own, numbers = distinct(_keys(piece, targets))
-        cells.write(first, numbers_among(keys, own)[numbers[:-1]])
-    return kept_index(keys, targets, cells)
+def _kept_keys(source: EncodedSide, target: EncodedSide) -> Longs:
+    """Return the sorted keys of the pairs that are kept, 0 first.
+
+    How often words meet is the product of two sparse matrices, (words, sentences) and (sentences, words).
+    """
+    from scipy.sparse import csr_array
+
+    of_source, of_target = (
+        csr_array((np.ones(len(side.tokens), np.int32), side.tokens, side.offsets), shape=shape)
+        for side, shape in ((s, (len(s.lengths), len(s.words))) for s in (source, target))
+    )
+    of_word = of_source.T.tocsr()  # (source words, sentences)
+    cells = np.cumsum(np.asarray(of_word @ target.lengths)) // PIECE
+    cuts = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(source.words)]
+    found = [np.zeros(1, np.int64)]
+    for start, stop in pairwise(cuts):
+        meet = (of_word[start:stop] @ of_target).tocoo()
+        keys = (meet.row.astype(np.int64) + start) * len(target.words) + meet.col
+        found.append(keys[frequent_or_associated(keys, meet.data, source, target)])
+        found[-1].sort()
+    return np.concatenate(found)
 
 
 def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:
@@ -182,12 +209,6 @@ def numbers_among(kept: Longs, keys: Longs) -> Ints:
     """Return the number of each key in :func:`kept_index`; SHARED if it is not kept."""
     place = np.minimum(np.searchsorted(kept, keys), len(kept) - 1)
     return np.where(kept[place] == keys, place + (place > 0), SHARED).astype(np.int32)
-
-
-def _run_lengths(ordered: Longs) -> tuple[Longs, Ints]:
-    """Return the distinct numbers of a sorted array, and how often each occurs."""
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    return ordered[starts], np.diff(starts, append=len(ordered)).astype(np.int32)
 
 
 def values_of(keys: Longs, values: Floats, wanted: Longs) -> Floats:
@@ -213,6 +234,4 @@ def frequent_or_associated(
     """Tell which pairs meet often, or at least much more often than chance would have it."""
     at_source, at_target = words_of(keys, len(target.words))
     by_chance = source.counts[at_source] * (target.counts[at_target] / len(source.lengths))
-    kept = (counts > SELDOM) | (counts >= LIFT * by_chance)
-    kept[0] = True
-    return np.asarray(kept)
+    return np.asarray((counts > SELDOM) | (counts >= LIFT * by_chance) | (keys == 0))

@@ -15,6 +15,7 @@ from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 
 Floats = NDArray[np.float32]
 
+THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets
 DOUBT = np.float32(1e-6)  # least distance of a posterior from 1: single precision knows no smaller one
 
 

@@ -91,7 +91,9 @@ class TransitionModel:
         """Return the model for other word numbers; `numbers` gives the old number of each word, or -1."""
         rare = len(self.tables) - 1
         classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
-        return TransitionModel(self.tables, classes)
+        found = TransitionModel(self.tables, classes)
+        found.__dict__["sums"] = self.sums  # of the same tables; they take longer than a pair of sentences
+        return found
 
 
 def initial_transitions(vocabulary: int, own: int) -> TransitionModel:

@@ -25,7 +25,9 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.positions.hmm import joint_probability
+from nmtalign.rescoring.convention import KINDS, with_convention
 from nmtalign.rescoring.features import (
+    FREQUENT,
     Counts,
     Floats,
     Inputs,
@@ -64,6 +66,8 @@ class Rescorer:
         w, from 0 (changes nothing) to 1 (aligns alone).
     frequent : (sequence of str, sequence of str)
         Source and target words that have a weight of their own.
+    convention : float32 array (KINDS, FREQUENT + 1), optional
+        Shares of :class:`~nmtalign.rescoring.convention.Convention`, if taught by gold.
 
     References
     ----------
@@ -75,6 +79,7 @@ class Rescorer:
     taught_by: str
     weight: float
     frequent: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    convention: Floats | None = None
 
     def __post_init__(self) -> None:
         known = (self.name, NAMES), (self.inputs, INPUTS), (self.taught_by, TEACHERS)
@@ -116,7 +121,8 @@ class Rescorer:
 
     def as_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the weights by name."""
-        return {f"rescorer_{name}": w for name, w in self.network.weights._asdict().items()}
+        arrays = {f"rescorer_{name}": w for name, w in self.network.weights._asdict().items()}
+        return arrays if self.convention is None else arrays | {"rescorer_convention": self.convention}
 
     def as_meta(self) -> dict[str, Any]:
         """Return all else, for JSON."""
@@ -137,7 +143,10 @@ def rescorer_from(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
     frequent = tuple(map(str, meta["frequent"][0])), tuple(map(str, meta["frequent"][1]))
     weights.check()
     network = Network(meta["name"], weights)
-    return Rescorer(network, meta["inputs"], meta["taught_by"], float(meta["weight"]), frequent)
+    convention = arrays["rescorer_convention"] if meta["taught_by"] == "gold" else None
+    if convention is not None and convention.shape != (KINDS, FREQUENT + 1):
+        raise DataError(f"expected a convention of shape {KINDS, FREQUENT + 1}, found {convention.shape}")
+    return Rescorer(network, meta["inputs"], meta["taught_by"], float(meta["weight"]), frequent, convention)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +212,9 @@ class Reader:
         if self.rescorer.taught_by == "posteriors":
             return *mixed, joint_probability(*mixed)
         doubtful = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
-        return *mixed, np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
+        judged = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
+        assert self.rescorer.convention is not None  # gold links teach it as well
+        return *mixed, with_convention(judged, self.rescorer.convention, bucket, self.known.frequent)
 
 
 def mix(p: Floats, e: Floats, weight: np.floating, inside: NDArray[np.bool_], axis: int) -> Floats:

@@ -20,6 +20,7 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.positions.model import BucketPosteriors, TextScores
+from nmtalign.rescoring.convention import Convention, Links
 from nmtalign.rescoring.features import LEXICAL, POSTERIOR, Counts, Floats, Inputs, Vectors
 from nmtalign.rescoring.network import (
     HIDDEN,
@@ -160,7 +161,7 @@ def learn_from_gold(
     seed: int = 0,
     report: Report | None = None,
 ) -> Rescorer:
-    """Train an additive rescorer on gold links; it starts as the aligner itself.
+    """Train an additive rescorer on gold links, which starts as the aligner itself; count their convention.
 
     Few pairs hold out fewer: the mean of networks that start, and hold out, differently errs less.
 
@@ -175,24 +176,35 @@ def learn_from_gold(
     weight = len(gold) / (len(gold) + FEW_GOLD)
     first = Rescorer(network, "features", "gold", weight, (tuple(frequent[0]), tuple(frequent[1])))
 
-    def targets(bucket: Bucket, forward: Floats, reverse: Floats, joint: Floats) -> tuple[Floats, Floats]:
-        importance = ((np.maximum(forward, reverse) > MIN_POSTERIOR) & bucket.inside).astype(np.float32)
-        found = np.zeros(bucket.shape, np.float32)
-        for column in np.flatnonzero(bucket.pairs >= 0).tolist():
-            own = gold[int(bucket.pairs[column])]
-            for s, t in own.possible:
-                found[t, s, column] = (s, t) in own.sure
-                importance[t, s, column] *= SURE * found[t, s, column]
-        return found, importance
+    reader, convention = first.reader(*_sides(sample), counts), Convention()
 
-    batches = list(minibatches(sample, first.reader(*_sides(sample), counts), GOLD.size, targets))
+    def targets(bucket: Bucket, forward: Floats, reverse: Floats, joint: Floats) -> tuple[Floats, Floats]:
+        sure, possible = _gold_cells(bucket, gold)
+        convention.add(joint, bucket, reader.known.frequent, sure, possible)
+        importance = ((np.maximum(forward, reverse) > MIN_POSTERIOR) & bucket.inside).astype(np.float32)
+        importance[possible] *= SURE * sure[possible]
+        return sure.astype(np.float32), importance
+
+    batches = list(minibatches(sample, reader, GOLD.size, targets))
     found = [
         trained(replace(first, network=initial("additive", 0, GOLD_FEATURES, k)), batches, GOLD, k)
         for k in range(NETWORKS * seed, NETWORKS * (seed + 1))
     ]
     if report is not None:
         report(f"rescorer: taught by the gold links of {len(gold):,} pairs")
-    return replace(first, network=mean_of([own.network for own in found]).rounded())
+    network = mean_of([own.network for own in found]).rounded()
+    return replace(first, network=network, convention=convention.shares())
+
+
+def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Links, Links]:
+    """Return the sure and the possible links of a bucket, each (T, S, B)."""
+    sure, possible = np.zeros((2, *bucket.shape), dtype=bool)
+    for column in np.flatnonzero(bucket.pairs >= 0).tolist():
+        own = gold[int(bucket.pairs[column])]
+        for cells, links in ((sure, own.sure), (possible, own.possible)):
+            for s, t in links:
+                cells[t, s, column] = True
+    return sure, possible
 
 
 def _fitted(parameters: Hyperparameters, pairs: int) -> Hyperparameters:

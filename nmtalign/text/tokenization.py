@@ -264,7 +264,6 @@ TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
 _WITH_FILE: dict[str, Callable[[str], Tokenizer]] = {"sentencepiece": _SentencePiece}
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 _PILE = 1_000  # marks on one letter; no language has more than a few
-_PLAIN_APOSTROPHE = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 
 
 def _check_tokenizer(name: str) -> None:
@@ -395,9 +394,14 @@ class TextSettings:
         return first.split(pair[0]), second.split(pair[1])
 
     def _split(self, tokenizer: Tokenizer, text: str) -> list[str]:
-        if self.tokenizer == "space" and self.unicode in ("nfc", "none"):  # these forms leave spaces alone
-            return tokenizer.split(self._fold(text))
+        if self.cuts_at_spaces:
+            return tokenizer.split(self.folded(text))
         return self.normalized(tokenizer.split(text))
+
+    @property
+    def cuts_at_spaces(self) -> bool:
+        """Whether words are what stands between the spaces of :meth:`folded` lines."""
+        return self.tokenizer == "space" and self.unicode in ("nfc", "none")  # these forms leave spaces alone
 
     @cached_property
     def _of_sides(self) -> tuple[str, str]:
@@ -414,14 +418,18 @@ class TextSettings:
         >>> TextSettings(unicode="strip-accents").normalized(["Été", "2"])
         ['ete', '2']
         """
-        words = self._fold("\n".join(tokens)).split("\n")
+        words = self.folded("\n".join(tokens)).split("\n")
         if len(words) == len(tokens) and all(words):
             return words
-        return [self._fold(token) or token for token in tokens]  # a token with a line end, or only accents
+        return [self.folded(token) or token for token in tokens]  # a token with a line end, or only accents
 
-    def _fold(self, text: str) -> str:
-        if not text.isascii() and self.unicode != "none" and not _piled(text):
-            text = text.translate(_PLAIN_APOSTROPHE)
+    def folded(self, text: str) -> str:
+        """Return a text, perhaps of many lines, in the case and Unicode form of these settings."""
+        piled = self.unicode != "none" and _piled(text)
+        if piled and "\n" in text:
+            return "\n".join(map(self.folded, text.split("\n")))
+        if not text.isascii() and self.unicode != "none" and not piled:
+            text = text.replace("\u2019", "'").replace("\u02bc", "'")
             if self.unicode == "strip-accents":
                 letters = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
                 text = unicodedata.normalize("NFC", "".join(letters))
@@ -432,7 +440,10 @@ class TextSettings:
 
 def _piled(text: str) -> bool:
     """Tell whether a text piles so many marks on a letter that to put them in order would take minutes."""
-    return len(text) > _PILE and re.search(f"[{_marks()}]{{{_PILE}}}", text) is not None
+    mark = f"[{_marks()}]"
+    # Each pile has a mark at a multiple of its length
+    some = len(text) > _PILE and not text.isascii() and re.search(mark, text[::_PILE])
+    return bool(some) and re.search(f"{mark}{{{_PILE}}}", text) is not None
 
 
 # --- whitespace tokens ---------------------------------------------------------------------------

@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.word_pairs import PairIndex
 from nmtalign.heads.counts import Emissions
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.transitions import TransitionModel
@@ -25,7 +28,6 @@ Ints = NDArray[np.int32]
 
 MIN_LINK = 1e-5  # less likely links are not counted; a higher cut costs accuracy
 TINY = np.float32(1e-30)
-FLUSH = 1 << 21  # counted links that are held before they are summed, or as many as there are word pairs
 
 
 class Sparse(NamedTuple):
@@ -57,30 +59,6 @@ class ExpectedCounts(NamedTuple):
     forward_jumps: Doubles
     reverse_jumps: Doubles
     log_likelihood: float
-
-
-class _Sum:
-    """Adds up sparse numbers in the order they come, so that the sum does not depend on the workers."""
-
-    def __init__(self, size: int) -> None:
-        self.total = np.zeros(size)
-        self._waiting: list[Sparse] = []
-        self._size = 0
-
-    def add(self, numbers: Sparse | None) -> None:
-        if numbers is not None:
-            self._waiting.append(Sparse(numbers.place.ravel(), numbers.value.ravel()))
-            self._size += numbers.place.size
-        if self._size > max(FLUSH, len(self.total)):
-            self.flush()
-
-    def flush(self) -> Doubles:
-        if self._waiting:
-            place, value = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
-            self.total += np.bincount(place, value, len(self.total))
-            self._waiting.clear()
-            self._size = 0
-        return self.total
 
 
 def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
@@ -173,17 +151,36 @@ class EStep(NamedTuple):
         return hmm_counts(bucket, cells, *model, agreement=self.agreement, counted=columns)
 
 
+def expected_counts(
+    step: EStep,
+    buckets: Sequence[Bucket],
+    index: PairIndex,
+    sides: tuple[EncodedSide, EncodedSide],
+    workers: int,
+) -> ExpectedCounts:
+    """Return the expected counts of one E-step over all buckets; they do not depend on the workers."""
+    found = in_order(
+        lambda k: step.counts(k, buckets[k], index.cells[k]),
+        range(len(buckets)),
+        workers,
+        # of model 1 sending counts costs more than finding them
+        cells=sum(bucket.cells for bucket in buckets) if step.transitions else 0,
+    )
+    return summed(found, (len(index), len(sides[0].words), len(sides[1].words)), step.transitions or ())
+
+
 def summed(
     found: Iterable[BucketCounts], sizes: Sequence[int], transitions: Sequence[TransitionModel]
 ) -> ExpectedCounts:
     """Add up the counts of buckets in order; `sizes`: numbers of word pairs, source words, target words."""
-    sums = [_Sum(size) for size in (*sizes, *(model.tables.size for model in transitions))]
+    totals = [np.zeros(size) for size in (*sizes, *(model.tables.size for model in transitions))]
     log_likelihood = 0.0
     for counts in found:
-        for total, numbers in zip(sums, counts[:5], strict=False):
-            total.add(numbers)
+        for total, numbers in zip(totals, counts[:5], strict=False):
+            if numbers is not None:  # in the order they come, so that a sum does not depend on the workers
+                np.add.at(total, numbers.place.ravel(), numbers.value.ravel().astype(np.float64))
         log_likelihood += counts.log_likelihood
-    totals = [total.flush() for total in sums] + [np.zeros(0)] * (2 - len(transitions))
     for counts_of_words in totals[:3]:
         counts_of_words[0] = 0
+    totals += [np.zeros(0)] * (2 - len(transitions))
     return ExpectedCounts(totals[0], totals[1], totals[2], totals[3], totals[4], log_likelihood)

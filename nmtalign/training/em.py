@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from nmtalign.corpus.buckets import Bucket, make_buckets
-from nmtalign.corpus.parallel import default_workers, in_order
+from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
 from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_counts, word_counts
@@ -27,7 +27,7 @@ from nmtalign.heads.views import Letters, View, make_view, short_words
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.training.checkpoint import Arrays, Checkpoint
-from nmtalign.training.e_step import MIN_LINK, EStep, ExpectedCounts, summed
+from nmtalign.training.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
 from nmtalign.training.prior import Prior, view_prior
 from nmtalign.training.settings import Settings
 
@@ -51,20 +51,12 @@ class LocalBitext:
     """A bitext in this process."""
 
     def __init__(self, buckets: Buckets, source: EncodedSide, target: EncodedSide, *, workers: int) -> None:
-        self.buckets, self.workers = buckets, workers
+        self.buckets, self.sides, self.workers = buckets, (source, target), workers
         self.index = index_pairs(buckets, source, target)
-        self._cells = sum(bucket.cells for bucket in buckets)
-        self._sizes = len(self.index), len(source.words), len(target.words)
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step; they do not depend on the number of workers."""
-        found = in_order(
-            lambda k: step.counts(k, self.buckets[k], self.index.cells[k]),
-            range(len(self.buckets)),
-            self.workers,
-            cells=self._cells if step.transitions else 0,  # else sending counts costs more than finding them
-        )
-        return summed(found, self._sizes, step.transitions or ())
+        return expected_counts(step, self.buckets, self.index, self.sides, self.workers)
 
 
 class Estimate(NamedTuple):

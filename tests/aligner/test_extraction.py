@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nmtalign
+from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import SECOND, THRESHOLD, Extraction, grown
+from nmtalign.corpus.text import encode_text
+from nmtalign.positions.model import BucketPosteriors, Posteriors
 from tests.aligner.toy_language import toy_bitext
 
 
@@ -90,3 +93,14 @@ def test_a_threshold_is_the_least_probability_so_that_there_are_no_second_words(
     wanted = Extraction("posterior", threshold=0.4).resolved(null=True)
     assert wanted == Extraction("one-to-one", threshold=0.4) == wanted.resolved(null=True)
     assert str(Extraction("posterior")) == "extract=posterior threshold=0.55"
+
+
+@pytest.mark.parametrize(("word", "linked"), [("z", True), ("3.", True), (";", False), ("«»", False)])
+def test_signs_are_no_second_words(word, linked):
+    text = encode_text([(["a", "b"], ["x", word, "y"])])
+    joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.9]])[..., None]
+    attention = BucketPosteriors(Posteriors(joint, joint, joint), None)
+    found = Decoder(text, lambda k: attention, Extraction("posterior")).align(1)
+    assert found.links(0) == [(0, 0), *([(0, 1)] if linked else []), (1, 2)]
+    alone = Decoder(text, lambda k: attention, Extraction("one-to-one")).align(1)
+    assert alone.links(0) == [(0, 0), (1, 2)]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner import fitting
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.fitting import NULL, _newton, fit, fit_text, with_fit
+from nmtalign.aligner.fitting import NULL, fit, fit_text, with_fit
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import buckets
 from nmtalign.errors import UsageError
@@ -254,28 +254,3 @@ def test_dot_products_may_have_any_size(size):
     batches = [aligner.align_batch(text) for aligner in (cosine, dot)]
     links = [{(n, *link) for n in range(len(text)) for link in batch.links(n)} for batch in batches]
     assert len(links[0] ^ links[1]) < 0.02 * len(links[0])
-
-
-def test_a_step_of_newton_finds_the_maximum_of_the_likelihood():
-    """The written sum, maximised by trying many scales, and steps from either side."""
-    random = np.random.default_rng(0)
-    scores = random.normal(size=(9, 7)).astype(np.float32)
-    share = [np.append(0, random.random(n - 1)) for n in scores.shape]
-    share = [(s / s.sum()).astype(np.float32) for s in share]
-    source, target = (np.append(0, random.integers(1, n, 12)).astype(np.int32) for n in scores.shape)
-    links = 5 * random.random(13) * np.exp(scores[source, target])
-    links[0] = 0
-
-    def likelihood(scale):
-        Z = np.log(np.exp(scale * scores) @ share[1]), np.log(share[0] @ np.exp(scale * scores))
-        return float(links @ (2 * scale * scores[source, target] - Z[0][source] - Z[1][target]))
-
-    best = max(np.linspace(0.1, 5, 2000), key=likelihood)
-    for start in (best / 3, best * 2):
-        scale = np.float32(start)
-        for _ in range(8):
-            chance = np.exp(scale * scores)
-            Z = chance @ share[1], share[0] @ chance
-            pairs, shares = (source, target), (share[0], share[1])
-            scale = _newton(scale, scores, chance, links.copy(), pairs, shares, Z)
-        assert scale == pytest.approx(best, rel=0.01)

@@ -45,7 +45,6 @@ def test_a_matching_does_not_depend_on_company():
 def test_batches_are_cut_by_cells_and_lose_nothing(monkeypatch):
     pairs = [(WORDS[: 1 + n % 7], WORDS[: 1 + n % 5]) for n in range(50)] + [([], ["w1"])]
     whole = over(VECTORS).align_batch(pairs)
-    monkeypatch.setattr(aligner_module, "BATCH", 9)
     monkeypatch.setattr(aligner_module, "CELLS", 60)
     parts = over(VECTORS).align_batch(pairs)
     assert list(whole) == list(parts)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus import long_pairs as segments
-from nmtalign.corpus.long_pairs import LONGEST, cut_long_pairs
+from nmtalign.corpus.long_pairs import CORE, LONGEST, cut_long_pairs
 from nmtalign.corpus.sides import encode
 from nmtalign.positions.transitions import MAX_JUMP
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
@@ -40,31 +40,36 @@ def document(words: int, seed: int = 1):
     return source, target, links
 
 
+LENGTH = st.integers(0, 3000) | st.integers(0, 9)
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 3000)), min_size=1, max_size=4))
-def test_each_target_word_stands_in_the_core_of_one_piece(lengths):
+@given(st.lists(st.tuples(LENGTH, LENGTH), min_size=1, max_size=4))
+def test_each_cell_near_the_diagonal_stands_in_the_core_of_one_piece(lengths):
     source, target = (
         encode([[f"{k % 7}" for k in range(pair[side])] for pair in lengths]) for side in (0, 1)
     )
     s, t, pieces = cut_long_pairs(source, target)
     assert pieces.pairs == len(lengths)
-    covered = [np.zeros(T, dtype=int) for _, T in lengths]
-    seen = [np.zeros(S, dtype=bool) for S, _ in lengths]
+    rows = [np.zeros(T, dtype=int) for _, T in lengths]
+    columns = [np.zeros(S, dtype=int) for S, _ in lengths]
     for k, n in enumerate(pieces.pair.tolist()):
         S, T = lengths[n]
         left, top = pieces.source_start[k], pieces.target_start[k]
-        assert left >= 0
-        assert left + s.lengths[k] <= S
-        assert top <= pieces.core_start[k]
+        assert 0 <= left <= pieces.source_core_start[k]
+        assert pieces.source_core_stop[k] <= left + s.lengths[k] <= S
+        assert 0 <= top <= pieces.core_start[k]
         assert pieces.core_stop[k] <= top + t.lengths[k] <= T
-        covered[n][pieces.core_start[k] : pieces.core_stop[k]] += 1
-        seen[n][left : left + s.lengths[k]] = True
+        assert max(S, T) <= LONGEST or min(S, T) == 0 or s.lengths[k] <= 1000
+        rows[n][pieces.core_start[k] : pieces.core_stop[k]] += 1
+        columns[n][pieces.source_core_start[k] : pieces.source_core_stop[k]] += 1
         own = target.tokens[target.offsets[n] + top : target.offsets[n] + top + t.lengths[k]]
         np.testing.assert_array_equal(t.tokens[t.offsets[k] : t.offsets[k + 1]], own)
-    for (S, T), rows, columns in zip(lengths, covered, seen, strict=True):
-        np.testing.assert_array_equal(rows, np.ones(T))
-        assert columns.all() or not S or not T
-        assert max(S, T) > LONGEST or (pieces.pair == 0).sum() >= 1
+    for (S, T), of_target, of_source in zip(lengths, rows, columns, strict=True):
+        by_source = S > LONGEST and S > CORE * T > 0
+        divided, others = (of_source, of_target) if by_source else (of_target, of_source)
+        np.testing.assert_array_equal(divided, 1)
+        assert others.all() or not S or not T
 
 
 @given(st.integers(400, 3000), st.integers(400, 3000))
@@ -87,12 +92,12 @@ def test_short_pairs_are_not_touched():
 
 
 def test_links_outside_the_core_are_dropped_and_the_others_moved():
-    *_, pieces = cut_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))
+    *_, pieces = cut_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))  # seven cores of 114 words
     piece = np.array([0, 0, 1, 1])
-    kept, pair, s, t = pieces.restore(piece, np.array([3, 5, 4, 6]), np.array([3, 210, 191, 192]))
+    kept, pair, s, t = pieces.restore(piece, np.array([3, 5, 4, 6]), np.array([3, 120, 95, 130]))
     assert kept.tolist() == [True, False, False, True]
-    assert t.tolist() == [3, 200]
-    assert s.tolist() == [3, 6 + pieces.source_start[1]]
+    assert t.tolist() == [3, 130 + 114 - 96]
+    assert s.tolist() == [3, 6 + 114 - 96]
     assert pair.tolist() == [0, 0]
 
 
@@ -128,7 +133,9 @@ def test_memory_grows_with_the_length_not_its_square(aligner, monkeypatch: pytes
     assert peak(2000) < 5 * peak(500)  # sixteen times as many cells
 
 
-def test_pieces_wider_than_the_widest_jump_are_aligned(aligner):
+def test_pieces_wider_than_the_widest_jump_are_aligned(aligner, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(segments, "CORE", 256)
+    monkeypatch.setattr(segments, "MARGIN", 192)
     source, target, links = document(700)
     pieces = cut_long_pairs(*(encode([side]) for side in (source, target)))[0]
     assert pieces.lengths.max() > MAX_JUMP
@@ -136,6 +143,25 @@ def test_pieces_wider_than_the_widest_jump_are_aligned(aligner):
     assert len(found & links) > 0.9 * max(len(found), len(links))
 
 
-def test_a_long_line_beside_a_short_one_is_cut_too():
-    source, *_ = cut_long_pairs(encode([["a"] * 3000]), encode([["b"] * 30]))
-    assert source.lengths.max() <= 2 * LONGEST
+@pytest.mark.parametrize("turned", [False, True])
+def test_many_words_beside_few_are_cut_too(aligner, turned: bool):
+    source, target, _ = document(30)
+    long, short = ["nothing"] * 20_000, [target[0], target[-1]]
+    pair = (short, long) if turned else (long, short)
+    tracemalloc.start()
+    batch = aligner.align_batch([pair, (source, target)])
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size < 1e8
+    assert set(batch.links(1)) == set(aligner.align_batch([(source, target)]).links(0))
+
+
+def test_words_find_their_translations_at_the_ends_of_a_long_line(aligner):
+    source, target, links = document(30)
+    first, last = min(links), max(links)
+    long = [source[first[0]], *["nothing"] * 2998, source[last[0]]]
+    short = [target[first[1]], target[last[1]]]
+    pair = aligner.align(long, short)
+    assert pair.alignment.links == {(0, 0), (2999, 1)}
+    assert pair.forward.shape == (2, 3000)
+    assert (pair.forward.max(axis=1) > 0.5).all()

@@ -25,11 +25,13 @@ def cell_words(buckets):
 
 
 @settings(max_examples=50)
-@given(st.lists(st.tuples(SENTENCE, SENTENCE), max_size=20))
-def test_numbers_are_those_of_unique(bitext):
+@given(st.lists(st.tuples(SENTENCE, SENTENCE), max_size=20), st.sampled_from([10, pairs.PIECE]))
+def test_numbers_are_those_of_unique(bitext, piece):
     source, target = (encode([pair[side] for pair in bitext]) for side in (0, 1))
     buckets = make_buckets(source, target)
-    index = index_pairs(buckets, source, target)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "PIECE", piece)
+        index = index_pairs(buckets, source, target)
     meet = {(0, 0)}
     for cells, (s, t) in zip(index.cells, cell_words(buckets), strict=True):
         np.testing.assert_array_equal(index.source[cells], s)

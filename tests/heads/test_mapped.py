@@ -11,7 +11,7 @@ import nmtalign
 from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.train import learn
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.mapped import MAX_SCALE, fitted_scale
+from nmtalign.heads.mapped import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.settings import Settings
@@ -136,6 +136,40 @@ def test_the_scale_is_the_likeliest_of_a_grid(aligner):
     best = grid[np.argmax([likelihood(b) for b in grid])]
     assert 2 < best < MAX_SCALE - 1
     assert fitted_scale(lexicon, tuple(vectors)) == pytest.approx(best, abs=0.25)
+
+
+def random_table():
+    """Scores, shares and links of two small vocabularies, and L(b) as it is written."""
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(9, 7))
+    shares = [np.append(0, random.random(n - 1)) for n in scores.shape]
+    shares = [own / own.sum() for own in shares]
+    source, target = (random.integers(1, n, 12) for n in scores.shape)
+    links = Links(source, target, 5 * random.random(12) * np.exp(3 * scores[source, target]))
+
+    def likelihood(b: float) -> float:
+        Z = np.log(np.exp(b * scores) @ shares[1]), np.log(shares[0] @ np.exp(b * scores))
+        return float(links.counts @ (2 * b * scores[source, target] - Z[0][source] - Z[1][target]))
+
+    return ScaleLikelihood(scores, (shares[0], shares[1])), links, likelihood
+
+
+def test_derivatives_of_the_likelihood_are_those_of_differences():
+    table, links, likelihood = random_table()
+    for b in (0.3, 1.1, 2.5):
+        low, here, high = (likelihood(b + step) for step in (-1e-4, 0, 1e-4))
+        slope, spread = table.derivatives(b, links)
+        assert slope == pytest.approx((high - low) / 2e-4, rel=1e-5)
+        assert spread == pytest.approx((2 * here - low - high) / 1e-8, rel=1e-4)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.01, 60.0), (0.3, 5.0), (4.5, 1000.0)])
+def test_the_maximum_is_found_from_any_interval(low, high):
+    table, links, likelihood = random_table()
+    best = max(np.linspace(0.1, 5.0, 5000), key=likelihood)
+    assert 0.4 < best < 4
+    expected = max(low, best)
+    assert table.maximum(links, low=low, high=high) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(

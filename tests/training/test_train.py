@@ -7,12 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.train import learn
 from nmtalign.corpus import long_pairs as segments
+from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError
 from nmtalign.text.tokenization import TextSettings
+from nmtalign.training import bitext
 from nmtalign.training.settings import PRESETS
 from tests.aligner.toy_language import toy_bitext
 
@@ -55,6 +59,23 @@ def test_words_are_cut_as_told():
     assert aligner.text == text
     assert {"The", "the", ",", "."} <= set(aligner.lexicon.source_words)
     assert len(aligner.align(*pairs[0]).matrix.source_tokens) == 6
+
+
+LINES = st.text(alphabet="aB  Σς\u0301e\u2019É\t\r\u2028\x00", max_size=8)
+
+
+@given(pairs=st.lists(st.tuples(LINES, LINES), max_size=9), form=st.sampled_from(["nfc", "none", "nfkc"]))
+@settings(deadline=None)
+def test_blocks_of_lines_are_numbered_as_their_words(pairs, form):
+    text = TextSettings(unicode=form)
+    expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bitext, "BLOCK", 2)
+        *sides, _ = bitext.encode_bitext(pairs, text, (None, None))
+    for side, own in zip(sides, expected, strict=True):
+        assert side.words == own.words
+        for name in ("tokens", "offsets", "counts"):
+            np.testing.assert_array_equal(getattr(side, name), getattr(own, name))
 
 
 def test_a_bitext_that_looks_right_is_not_warned_about():

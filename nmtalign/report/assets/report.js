@@ -93,7 +93,8 @@ function preference(pair, s, t, side) {
 // The side whose word is linked as a second word, and the neighbour beside which it is; null for other links.
 function secondWord(pair, s, t) {
   const likely = (a, b) => (pair.links.get(`${a}-${b}`) ?? 0) >= 1000 * data.rule.threshold - 0.5;
-  if (data.rule.second === null || likely(s, t)) return null;
+  const signs = [pair.s[s], pair.t[t]].some((word) => !/[\p{L}\p{N}]/u.test(word));
+  if (data.rule.second === null || likely(s, t) || signs) return null;
   for (const k of [t - 1, t + 1]) if (likely(s, k) && !pair.s.some((_, a) => likely(a, t))) return ["t", pair.t[k]];
   for (const k of [s - 1, s + 1]) if (likely(k, t) && !pair.t.some((_, b) => likely(s, b))) return ["s", pair.s[k]];
   return null;
