@@ -1,4 +1,5 @@
-# `make demo` aligns the shipped sample and writes out/; `make test` runs every check. Both make .venv first.
+# `make demo` aligns the shipped sample and writes out/; `make test` runs every check; `make docs` builds the pages of
+# docs/ into out/docs. All make .venv first.
 SHELL := /bin/bash
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell command -v $(name))))
 VENV ?= .venv
@@ -8,7 +9,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # compiled files are kept, whatever the shell says: tests start the program a hundred times
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test clean
+.PHONY: demo test docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nmtalign demo -o out
@@ -20,6 +21,10 @@ test: $(VENV)/.installed-test
 	$(BIN)/pytest -n 2 --dist worksteal; pytest=$$?; \
 	wait $$mypy || { cat $(VENV)/mypy.txt; exit 1; }; exit $$pytest
 
+docs: $(VENV)/.installed-docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs out/docs
+	$(BIN)/nmtalign report data/en_fr_sample/text.en data/en_fr_sample/text.fr --gold data/en_fr_sample/gold.pharaoh -o out/docs/report.html
+
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; name another: make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +35,10 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@ $(VENV)/.installed
 
 clean:

@@ -47,7 +47,7 @@ def attend(
     keys : array (..., S, D)
     values : array (..., S, D_v), optional
         The keys if left out, as in Bahdanau's model.
-    score : function of (queries, keys)
+    score : function of the queries and the keys
         For instance :func:`dot` or :func:`cosine`; give weights of its own with a lambda.
     normalize : function of scores
         :func:`softmax`, :func:`sparsemax` or :func:`entmax15`.

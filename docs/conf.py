@@ -1,0 +1,57 @@
+"""The documentation site: ``make docs`` builds it into out/docs, with warnings as errors.
+
+Notebooks are shown as they are, not run: ``tests/test_notebooks.py`` runs them. Equations become MathML, so
+that pages need no network.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+from nmtalign import __version__
+
+project = "nmtalign"
+author = "The nmtalign founders"
+release = version = __version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
+html_theme = "furo"
+html_title = f"nmtalign {version}"
+html_copy_source = html_show_copyright = smartquotes = False
+html_math_renderer = "mathml"
+html_static_path = html_css_files = ["site.css"]
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+myst_heading_slug_func = partial(re.sub, " ", "-")  # as Jupyter does: notebooks link to their headings
+nb_execution_mode = "off"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # docstrings name types and shapes
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+
+
+def write_math(translator: Any, node: nodes.math | nodes.math_block) -> None:
+    """Write an equation as MathML."""
+    block = isinstance(node, nodes.math_block)
+    translator.body.append(tex2mathml(node.astext().replace(r"\dots", r"\ldots"), as_block=block))
+    raise nodes.SkipNode
+
+
+def mark_example(app: Any, context: Any, lines: list[str]) -> None:
+    """Set the example of a command's help as code."""
+    paragraphs = "\n".join(lines).split("\n\n")
+    code = [re.sub(r"(?s)^Example: (.*)", r"::\n\n    \1", one) for one in paragraphs]
+    lines[:] = "\n\n".join(code).split("\n")
+
+
+def setup(app: Any) -> None:
+    """Register the renderer of equations, and what changes the help of commands."""
+    app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
+    app.connect("sphinx-click-process-description", mark_example)

@@ -1,0 +1,132 @@
+"""The pages of docs/ do what they say: their commands run, their Python prints what stands there.
+
+Blocks marked ``bash`` and ``python`` are run, page after page in one folder, so that a page may go on with
+what the first tutorial made; ``sh`` marks commands of other programs and of other machines.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from nmtalign.cli import COMMANDS, group, main
+from nmtalign.shipped import shipped
+from tests.conftest import REPOSITORY
+
+DOCS = REPOSITORY / "docs"
+FIRST = DOCS / "tutorials" / "own_bitext.md"
+PAGES = [FIRST, *sorted({page for page in DOCS.rglob("*.md") if not page.is_symlink()} - {FIRST})]
+PAIRS = 50  # the shortest of the sample; so many gold links teach
+# of Marian, fairseq, eflomal, dask and our scripts
+OTHERS = {
+    "--guided-alignment",
+    "--align-suffix",
+    "--shortlist",
+    "--alignment",
+    "--print-alignment",
+    "--priors",
+    "--overwrite",
+    "--nthreads",
+    "--nworkers",
+    "--prune",
+    "--chunk",
+}
+BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Return the language and the text of each block of a page."""
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def run_command(line: str) -> None:
+    """Run a line of a ``bash`` block; nmtalign without a process of its own, which takes half a second."""
+    if not line.startswith("nmtalign "):
+        subprocess.run(["bash", "-euo", "pipefail", "-c", line], check=True)
+        return
+    with pytest.raises(SystemExit) as caught:
+        main(shlex.split(line)[1:])
+    assert not caught.value.code, line
+
+
+def run_python(text: str, names: dict[str, object], page: Path) -> None:
+    """Run the examples of a ``python`` block; later blocks of a page see the names of earlier ones."""
+    examples = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), 0)
+    result = doctest.DocTestRunner().run(examples, clear_globs=False)
+    names.update(examples.globs)
+    assert result.failed == 0, page
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the shortest pairs of the sample, where the commands run."""
+    files = {
+        path.name: path.read_text(encoding="utf-8").split("\n")[:-1]
+        for path in shipped("en_fr_sample").iterdir()
+    }
+    shortest = sorted(range(len(files["text.en"])), key=lambda n: len(files["text.en"][n]))[:PAIRS]
+    for name, lines in files.items():
+        (tmp_path / name).write_text("".join(f"{lines[n]}\n" for n in shortest), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("sample")
+def test_pages_do_what_they_say():
+    assert sum(len(blocks(page)) for page in PAGES) > 30
+    for page in PAGES:
+        names: dict[str, object] = {}
+        for language, text in blocks(page):
+            if language == "python":
+                run_python(text, names, page)
+            else:
+                for line in text.replace("\\\n", "").splitlines():
+                    run_command(line)
+
+
+@pytest.mark.usefixtures("sample")
+def test_a_wrong_page_fails(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(AssertionError, match=r"nmtalign align text\.en"):
+        run_command("nmtalign align text.en missing.fr")
+    with pytest.raises(subprocess.CalledProcessError):
+        run_command("cat missing | head -1")
+    with pytest.raises(AssertionError):
+        run_python(">>> 1 + 1\n3\n", {}, FIRST)
+
+
+def test_links_lead_to_files():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert target.startswith("http") or (page.parent / target).exists(), (page, target)
+
+
+def test_every_page_is_in_the_index():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    listed = set(index.splitlines())
+    assert {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES} - {"index"} <= listed
+
+
+def options_of(command: click.Command) -> set[str]:
+    """Return the long options of a command and of those inside it."""
+    found = {
+        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    parts = command.commands.values() if isinstance(command, click.Group) else ()
+    return found.union(*map(options_of, parts))
+
+
+def test_options_in_the_text_are_there():
+    """Outside of blocks, too: an option that is renamed must not live on in a table."""
+    with click.Context(group) as context:
+        commands = [group.get_command(context, name) for name in COMMANDS]
+    known = set().union(*map(options_of, filter(None, commands)), OTHERS)
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        named = re.findall(r"(--[a-z][a-z-]+)", " ".join(re.findall(r"`([^`]+)`", text)))
+        assert set(named) <= known, set(named) - known
