@@ -107,7 +107,7 @@ def align(
     one_blas_thread()
     from nmtalign.batch.stream import Shortened
 
-    given.check(remap=remap, engine=engine.engine, strict=strict, max_length=max_length)
+    given.check(remap=remap, engine=engine.engine != "local", strict=strict, max_length=max_length)
     outputs = {"links": output} | {name: path for name, path in more.items() if path is not None}
     outputs |= {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
     run = sharding.open(bitext.files, outputs, given.matrices)

@@ -34,27 +34,15 @@ class MatrixOptions:
     pieces: str | None = None
     normalize: bool | None = None
 
-    def check(
-        self,
-        *,
-        remap: str | None = None,
-        engine: str = "local",
-        strict: bool = False,
-        max_length: int | None = None,
-    ) -> None:
-        """Refuse options that have no effect, with or without ``--matrices``."""
+    def check(self, **others: object) -> None:
+        """Refuse options that have no effect, with or without ``--matrices``; the `others` go without it."""
         given = [field.name for field in fields(self) if getattr(self, field.name) not in (None, False)]
         if given and self.matrices is None:
-            raise UsageError(
-                f"{', '.join('--' + name.replace('_', '-') for name in given)}: only with --matrices FILE"
-            )
-        without = {"remap": remap is not None, "engine": engine != "local", "strict": strict}
-        without["max-length"] = max_length is not None
-        if self.matrices is not None and any(without.values()):
-            names = ", ".join(f"--{name}" for name, given in without.items() if given)
-            raise UsageError(
-                f"{names}: without meaning for --matrices, which are weights between words already"
-            )
+            raise UsageError(f"{_options(given)}: only with --matrices FILE")
+        without = [name for name, value in others.items() if value]
+        if self.matrices is not None and without:
+            found = f"{_options(without)}: without meaning for --matrices"
+            raise UsageError(f"{found}, which are weights between words already")
 
     def align(
         self, options: ModelOptions, bitext: Iterator[SentencePair]
@@ -76,15 +64,20 @@ class MatrixOptions:
         from nmtalign.aligner.extraction import Extraction
         from nmtalign.batch.matrices import Reading
 
-        others = [f"--{name.replace('_', '-')}" for name in options.given if name not in _SHARED]
+        others = [name for name in options.given if name not in _SHARED]
         if others:
-            found = f"{', '.join(others)}: without meaning for --matrices"
+            found = f"{_options(others)}: without meaning for --matrices"
             raise UsageError(f"{found}, which are weights already")
         reading = Reading(
             self.layers, self.attention_heads, self.shift or 0, self.pieces, bool(self.normalize)
         )
         extraction = Extraction(options.extract, options.threshold, options.symmetrize)
         return reading, extraction.resolved(null=False)
+
+
+def _options(names: list[str]) -> str:
+    """Write the names as they are typed."""
+    return ", ".join("--" + name.replace("_", "-") for name in names)
 
 
 matrix_options = option_group(
