@@ -122,9 +122,9 @@ def test_the_same_pairs_give_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_fifty_pairs_of_25_words_stay_under_250_kB_and_1000_under_5_MB() -> None:
+def test_fifty_pairs_of_25_words_stay_under_250_kB_and_1000_under_3_MB() -> None:
     assert len(html_report(corpus(50, 25)).encode()) < 250_000
-    assert len(html_report(corpus(1000, 25)).encode()) < 5_000_000
+    assert len(html_report(corpus(1000, 25)).encode()) < 3_000_000
 
 
 def test_a_pair_holds_what_the_script_draws() -> None:
