@@ -22,8 +22,8 @@ _KNOWN = {
 }
 # Scripts for which there is a family Noto Sans with their name.
 _NOTO = frozenset(
-    "Armenian Bengali Ethiopic Georgian Gujarati Gurmukhi Hebrew Kannada Khmer Lao Malayalam Myanmar"
-    " Sinhala Tamil Telugu Thaana Thai".split()
+    ("Armenian", "Bengali", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew", "Kannada", "Khmer")
+    + ("Lao", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai")
 )
 
 

@@ -28,8 +28,9 @@ def headline(figures: Sequence[Figure]) -> str:
 
     Examples
     --------
-    >>> headline([Figure("Pairs shown", "200"), Figure("AER", "6.6 %", "", "± 0.8"), Figure("AER of b", "9.0 %")])
-    '200 pairs, AER 6.6 % ± 0.8; b 9.0 %'
+    >>> aer = Figure("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")
+    >>> headline([Figure("Pairs shown", "200"), aer, Figure("AER of trained", "6.4 %")])
+    '200 pairs, AER 6.6 % ± 0.8; trained 6.4 %'
     """
     known = {figure.name: figure for figure in figures}
     size = known["Pairs shown"].value

@@ -29,7 +29,7 @@ from nmtalign.report.sample import (
     jump_widths,
     lexicon,
 )
-from nmtalign.report.summary import summarize
+from nmtalign.report.summary import headline, summarize
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -186,7 +186,15 @@ def test_figures_of_a_sample() -> None:
     assert figures["Precision"].value == "66.7 %"
     assert figures["AER"].value == "33.3 %"
     assert figures["AER of other"].value == "33.3 %"
-    assert figures["F1 with other"] == ("F1 with other", "66.7 %", "2 both, 1 only here, 1 only there")
+    assert figures["F1 with other"] == ("F1 with other", "66.7 %", "2 both, 1 only here, 1 only there", "")
+    assert headline(list(figures.values())) == "1 pair, AER 33.3 % ± 0.0; other 33.3 %"
+
+
+def test_the_headline_says_the_error_else_the_agreement_else_the_score() -> None:
+    compared = SamplePair(17, CAT.aligned, None, CAT.others)
+    assert headline(summarize([compared])) == "1 pair, F1 with other 66.7 %"
+    assert headline(summarize([SamplePair(17, CAT.aligned)])) == "1 pair, mean pair score 0.62"
+    assert headline(summarize([])) == "0 pairs"
 
 
 def test_jumps_and_lexicon_of_a_sample() -> None:

@@ -7,9 +7,9 @@ function wordList(pair, side) {
   const linked = new Set([...pair.links.keys()].map((key) => Number(key.split("-")[side === "s" ? 0 : 1])));
   const words = pair[side].map((word, i) => {
     const alone = !linked.has(i), unknown = pair.u && pair.u[side === "s" ? 0 : 1].includes(i);
-    const button = html("button", { type: "button", class: `${alone ? "alone" : ""}${unknown ? " unknown" : ""}`, tabindex: side === "s" && i === 0 ? 0 : -1, "data-side": side, "data-at": i }, word || "␣");
-    if (alone) button.append(html("span", { class: "unseen" }, " (not linked)"));
-    return html("li", {}, button);
+    const token = html("span", { role: "button", class: `token${alone ? " alone" : ""}${unknown ? " unknown" : ""}`, tabindex: side === "s" && i === 0 ? 0 : -1, "data-side": side, "data-at": i }, word || "␣");
+    if (alone) token.append(html("span", { class: "unseen" }, " (not linked)"));
+    return html("li", {}, token);
   });
   const list = html("ol", { class: `words ${side === "s" ? "source" : "target"}`, dir: pair.rtl[side] ? "rtl" : "ltr", "aria-label": side === "s" ? "Source words" : "Target words" }, ...words);
   if (!words.length) list.append(html("li", {}, html("em", {}, "no words")));
@@ -33,7 +33,10 @@ function drawSentences(pair, card, layout) {
   if (layout === "text") markDifferences(pair, box);
   box.addEventListener("pointerover", (event) => overWord(pair, card, event.target));
   box.addEventListener("focusin", (event) => overWord(pair, card, event.target));
-  box.addEventListener("click", (event) => overWord(pair, card, event.target));
+  box.addEventListener("click", (event) => {
+    overWord(pair, card, event.target);
+    if (event.detail === 3) window.getSelection().selectAllChildren(event.target.closest(".words") ?? box);
+  });
   box.addEventListener("pointerleave", () => unlight(card));
   box.addEventListener("focusout", () => unlight(card));
   box.addEventListener("keydown", (event) => moveFocus(pair, box, event, across));
@@ -44,20 +47,20 @@ function drawSentences(pair, card, layout) {
 function markDifferences(pair, box) {
   for (const [key, kind] of drawnLinks(pair)) if (TAGS[kind]) key.split("-").forEach((at, side) => wordAt(box, "st"[side], at).classList.add(kind));
 }
-const wordAt = (box, side, at) => box.querySelector(`button[data-side="${side}"][data-at="${at}"]`);
+const wordAt = (box, side, at) => box.querySelector(`.token[data-side="${side}"][data-at="${at}"]`);
 
 function makeCurves(pair, card) {
   const box = card.querySelector(".sentences"), curves = box.querySelector(".curves"), text = box.classList.contains("text");
   box.getBoundingClientRect(); // Chromium lays out a card that it has skipped, and tells 0 this first time
-  const frame = curves.getBoundingClientRect(), buttons = { s: [], t: [] };
-  for (const button of box.querySelectorAll("button")) buttons[button.dataset.side].push(button.getBoundingClientRect());
-  const stacked = text && buttons.t[0]?.y >= buttons.s.at(-1)?.y, across = stacked || box.classList.contains("across");
+  const frame = curves.getBoundingClientRect(), places = { s: [], t: [] };
+  for (const token of box.querySelectorAll(".token")) places[token.dataset.side].push(token.getBoundingClientRect());
+  const stacked = text && places.t[0]?.y >= places.s.at(-1)?.y, across = stacked || box.classList.contains("across");
   const paths = [], marks = [];
   for (const [key, kind] of drawnLinks(pair)) {
-    const [s, t] = key.split("-").map(Number), a = buttons.s[s], b = buttons.t[t];
+    const [s, t] = key.split("-").map(Number), a = places.s[s], b = places.t[t];
     const from = across ? [a.x + a.width / 2 - frame.x, a.bottom + 1 - frame.y] : [a.right + 1 - frame.x, a.y + a.height / 2 - frame.y];
     const to = across ? [b.x + b.width / 2 - frame.x, b.y - 1 - frame.y] : [b.x - 1 - frame.x, b.y + b.height / 2 - frame.y];
-    if (text && Math.abs(to[1] - from[1]) > window.innerHeight) continue;
+    if (text && Math.abs(to[1] - from[1]) > 2 * window.innerHeight) continue;
     const middle = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
     const bend = across ? [from[0], middle[1], to[0], middle[1]] : [middle[0], from[1], middle[0], to[1]];
     const d = `M${from} C${bend} ${to}`, p = (pair.links.get(key) ?? 600) / 1000;
@@ -88,22 +91,22 @@ function unlight(card) {
 }
 
 function overWord(pair, card, node) {
-  const link = node.dataset && node.dataset.link, button = node.closest && node.closest("button[data-side]");
-  if (!link && !button) return unlight(card);
+  const link = node.dataset.link, word = node.closest(".token");
+  if (!link && !word) return unlight(card);
   const words = card.querySelector(".sentences"), across = !words.classList.contains("down");
-  const sides = !across ? ["right", "below", "above"] : button && button.dataset.side === "t" ? ["below", "above"] : ["above", "below"];
+  const sides = !across ? ["right", "below", "above"] : word?.dataset.side === "t" ? ["below", "above"] : ["above", "below"];
   if (link) {
     light(card, (key) => key === link);
     const [s, t] = link.split("-").map(Number);
     return showTip(boxOf(words, node), sides, explainCell(pair, s, t));
   }
-  const { side, at } = button.dataset;
+  const { side, at } = word.dataset;
   light(card, (key) => key.split("-")[side === "s" ? 0 : 1] === at);
-  button.classList.add("on");
+  word.classList.add("on");
   for (const label of card.querySelectorAll(`.matrix [data-side="${side}"][data-at="${at}"]`)) label.classList.add("on");
   pair.showBand?.(side, Number(at));
-  showTip(across ? boxOf(button) : boxOf(words, button), sides, explainWord(pair, side, Number(at)));
-  button.setAttribute("aria-describedby", "tip");
+  showTip(across ? boxOf(word) : boxOf(words, word), sides, explainWord(pair, side, Number(at)));
+  word.setAttribute("aria-describedby", "tip");
 }
 
 // A selection within a pair is copied as sentences, a line each, without what the page says about their words.
@@ -111,7 +114,7 @@ function copySentences(event) {
   const chosen = window.getSelection(), inside = chosen.rangeCount && chosen.getRangeAt(0).commonAncestorContainer;
   const box = inside && (inside.nodeType === 1 ? inside : inside.parentElement).closest(".sentences");
   if (!box) return;
-  const lines = [...box.querySelectorAll(".words")].map((list) => [...list.querySelectorAll("button")].filter((word) => chosen.containsNode(word, true)).map((word) => word.firstChild.data).join(" "));
+  const lines = [...box.querySelectorAll(".words")].map((list) => [...list.querySelectorAll(".token")].filter((word) => chosen.containsNode(word, true)).map((word) => word.firstChild.data).join(" "));
   event.clipboardData.setData("text/plain", lines.filter(Boolean).join("\n"));
   event.preventDefault();
 }
@@ -121,6 +124,7 @@ function moveFocus(pair, box, event, across) {
   const { side, at } = event.target.dataset;
   if (event.key === "Escape") return hideTip();
   if (side === undefined) return;
+  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); overWord(pair, box.closest(".pair"), event.target); }
   const i = Number(at), along = across ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
   const turned = across && getComputedStyle(event.target.closest("ol")).direction === "rtl";
   let next = null;
@@ -131,11 +135,11 @@ function moveFocus(pair, box, event, across) {
     const other = side === "s" ? "t" : "s";
     next = [other, key ? Number(key[side === "s" ? 1 : 0]) : Math.min(i, pair[other].length - 1)];
   }
-  const button = next && wordAt(box, ...next);
+  const word = next && wordAt(box, ...next);
   if (!next) return;
   event.preventDefault();
-  if (!button) return;
-  for (const old of box.querySelectorAll('button[tabindex="0"]')) old.tabIndex = -1;
-  button.tabIndex = 0;
-  button.focus();
+  if (!word) return;
+  for (const old of box.querySelectorAll('.token[tabindex="0"]')) old.tabIndex = -1;
+  word.tabIndex = 0;
+  word.focus();
 }

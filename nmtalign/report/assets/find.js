@@ -20,7 +20,7 @@ function search(pair, query) {
 }
 
 function markFound(pair) {
-  for (const button of pair.card.querySelectorAll("button[data-side]")) button.classList.toggle("found", pair.found[button.dataset.side].has(Number(button.dataset.at)));
+  for (const token of pair.card.querySelectorAll(".token")) token.classList.toggle("found", pair.found[token.dataset.side].has(Number(token.dataset.at)));
 }
 
 function find() {
@@ -33,7 +33,7 @@ function find() {
     if (pair.drawn) markFound(pair);
     count += shown;
   }
-  byId("found").textContent = count === pairs.length ? `${count} pairs` : count ? `${count} of ${pairs.length} pairs` : "No pair is found";
+  byId("found").textContent = count === pairs.length ? `${count} pair${count === 1 ? "" : "s"}` : count ? `${count} of ${pairs.length} pairs` : "No pair is found";
   tellNothing(pairs.length && !count);
   writeAddress();
   markCurrent();

@@ -5,7 +5,7 @@ function matrixSizes(pair, space) {
   const wide = Math.max(pair.S, pair.T, 1);
   if (isLong(pair)) {
     const most = Math.min(space, Math.max(240, window.innerHeight - barHeight() - 110));
-    return { cell: clamp(Math.floor((most - 6) / wide), 2, 9), size: 0, left: 3, top: 3 };
+    return { cell: clamp(Math.floor((2 * (most - 6)) / wide) / 2, 1, 9), size: 0, left: 3, top: 3 };
   }
   const cell = clamp(Math.floor((Math.min(space, 540) - 100) / wide), 9, 27);
   const size = clamp(cell * 0.8, 9, 14);
