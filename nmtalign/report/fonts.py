@@ -21,10 +21,10 @@ _KNOWN = {
     "TIBETAN": ("Noto Serif Tibetan",),
 }
 # Scripts for which there is a family Noto Sans with their name.
-_NOTO = frozenset(
-    ("Armenian", "Bengali", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew", "Kannada", "Khmer")
-    + ("Lao", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai")
-)
+_NOTO = {
+    *("Armenian", "Bengali", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew", "Kannada", "Khmer"),
+    *("Lao", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai"),
+}
 
 
 def script_of(character: str) -> str:

@@ -241,12 +241,12 @@ def test_the_table_sorts_the_pairs_and_searches_them(open_report: Open) -> None:
     page = open_report(pairs)
     assert order(page) == [*range(1, 9), 17]
     heads = {head.text.strip(" ▲▼"): head for head in find(page, "#index th button")}
-    assert list(heads) == ["Pair", "Sentence", "Words", "Score", "AER", "F1 other"]
+    assert list(heads) == ["Pair", "Sentence", "AER", "Words", "Score", "F1 other"]
     heads["Score"].click()
     by_score = [p.number for p in sorted(pairs, key=lambda p: p.aligned.score or 0)]
     assert order(page) == by_score
     assert [int(text[5:]) for text in texts(page, ".pair h3")] == by_score  # the pairs below follow
-    assert find(page, "#index th:nth-child(4)")[0].get_attribute("aria-sort") == "ascending"
+    assert find(page, "#index th:nth-child(5)")[0].get_attribute("aria-sort") == "ascending"
     heads["Score"].click()
     assert order(page) == by_score[::-1]
     find(page, "#search")[0].send_keys("CAT dort")
@@ -464,7 +464,7 @@ def long_pair(length: int) -> SamplePair:
 @pytest.mark.parametrize(
     ("width", "height", "beside"), [(390, 844, False), (700, 450, True), (1400, 900, True)]
 )
-@pytest.mark.parametrize("length", [60, 120])
+@pytest.mark.parametrize("length", [60, 300])
 def test_long_pairs_are_running_text_with_the_matrix_in_view(
     open_report: Open, width: int, height: int, beside: bool, length: int
 ) -> None:
@@ -472,16 +472,16 @@ def test_long_pairs_are_running_text_with_the_matrix_in_view(
     go_to_pairs(page)
     assert find(page, ".sentences.text")
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
-    longest = "return Math.max(...[...document.querySelectorAll('.pair .link')].map((path) => path.getBBox().height))"
-    assert page.execute_script(longest) <= 2 * height
+    curves = "return [...document.querySelectorAll('.pair .link')].map((path) => path.getBBox().height)"
+    assert max(page.execute_script(curves), default=0) <= 2 * height
     assert not [curve for curve in find(page, ".pair .link") if curve.value_of_css_property("opacity") != "0"]
-    (link, *_) = (key for key in long_pair(length).aligned.alignment if key.source > 40)
+    link = max(long_pair(length).aligned.alignment)
     chosen = find(page, f'.token[data-side="s"][data-at="{link.source}"]')[0]
     page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", chosen)
     point_at(page, chosen)
     assert "Linked to" in tip(page)
     lit = [curve.get_attribute("data-link") for curve in find(page, ".link.on")]
-    assert lit == [f"{link.source}-{link.target}"]
+    assert lit == [f"{link.source}-{link.target}"] or (length == 300 and not lit)  # too far for a curve
     assert find(page, f'.token.on[data-side="t"][data-at="{link.target}"]')
     assert bool(find(page, ".matrix")) == beside
     if beside:

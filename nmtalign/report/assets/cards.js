@@ -33,6 +33,7 @@ function drawWords(pair) {
   const { layout, wide } = sizeOfWords(pair), left = room - wide - 36;
   pair.drawn = true;
   pair.card.classList.toggle("long", isLong(pair) && layout !== "across");
+  pair.card.classList.toggle("narrow", layout === "down");
   pair.card.lastChild.replaceChildren(drawSentences(pair, pair.card, layout));
   markFound(pair);
   if (state.matrices && !onPaper()) pair.card.lastChild.append(drawMatrix(pair, pair.card, fitsBeside(pair, left) ? left : room));

@@ -74,13 +74,10 @@ function makeCurves(pair, card) {
 
 function light(card, chosen) {
   card.classList.add("lit");
-  const s = new Set(), t = new Set();
-  for (const node of card.querySelectorAll("[data-link]")) {
-    const on = chosen(node.dataset.link);
-    node.classList.toggle("on", on);
-    if (on) { const [a, b] = node.dataset.link.split("-"); s.add(a); t.add(b); }
-  }
-  for (const node of card.querySelectorAll("[data-side]")) node.classList.toggle("on", (node.dataset.side === "s" ? s : t).has(node.dataset.at));
+  const links = drawnLinks(byNumber.get(card.id)).map(([key]) => key).filter(chosen).map((key) => key.split("-"));
+  const on = { s: new Set(links.map(([s]) => s)), t: new Set(links.map(([, t]) => t)) };
+  for (const node of card.querySelectorAll("[data-link]")) node.classList.toggle("on", chosen(node.dataset.link));
+  for (const node of card.querySelectorAll("[data-side]")) node.classList.toggle("on", on[node.dataset.side].has(node.dataset.at));
 }
 
 function unlight(card) {

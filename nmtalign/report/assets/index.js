@@ -39,10 +39,10 @@ function pairColumns() {
   const columns = [
     ["Pair", "n", (p) => p.n, (p) => html("a", { href: `#pair-${p.n}` }, `${p.n}`), false],
     ["Sentence", "text", (p) => p.s.join(" ").toLowerCase(), begin, false, true],
+    pairs.some((p) => p.a !== null) ? barColumn("AER", "aer", (p) => p.a) : barColumn("Doubt", "doubt", doubt),
     ["Words", "words", (p) => p.S + p.T, (p) => `${p.S}:${p.T}`, true],
   ];
   if (pairs.some((p) => p.p !== null)) columns.push(["Score", "score", (p) => p.p ?? Infinity, (p) => (p.p === null ? "–" : p.p.toFixed(2)), false]);
-  columns.push(pairs.some((p) => p.a !== null) ? barColumn("AER", "aer", (p) => p.a) : barColumn("Doubt", "doubt", doubt));
   data.others.forEach((name, i) => columns.push([`F1 ${shorten(name, 12)}`, `same-${i}`, (p) => p.d[i], (p) => percent(p.d[i]), false]));
   return columns;
 }
