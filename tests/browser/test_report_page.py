@@ -57,6 +57,13 @@ def wait(page: Any, condition: str, *arguments: Any) -> None:
         time.sleep(0.05)
 
 
+def task_seconds(page: Any) -> float:
+    """Return the time that the processor has worked for the page; other work may share the machine."""
+    metrics = page.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    (seconds,) = (one["value"] for one in metrics if one["name"] == "TaskDuration")
+    return seconds
+
+
 def find(page: Any, selector: str) -> list[Any]:
     return page.find_elements("css selector", selector)
 
@@ -270,10 +277,8 @@ def test_a_link_to_a_pair_leads_to_it_among_a_thousand_that_are_not_all_drawn(
 ) -> None:
     chromium.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     page = open_report(corpus(1000, 25, compared=False), hash="#pair-617")
-    metrics = chromium.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    assert 0.1 < task_seconds(chromium) < 3
     chromium.execute_cdp_cmd("Performance.disable", {})
-    (seconds,) = (one["value"] for one in metrics if one["name"] == "TaskDuration")
-    assert 0.1 < seconds < 3  # of the processor: other work may share the machine
     wait(
         page,
         "const { y } = document.getElementById('pair-617').getBoundingClientRect(); return y >= 0 && y < 200",
@@ -602,9 +607,10 @@ def test_axe_finds_no_violation(open_report: Open, axe: str, width: int, dark: b
 @pytest.mark.parametrize(("length", "most"), [(12, 15), (25, 20), (70, 29)])
 def test_fifty_pairs_are_printed_on_few_pages(open_report: Open, length: int, most: int) -> None:
     page = open_report(corpus(50, length, compared=False), width=1400)
-    start = time.monotonic()
+    page.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     document = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
-    assert time.monotonic() - start < 20  # 2 to 8 s alone on the machine
+    assert 0.1 < task_seconds(page) < 10
+    page.execute_cdp_cmd("Performance.disable", {})
     assert document.startswith(b"%PDF")
     assert 5 < document.count(b"/Type /Page\n") <= most
     wait(page, SEEN + "return seen.length && seen.every((card) => card.querySelector('.sentences'))")
