@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 
 DEFAULT_FONT = "DejaVu Sans"  # comes with matplotlib: Latin, Greek, Cyrillic, Arabic, Hebrew and more
 
-# Families worth trying first, by the first word of the Unicode character name.
+# Families worth trying first, and worth installing, by the first word of the Unicode character name.
 _KNOWN = {
     "CJK": ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "Microsoft YaHei"),
     "HIRAGANA": ("Noto Sans CJK JP", "IPAexGothic", "Yu Gothic", "Hiragino Sans"),
@@ -16,6 +18,12 @@ _KNOWN = {
     "HANGUL": ("Noto Sans CJK KR", "NanumGothic", "Malgun Gothic", "Apple SD Gothic Neo"),
     "ARABIC": ("Noto Sans Arabic", "Amiri", "Arial"),
     "DEVANAGARI": ("Noto Sans Devanagari", "Lohit Devanagari", "Mangal"),
+    "TIBETAN": ("Noto Serif Tibetan",),
+}
+# Scripts for which there is a family Noto Sans with their name.
+_NOTO = {
+    *("Armenian", "Bengali", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Hebrew", "Kannada", "Khmer"),
+    *("Lao", "Malayalam", "Myanmar", "Sinhala", "Tamil", "Telugu", "Thaana", "Thai"),
 }
 
 
@@ -29,6 +37,19 @@ def script_of(character: str) -> str:
     """
     word = unicodedata.name(character, "unnamed").split(" ")[0].split("-")[0]
     return word if word == "CJK" else word.capitalize()
+
+
+def suggestion(script: str) -> str:
+    """Return the name of a font that has the letters of a script, empty if none is known.
+
+    Examples
+    --------
+    >>> suggestion("CJK"), suggestion("Thai"), suggestion("Linear")
+    ('Noto Sans CJK SC', 'Noto Sans Thai', '')
+    """
+    if script in _NOTO:
+        return f"Noto Sans {script}"
+    return next(iter(_KNOWN.get(script.upper(), ())), "")
 
 
 def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -47,7 +68,7 @@ def choose_fonts(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     """
     families = [DEFAULT_FONT]
     letters = {c for text in texts for c in text if unicodedata.category(c)[0] in "LNPS"}
-    left = {ord(c) for c in letters} - _letters(_font_paths()[DEFAULT_FONT])
+    left = {ord(c) for c in letters} - _letters(_default_path())
     for family in _candidates(left):
         found = left & _letters(_font_paths()[family])
         if found:
@@ -68,17 +89,36 @@ def _candidates(codes: set[int]) -> list[str]:
 
 
 @functools.cache
+def _default_path() -> str:
+    from matplotlib.font_manager import fontManager
+
+    return str(fontManager.findfont(DEFAULT_FONT))
+
+
+@functools.cache
 def _font_paths() -> dict[str, str]:
     """Return an upright regular font file for each installed family."""
     from matplotlib.font_manager import fontManager
 
+    _add_new_fonts()
     regular = (400, "normal", "regular")
     entries = [e for e in fontManager.ttflist if e.style == "normal" and e.weight in regular]
+    entries = [e for e in entries if Path(e.fname).exists()]  # some may have been uninstalled
     return {
         entry.name: entry.fname
         for entry in sorted(entries, key=lambda e: e.fname, reverse=True)
         if not entry.name.startswith("Last Resort")  # has a box for every character, and no letter
     }
+
+
+def _add_new_fonts() -> None:
+    """Tell matplotlib of fonts that were installed after it made its list, which it makes once and keeps."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    known = {entry.fname for entry in fontManager.ttflist}
+    for path in sorted(set(findSystemFonts()) - known):
+        with suppress(OSError, RuntimeError, UnicodeError, ValueError):  # a damaged or bitmap font is no font
+            fontManager.addfont(path)
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.report.fonts import choose_fonts
+from nmtalign.report.fonts import choose_fonts, suggestion
 from nmtalign.report.page import LEGEND_CELL, Page
 from nmtalign.report.style import is_light, shorten, visible
 
@@ -226,9 +226,10 @@ def _style(texts: list[str]) -> Iterator[None]:
 
     families, missing = choose_fonts([visible(text) for text in texts])
     for script in missing:
+        example = suggestion(script)
         warnings.warn(
             f"no installed font has the {script} letters of this sentence pair, they are drawn as boxes;"
-            f" install one, for example Noto Sans {script}",
+            f" install one{example and f', for example {example}'}",
             stacklevel=4,
         )
     with matplotlib.rc_context({"font.family": families}), _script_was_named():

@@ -27,7 +27,10 @@ from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts
 from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon
 from nmtalign.report.style import scale, visible
-from nmtalign.report.summary import Figure, summarize
+from nmtalign.report.summary import Figure, headline, summarize
+
+# What the page draws, a file each; all share one scope, and what is read at once stands before its readers.
+SCRIPTS = ("pairs", "reasons", "curves", "matrix", "cards", "index", "find", "report")
 
 
 def html_report(
@@ -54,7 +57,7 @@ def html_report(
         If two pairs have the same number, or show different systems.
     """
     _check(pairs)
-    script, style = _asset("report.js"), _asset("report.css")
+    script, style = _script(), _asset("report.css")
     return _asset("report.html").format(
         title=html.escape(visible(title)),
         script=script,
@@ -83,6 +86,10 @@ def _asset(name: str) -> str:
     return resources.files("nmtalign.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
+def _script() -> str:
+    return "\n".join(['"use strict";', "(() => {", *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
+
+
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -101,7 +108,9 @@ def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[
     directions = [
         name for name in ("forward", "reverse") if any(getattr(p.aligned, name) is not None for p in pairs)
     ]
+    figures = [*corpus, *summarize(pairs)]
     return {
+        "headline": headline(figures),
         "settings": made.settings if made else "",
         "rule": _rule(made),
         "gold": with_gold,
@@ -109,7 +118,7 @@ def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions],
         "colours": scale(),
-        "summary": [*corpus, *summarize(pairs)],
+        "summary": [figure[:3] for figure in figures],
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
         "lexicon": [
             (visible(e.source), visible(e.target), e.links, round(1000 * e.probability))

@@ -15,11 +15,32 @@ _NAMES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "aer": "AER"
 
 
 class Figure(NamedTuple):
-    """A number to show: its name, its value, and a note."""
+    """A number to show: its name, its value, a note, and half of its interval where it has one."""
 
     name: str
     value: str
     note: str = ""
+    margin: str = ""
+
+
+def headline(figures: Sequence[Figure]) -> str:
+    """Return the figures of a report in one line: its size and the error, else the agreement, else the score.
+
+    Examples
+    --------
+    >>> aer = Figure("AER", "6.6 %", "95 % interval 5.8 to 7.4", "± 0.8")
+    >>> headline([Figure("Pairs shown", "200"), aer, Figure("AER of trained", "6.4 %")])
+    '200 pairs, AER 6.6 % ± 0.8; trained 6.4 %'
+    """
+    known = {figure.name: figure for figure in figures}
+    size = known["Pairs shown"].value
+    line = f"{size} pair{'s' * (size != '1')}"
+    if "AER" in known:
+        others = [f"; {name[7:]} {known[name].value}" for name in known if name.startswith("AER of ")]
+        return f"{line}, AER {known['AER'].value} {known['AER'].margin}{''.join(others)}"
+    agreement = [f"{name} {known[name].value}" for name in known if name.startswith("F1 with ")]
+    score = [f"mean pair score {known[name].value}" for name in known if name == "Mean pair score"]
+    return ", ".join([line, *(agreement or score)])
 
 
 def summarize(pairs: Sequence[SamplePair]) -> list[Figure]:
@@ -35,13 +56,14 @@ def evaluation_figures(evaluation: Evaluation, *, where: str = "") -> list[Figur
     >>> from nmtalign import GoldAlignment
     >>> gold = GoldAlignment({(0, 0)}, {(0, 0)})
     >>> evaluation_figures(evaluate([{(0, 0)}] * 3, [gold] * 3))[-1]
-    Figure(name='AER', value='0.0 %', note='95 % interval 0.0 to 0.0')
+    Figure(name='AER', value='0.0 %', note='95 % interval 0.0 to 0.0', margin='± 0.0')
     """
     figures = []
     for metric, name in _NAMES.items():
         low, high = evaluation.intervals[metric]
         note = f"95 % interval {100 * low:.1f} to {100 * high:.1f}"
-        figures.append(Figure(f"{name}{where}", f"{100 * getattr(evaluation, metric):.1f} %", note))
+        value, margin = f"{100 * getattr(evaluation, metric):.1f} %", f"± {50 * (high - low):.1f}"
+        figures.append(Figure(f"{name}{where}", value, note, margin))
     return figures
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import subprocess
 import sys
 import warnings
@@ -211,3 +212,34 @@ def test_a_large_matrix_stays_a_picture_of_bounded_size() -> None:
         figure = draw_heatmap(matrix(300, 400))
     assert isinstance(figure, Figure)
     assert max(figure.get_size_inches()) < 45
+
+
+def test_a_font_that_was_installed_after_the_list_was_made_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from matplotlib import font_manager
+
+    new = tmp_path / "New.ttf"
+    shutil.copy(font_manager.findfont("DejaVu Sans Mono"), new)
+    (tmp_path / "damaged.ttf").write_bytes(b"no font")
+    listed = [e for e in font_manager.fontManager.ttflist if e.name != "DejaVu Sans Mono"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", listed)
+    monkeypatch.setattr(
+        font_manager, "findSystemFonts", lambda: [str(new), str(tmp_path / "damaged.ttf"), listed[0].fname]
+    )
+    fonts._font_paths.cache_clear()
+    assert fonts._font_paths()["DejaVu Sans Mono"] == str(new)
+    new.unlink()
+    fonts._font_paths.cache_clear()
+    assert "DejaVu Sans Mono" not in fonts._font_paths()  # nor is one that was uninstalled
+    fonts._font_paths.cache_clear()
+
+
+def test_only_fonts_that_exist_are_recommended() -> None:
+    assert [fonts.suggestion(name) for name in ("CJK", "Hiragana", "Tibetan", "Thai", "Cuneiform")] == [
+        "Noto Sans CJK SC",
+        "Noto Sans CJK JP",
+        "Noto Serif Tibetan",
+        "Noto Sans Thai",
+        "",
+    ]

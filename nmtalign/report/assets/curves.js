@@ -1,0 +1,142 @@
+// The words of a pair and the curves of its links: two lines, two columns, or for long pairs running text, in which
+// the curves of a word are shown while it is pointed at.
+
+const LONG = 60; // words; longer pairs are running text
+
+function wordList(pair, side) {
+  const linked = new Set([...pair.links.keys()].map((key) => Number(key.split("-")[side === "s" ? 0 : 1])));
+  const words = pair[side].map((word, i) => {
+    const alone = !linked.has(i), unknown = pair.u && pair.u[side === "s" ? 0 : 1].includes(i);
+    const token = html("span", { role: "button", class: `token${alone ? " alone" : ""}${unknown ? " unknown" : ""}`, tabindex: side === "s" && i === 0 ? 0 : -1, "data-side": side, "data-at": i }, word || "␣");
+    if (alone) token.append(html("span", { class: "unseen" }, " (not linked)"));
+    return html("li", {}, token);
+  });
+  const list = html("ol", { class: `words ${side === "s" ? "source" : "target"}`, dir: pair.rtl[side] ? "rtl" : "ltr", "aria-label": side === "s" ? "Source words" : "Target words" }, ...words);
+  if (!words.length) list.append(html("li", {}, html("em", {}, "no words")));
+  return list;
+}
+
+// How the words stand, and how wide that is: computed, for asking the page would lay it out.
+function sizeOfWords(pair) {
+  const type = onPaper() ? 12 : 15, line = (words) => words.reduce((sum, word) => sum + width(word, type) + 13, 0);
+  const column = (words) => Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, type))));
+  const wide = Math.max(line(pair.s), line(pair.t));
+  if (!state.down && wide <= room) return { layout: "across", wide };
+  if (isLong(pair) && !onPaper()) return { layout: "text", wide: room > 520 && state.matrices ? 0.5 * room : room };
+  return { layout: "down", wide: column(pair.s) + 128 + column(pair.t) };
+}
+const isLong = (pair) => Math.max(pair.S, pair.T) >= LONG;
+
+function drawSentences(pair, card, layout) {
+  const curves = svg("svg", { class: "curves", "aria-hidden": "true" }), across = layout !== "down";
+  const box = html("div", { class: `sentences ${layout}` }, wordList(pair, "s"), curves, wordList(pair, "t"));
+  if (layout === "text") markDifferences(pair, box);
+  box.addEventListener("pointerover", (event) => overWord(pair, card, event.target));
+  box.addEventListener("focusin", (event) => overWord(pair, card, event.target));
+  box.addEventListener("click", (event) => {
+    overWord(pair, card, event.target);
+    if (event.detail === 3) window.getSelection().selectAllChildren(event.target.closest(".words") ?? box);
+  });
+  box.addEventListener("pointerleave", () => unlight(card));
+  box.addEventListener("focusout", () => unlight(card));
+  box.addEventListener("keydown", (event) => moveFocus(pair, box, event, across));
+  return box;
+}
+
+// In running text the words of wrong and missing links are underlined, for their curves are not always seen.
+function markDifferences(pair, box) {
+  for (const [key, kind] of drawnLinks(pair)) if (TAGS[kind]) key.split("-").forEach((at, side) => wordAt(box, "st"[side], at).classList.add(kind));
+}
+const wordAt = (box, side, at) => box.querySelector(`.token[data-side="${side}"][data-at="${at}"]`);
+
+function makeCurves(pair, card) {
+  const box = card.querySelector(".sentences"), curves = box.querySelector(".curves"), text = box.classList.contains("text");
+  box.getBoundingClientRect(); // Chromium lays out a card that it has skipped, and tells 0 this first time
+  const frame = curves.getBoundingClientRect(), places = { s: [], t: [] };
+  for (const token of box.querySelectorAll(".token")) places[token.dataset.side].push(token.getBoundingClientRect());
+  const stacked = text && places.t[0]?.y >= places.s.at(-1)?.y, across = stacked || box.classList.contains("across");
+  const paths = [], marks = [];
+  for (const [key, kind] of drawnLinks(pair)) {
+    const [s, t] = key.split("-").map(Number), a = places.s[s], b = places.t[t];
+    const from = across ? [a.x + a.width / 2 - frame.x, a.bottom + 1 - frame.y] : [a.right + 1 - frame.x, a.y + a.height / 2 - frame.y];
+    const to = across ? [b.x + b.width / 2 - frame.x, b.y - 1 - frame.y] : [b.x - 1 - frame.x, b.y + b.height / 2 - frame.y];
+    if (text && Math.abs(to[1] - from[1]) > 2 * window.innerHeight) continue;
+    const middle = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
+    const bend = across ? [from[0], middle[1], to[0], middle[1]] : [middle[0], from[1], middle[0], to[1]];
+    const d = `M${from} C${bend} ${to}`, p = (pair.links.get(key) ?? 600) / 1000;
+    const about = { "data-link": key, d };
+    paths.push(svg("path", { class: `link ${kind}`, "stroke-width": (1 + 1.6 * p).toFixed(2), ...about }));
+    if (TAGS[kind]) marks.push(svg("text", { class: `tag ${kind}`, x: middle[0], y: middle[1], "data-link": key }, TAGS[kind]));
+    marks.push(svg("path", { class: "hit-area", ...about }));
+  }
+  return () => curves.append(...paths, ...marks);
+}
+
+function light(card, chosen) {
+  card.classList.add("lit");
+  const links = drawnLinks(byNumber.get(card.id)).map(([key]) => key).filter(chosen).map((key) => key.split("-"));
+  const on = { s: new Set(links.map(([s]) => s)), t: new Set(links.map(([, t]) => t)) };
+  for (const node of card.querySelectorAll("[data-link]")) node.classList.toggle("on", chosen(node.dataset.link));
+  for (const node of card.querySelectorAll("[data-side]")) node.classList.toggle("on", on[node.dataset.side].has(node.dataset.at));
+}
+
+function unlight(card) {
+  card.classList.remove("lit");
+  for (const node of card.querySelectorAll(".on")) node.classList.remove("on");
+  card.querySelector(".cursors")?.replaceChildren();
+  hideTip();
+}
+
+function overWord(pair, card, node) {
+  const link = node.dataset.link, word = node.closest(".token");
+  if (!link && !word) return unlight(card);
+  const words = card.querySelector(".sentences"), across = !words.classList.contains("down");
+  const sides = !across ? ["right", "below", "above"] : word?.dataset.side === "t" ? ["below", "above"] : ["above", "below"];
+  if (link) {
+    light(card, (key) => key === link);
+    const [s, t] = link.split("-").map(Number);
+    return showTip(boxOf(words, node), sides, explainCell(pair, s, t));
+  }
+  const { side, at } = word.dataset;
+  light(card, (key) => key.split("-")[side === "s" ? 0 : 1] === at);
+  word.classList.add("on");
+  for (const label of card.querySelectorAll(`.matrix [data-side="${side}"][data-at="${at}"]`)) label.classList.add("on");
+  pair.showBand?.(side, Number(at));
+  showTip(across ? boxOf(word) : boxOf(words, word), sides, explainWord(pair, side, Number(at)));
+  word.setAttribute("aria-describedby", "tip");
+}
+
+// A selection within a pair is copied as sentences, a line each, without what the page says about their words.
+function copySentences(event) {
+  const chosen = window.getSelection(), inside = chosen.rangeCount && chosen.getRangeAt(0).commonAncestorContainer;
+  const box = inside && (inside.nodeType === 1 ? inside : inside.parentElement).closest(".sentences");
+  if (!box) return;
+  const lines = [...box.querySelectorAll(".words")].map((list) => [...list.querySelectorAll(".token")].filter((word) => chosen.containsNode(word, true)).map((word) => word.firstChild.data).join(" "));
+  event.clipboardData.setData("text/plain", lines.filter(Boolean).join("\n"));
+  event.preventDefault();
+}
+
+// Arrow keys walk along a sentence and cross to the linked word of the other one.
+function moveFocus(pair, box, event, across) {
+  const { side, at } = event.target.dataset;
+  if (event.key === "Escape") return hideTip();
+  if (side === undefined) return;
+  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); overWord(pair, box.closest(".pair"), event.target); }
+  const i = Number(at), along = across ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+  const turned = across && getComputedStyle(event.target.closest("ol")).direction === "rtl";
+  let next = null;
+  if (along.includes(event.key)) next = [side, i + (event.key === along[turned ? 0 : 1] ? 1 : -1)];
+  else if (event.key === "Home" || event.key === "End") next = [side, event.key === "Home" ? 0 : pair[side].length - 1];
+  else if (event.key.startsWith("Arrow")) {
+    const key = drawnLinks(pair).map(([link]) => link.split("-")).find((link) => link[side === "s" ? 0 : 1] === at);
+    const other = side === "s" ? "t" : "s";
+    next = [other, key ? Number(key[side === "s" ? 1 : 0]) : Math.min(i, pair[other].length - 1)];
+  }
+  const word = next && wordAt(box, ...next);
+  if (!next) return;
+  event.preventDefault();
+  if (!word) return;
+  for (const old of box.querySelectorAll('.token[tabindex="0"]')) old.tabIndex = -1;
+  word.tabIndex = 0;
+  word.focus();
+}

@@ -1,0 +1,108 @@
+// The matrix of a pair. Columns of a right-to-left sentence run from right to left, as its words do. Long pairs have
+// no labels: their words stand beside the matrix as running text.
+
+function matrixSizes(pair, space) {
+  const wide = Math.max(pair.S, pair.T, 1);
+  if (isLong(pair)) {
+    const most = Math.min(space, Math.max(240, window.innerHeight - barHeight() - 110));
+    return { cell: clamp(Math.floor((2 * (most - 6)) / wide) / 2, 1, 9), size: 0, left: 3, top: 3 };
+  }
+  const cell = clamp(Math.floor((Math.min(space, 540) - 100) / wide), 9, 27);
+  const size = clamp(cell * 0.8, 9, 14);
+  const longest = (words) => Math.min(130, Math.max(12, ...words.map((word) => width(shorten(word, 18), size)))) + 8;
+  return { cell, size, left: longest(pair.t), top: longest(pair.s) };
+}
+
+function drawMatrix(pair, card, space) {
+  const { S, T } = pair, view = viewOf(pair), w = weightsOf(pair, view), g = matrixSizes(pair, space);
+  const [low, high] = pair.m[view];
+  const column = (s) => (pair.rtl.s ? S - 1 - s : s);
+  const place = (s, t) => [g.left + column(s) * g.cell, g.top + t * g.cell];
+  const picture = svg("svg", { width: g.left + S * g.cell + 8, height: g.top + T * g.cell + 8, tabindex: 0, role: "application", "aria-roledescription": "attention matrix", "aria-label": `Attention weights of pair ${pair.n}, ${view}: ${T} target words as rows, ${S} source words as columns. Arrow keys move from cell to cell.` });
+  picture.append(svg("rect", { x: g.left, y: g.top, width: S * g.cell, height: T * g.cell, fill: colours[0] }));
+  const levels = new Map();
+  for (let t = 0; t < T; t++) for (let s = 0; s < S; s++) {
+    const level = high > low ? Math.round(toScale((w[t * S + s] - low) / (high - low)) * (colours.length - 1)) : colours.length - 1;
+    const [x, y] = place(s, t);
+    if (level) levels.set(level, `${levels.get(level) ?? ""}M${x} ${y}h${g.cell}v${g.cell}h${-g.cell}z`);
+  }
+  for (const [level, d] of levels) picture.append(svg("path", { d, fill: colours[level], "shape-rendering": "crispEdges" }));
+  if (g.size) drawLabels(pair, picture, place, g);
+  drawMarks(pair, picture, place, g.cell);
+  const cursor = svg("g", { class: "cursors" });
+  picture.append(cursor);
+  followCells(pair, card, picture, cursor, place, column, g);
+  const scrolls = g.left + S * g.cell + 8 > room; // then it must be reachable by key
+  const about = scrolls ? { tabindex: 0, role: "region", "aria-label": `Matrix of pair ${pair.n}` } : {};
+  return html("figure", { class: "matrix", ...about }, picture, html("figcaption", {}, scaleBar(low, high), `${view} weights`, html("span", {}, state.linear ? "linear scale" : `square-root scale, middle ${share(low + (high - low) / 4)}`)));
+}
+
+// A square root shows small weights; linear colours are those of the pictures of `nmtalign heatmap`.
+const toScale = (x) => (state.linear ? x : Math.sqrt(x));
+
+function drawLabels(pair, picture, place, g) {
+  const label = (side, at, word, where) => picture.append(svg("text", { "data-side": side, "data-at": at, "font-size": g.size, "dominant-baseline": "central", ...where }, shorten(word, 18)));
+  pair.s.forEach((word, s) => label("s", s, word, { transform: `translate(${place(s, 0)[0] + g.cell / 2} ${g.top - 5}) rotate(-90)` }));
+  pair.t.forEach((word, t) => label("t", t, word, { x: g.left - 5, y: g.top + (t + 0.5) * g.cell, "text-anchor": "end" }));
+}
+
+function drawMarks(pair, picture, place, cell) {
+  const parts = (key) => place(...key.split("-").map(Number));
+  for (const [key, sure] of pair.gold ?? []) {
+    const [x, y] = parts(key), gap = Math.min(1.5, cell / 6), box = { x: x + gap, y: y + gap, width: cell - 2 * gap, height: cell - 2 * gap };
+    for (const colour of ["black", "white"]) picture.append(svg("rect", { class: `box ${colour} ${sure ? "sure" : "possible"}`, ...box }));
+  }
+  for (const key of pair.others[state.compare]?.keys() ?? []) {
+    const [x, y] = parts(key), h = cell / 2, r = cell * 0.4;
+    for (const under of [" under", ""]) picture.append(svg("path", { class: `diamond${under}`, d: `M${x + h} ${y + h - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z` }));
+  }
+  for (const key of pair.links.keys()) {
+    const [x, y] = parts(key);
+    picture.append(svg("circle", { class: cell < 9 ? "dot small" : "dot", cx: x + cell / 2, cy: y + cell / 2, r: Math.max(1, cell * 0.17) }));
+  }
+}
+
+function followCells(pair, card, picture, cursor, place, column, g) {
+  let now = null;
+  const band = (side, at) => {
+    const [x, y] = side === "s" ? place(at, 0) : place(0, at), row = side === "t";
+    return svg("rect", row ? { class: "band", x: g.left, y, width: pair.S * g.cell, height: g.cell } : { class: "band", x, y: g.top, width: g.cell, height: pair.T * g.cell });
+  };
+  pair.showBand = (side, at) => cursor.replaceChildren(band(side, at));
+  const show = (s, t, spoken) => {
+    now = [s, t];
+    const [x, y] = place(s, t);
+    cursor.replaceChildren(band("t", t), band("s", s), svg("rect", { class: "cursor", x, y, width: g.cell, height: g.cell }));
+    light(card, (key) => key === `${s}-${t}`);
+    for (const node of card.querySelectorAll(`[data-side="s"][data-at="${s}"], [data-side="t"][data-at="${t}"]`)) node.classList.add("on");
+    const told = explainCell(pair, s, t), frame = picture.getBoundingClientRect();
+    showTip({ left: frame.left, right: frame.right, top: frame.y + y, bottom: frame.y + y + g.cell, at: frame.y + y + g.cell / 2 }, ["right", "left", "below", "above"], told);
+    if (spoken) byId("live").textContent = `${told.title}: ${told.text}`;
+  };
+  const leave = () => unlight(card);
+  const point = (event) => {
+    const frame = picture.getBoundingClientRect();
+    const s = column(Math.floor((event.clientX - frame.x - g.left) / g.cell)), t = Math.floor((event.clientY - frame.y - g.top) / g.cell);
+    if (s < 0 || t < 0 || s >= pair.S || t >= pair.T) return leave();
+    if (!now || now[0] !== s || now[1] !== t || tip.hidden) show(s, t, false);
+  };
+  picture.addEventListener("pointermove", point);
+  picture.addEventListener("click", point);
+  picture.addEventListener("pointerleave", leave);
+  picture.addEventListener("blur", leave);
+  picture.addEventListener("focus", () => { if (pair.S && pair.T && picture.matches(":focus-visible")) show(...(now ?? [0, 0]), true); });
+  picture.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (event.key === "Escape") leave();
+    if (!step || !pair.S || !pair.T) return;
+    event.preventDefault();
+    const [s, t] = now ?? [0, 0];
+    show(clamp(s + (pair.rtl.s ? -1 : 1) * step[0], 0, pair.S - 1), clamp(t + step[1], 0, pair.T - 1), true);
+  });
+}
+
+function scaleBar(low, high) {
+  const bar = svg("svg", { class: "scale", width: colours.length * 3, height: 9, "aria-hidden": "true" });
+  colours.forEach((fill, i) => bar.append(svg("rect", { x: i * 3, y: 0, width: 3.2, height: 9, fill })));
+  return html("span", {}, share(low), " ", bar, " ", share(high));
+}
