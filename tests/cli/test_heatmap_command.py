@@ -94,7 +94,7 @@ def test_gold_links_stay_with_their_line(vectors: Path, pairs: Path, tmp_path: P
         (
             ["--pairs", "PAIRS", "--lines", "x"],
             2,
-            "expected numbers from 1 on, ranges going up, like 3,7-9; found 'x'",
+            "expected numbers from 1 on, ranges going up, of at most 1,000,000, like 3,7-9; found 'x'",
         ),
         (["--pairs", "PAIRS", "--gold", "GOLD"], 3, "expected one line of links for each sentence pair"),
     ],

@@ -65,7 +65,7 @@ def test_a_small_corpus_is_shown_whole(files: dict[str, Path], capsys: pytest.Ca
     assert numbers(data) == [1, 2, 3, 4, 5]
     assert data["pairs"][0]["s"] == ["the", "cat", "sleeps"]
     assert data["pairs"][3]["u"] == [[1], [1]]  # zebra, zebre
-    assert data["rule"] == {"name": "mutual", "threshold": None}
+    assert data["rule"] == {"name": "mutual", "threshold": None, "second": None}
     assert data["settings"].startswith("score=cosine")
     captured = capsys.readouterr()
     assert captured.out == ""
