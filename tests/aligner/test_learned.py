@@ -118,7 +118,8 @@ def test_weights_add_up_to_at_most_one(source, target):
         assert pair.matrix.weights[link.target, link.source] == pytest.approx(probability, abs=1e-6)
         beside = {(s + k, t) for s, t in [link] for k in (-1, 1)} | {(link[0], link[1] + k) for k in (-1, 1)}
         assert probability >= THRESHOLD or any(pair.probabilities.get(b, 0) >= THRESHOLD for b in beside)
-    assert (pair.matrix.weights >= THRESHOLD).sum() == len(pair.alignment.links)
+    likely = np.argwhere(pair.matrix.weights >= THRESHOLD)
+    assert {(s, t) for t, s in likely.tolist()} <= set(pair.probabilities)  # all but second words
 
 
 @pytest.mark.parametrize(
