@@ -163,7 +163,9 @@ def spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints,
 
 
 def _ones(bits: Bits) -> Floats:
-    """Count the bits of each row that are 1: of two neighbours, of four, of eight, of all."""
+    """Count the bits of each row that are 1."""
+    if hasattr(np, "bitwise_count"):  # NumPy 2
+        return np.asarray(np.bitwise_count(bits).sum(axis=1), dtype=np.float32)
     twos = bits - ((bits >> 1) & 0x5555555555555555)
     fours = (twos & 0x3333333333333333) + ((twos >> 2) & 0x3333333333333333)
     bytewise = ((fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101

@@ -120,7 +120,7 @@ class Estimator:
         own = self.source.words, self.target.words
         words = own if older is None else (older.source_words, older.target_words)
         both = (settings.short_views if short_words(side) else settings.views for side in words)
-        return list(zip(*both, strict=False))
+        return list(zip(*both, strict=True))
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
         """Run all EM iterations, or those after the checkpoint, and return what was learned."""
