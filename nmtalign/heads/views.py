@@ -142,7 +142,7 @@ def spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints,
 
     It is 1 for one string of three letters or more or with a digit. For words of three Latin or Cyrillic
     letters or more it grows with the Dice coefficient of their letter pairs (Brew and McKelvie 1996), from
-    `UNLIKE` on; accents do not count.
+    `UNLIKE` on, if they have two or more in common; accents do not count.
 
     Examples
     --------
@@ -153,27 +153,33 @@ def spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints,
     same = look_up(number_words(target), [form if _distinctive(form) else "" for form in source])
     same[same == 0] = -1
     s, t = letter_pairs(source), letter_pairs(target)
-    sizes = _ones(s), _ones(t)
-    result = np.empty(len(at_source), dtype=np.float32)
+    sizes = _ones([*s]), _ones([*t])
+    result = np.asarray(same[at_source] == at_target, dtype=np.float32)
     for at in range(0, len(result), BLOCK):
         e, f = at_source[at : at + BLOCK], at_target[at : at + BLOCK]
-        dice = 2 * _ones(s[e] & t[f]) / np.maximum(sizes[0][e] + sizes[1][f], np.float32(1))
-        result[at : at + BLOCK] = np.where(same[e] == f, 1, np.maximum((dice - UNLIKE) / (1 - UNLIKE), 0))
+        common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
+        some = np.flatnonzero(common > 1)  # most have none or one in common
+        dice = 2 * common[some] / (sizes[0][e[some]] + sizes[1][f[some]])
+        result[at + some] = np.maximum(result[at + some], (dice - UNLIKE) / (1 - UNLIKE))
     return result
 
 
-def _ones(bits: Bits) -> Floats:
-    """Count the bits of each row that are 1."""
+def _ones(bits: Sequence[Bits]) -> Floats:
+    """Count the bits of each column of two rows that are 1."""
+    first, second = map(_bit_count, bits)
+    return np.asarray(first + second, dtype=np.float32)
+
+
+def _bit_count(bits: Bits) -> NDArray[np.unsignedinteger]:
     if hasattr(np, "bitwise_count"):  # NumPy 2
-        return np.asarray(np.bitwise_count(bits).sum(axis=1), dtype=np.float32)
+        return np.asarray(np.bitwise_count(bits))
     twos = bits - ((bits >> 1) & 0x5555555555555555)
     fours = (twos & 0x3333333333333333) + ((twos >> 2) & 0x3333333333333333)
-    bytewise = ((fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101
-    return np.asarray((bytewise >> 56).sum(axis=1), dtype=np.float32)
+    return np.asarray((((fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101) >> 56)
 
 
 def letter_pairs(forms: Sequence[str]) -> Bits:
-    """Return the pairs of neighbouring letters of each form as a set of hashed bits, shape (F, 2).
+    """Return the pairs of neighbouring letters of each form as a set of hashed bits, shape (2, F).
 
     The ends of a form are letters, too. A form that has less than three letters, or something else than
     Latin and Cyrillic letters, has none.
@@ -188,4 +194,4 @@ def letter_pairs(forms: Sequence[str]) -> Bits:
     bits = np.zeros((len(forms), BITS + 1), dtype=bool)
     bits[form, (31 * codes[:-1] + 7 * codes[1:]) % BITS] = True
     bits[(letters < 3) | (others > 0)] = False
-    return np.packbits(bits, axis=1).view(np.uint64)
+    return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)

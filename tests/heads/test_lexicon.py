@@ -70,7 +70,7 @@ def alike(source: str, target: str) -> float:
     if source == target and (len(source) > 2 or any(c.isdigit() for c in source)):
         return 1.0
     s, t = letter_pairs(source), letter_pairs(target)
-    dice = 2 * len(s & t) / max(len(s) + len(t), 1)
+    dice = 2 * len(s & t) / max(len(s) + len(t), 1) if len(s & t) > 1 else 0.0
     return max(0.0, (dice - UNLIKE) / (1 - UNLIKE))
 
 
