@@ -1,7 +1,7 @@
 """M-step of the emissions: likelihood ratios of word pairs to chance from expected counts of links.
 
-A *view* shortens every word (the word itself, its first 3 and 4 letters, its letters 2 to 5). For each view
-there are expected counts c(e, f) of links on which both directions agree, and from them the ratio
+A *view* shortens every word (the word itself, its first 3, 4, 6 letters). For each view there are expected
+counts c(e, f) of links on which both directions agree, and from them the ratio
 
     r(e, f) = (c(e, f) + prior(e, f)) N / ((c(e) + s) (c(f) + s)) + floor
 

@@ -1,4 +1,4 @@
-"""Views of words: the word itself and some of its letters, so that rare words share the counts of relatives.
+"""Views of words: the word itself and its first letters, so that rare words share the counts of relatives.
 
 The first three letters of a short word are the word once more, so that a side of short words has other views:
 its first and its last letter.
@@ -53,23 +53,12 @@ def short_words(words: Sequence[str]) -> bool:
 
 
 def cut(letters: int) -> slice:
-    """Return the part of a word that so many letters are.
-
-    0 is the whole word, 3 its first three letters, 25 its letters 2 to 5, -3 its last three.
-
-    Examples
-    --------
-    >>> ["president"[cut(letters)] for letters in (0, 3, 25, -3)]
-    ['president', 'pre', 'resi', 'ent']
-    """
-    if letters < 0:
-        return slice(letters, None)
-    first, last = divmod(letters, 10)
-    return slice(max(first - 1, 0), last or None)
+    """Return the part of a word that so many letters are (0: the whole word, negative: the last letters)."""
+    return slice(letters, None) if letters < 0 else slice(0, letters or None)
 
 
 def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
-    """Number the part of each word that so many letters are, as of :func:`cut`.
+    """Number the first `letters` letters of each word, as of :func:`cut`.
 
     Return the numbers, an int32 array of shape (len(words),), and the forms: ``forms[numbers[k]]`` is the
     shortened ``words[k]``; form 0 is the padding "".

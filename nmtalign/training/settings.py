@@ -13,7 +13,7 @@ class Settings:
     """Hyperparameters of training."""
 
     # letters of each view, as of :func:`nmtalign.heads.views.cut`; the same of a side of short words
-    views: tuple[int, ...] = (0, 3, 4, 25)
+    views: tuple[int, ...] = (0, 3, 4, 6)
     short_views: tuple[int, ...] = (0, 1, 4, -1)
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
