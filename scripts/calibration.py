@@ -1,10 +1,13 @@
 """Are links given probability p right p of the time? A reliability table against hand-made links.
 
     python scripts/calibration.py WORK [--preset default] [--sets a10k h100k ...] [--threshold 0.05]
+    python scripts/calibration.py DIR --frozen [--preset default]
 
 WORK is the folder of ``benchmark_aligners.py`` after ``run WORK nmtalign-PRESET``. The gold lines of each
 corpus are aligned by its saved model, once with the default threshold (the links that users get), once with a
 low one (nearly all that the model believes at all), by ``nmtalign align --probabilities``.
+
+With ``--frozen`` DIR is what ``freeze.py record`` wrote: the links of its table are those that users get.
 
 Expected calibration error: the mean over links of |mean probability - share of right links| of its bin
 (Naeini et al. 2015, equation 1), in ten bins of equal width.
@@ -18,10 +21,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from _corpora import lines_of, parse_links
+from _corpora import FAMILIES, lines_of, parse_links
 from benchmark_aligners import corpora_of, markdown, nmtalign_program
 
 BINS = 10
+SETS = [name for names in FAMILIES.values() for name in names]
 
 
 @dataclass
@@ -103,9 +107,20 @@ def run_folder(work: Path, corpus: str, preset: str) -> Path:
 
 
 def report(work: Path, corpora: Sequence[str], preset: str, threshold: float | None) -> str:
-    """Return the table over all corpora, and the error of each corpus."""
+    """Align the gold lines with the saved models, and return the tables."""
     runs = {corpus: run_folder(work, corpus, preset) for corpus in corpora}
-    tables = {corpus: align_gold_lines(work / corpus, run, threshold) for corpus, run in runs.items()}
+    return tables({corpus: align_gold_lines(work / corpus, run, threshold) for corpus, run in runs.items()})
+
+
+def frozen_bins(folder: Path, corpus: str, preset: str) -> list[Bin]:
+    """Count the links of the gold lines of a corpus in the table of ``freeze.py``."""
+    gold, run = lines_of(folder / "texts" / corpus / "gold"), folder / "table" / f"{corpus}-{preset}"
+    links, probabilities = (lines_of(run / name)[-len(gold) :] for name in ("links", "scores"))
+    return binned(links, probabilities, gold)
+
+
+def tables(tables: dict[str, list[Bin]]) -> str:
+    """Return the table over all corpora, and the error of each corpus."""
     total = pooled(list(tables.values()))
     rows = [["corpus", "links", "calibration error"]]
     rows += [[c, str(sum(b.links for b in t)), f"{expected_error(t):.4f}"] for c, t in tables.items()]
@@ -119,8 +134,13 @@ def main() -> None:
     parser.add_argument("--preset", default="default")
     parser.add_argument("--sets", nargs="*", default=[])
     parser.add_argument("--threshold", type=float, default=0.05)
+    parser.add_argument("--frozen", action="store_true", help="WORK was written by freeze.py record")
     options = parser.parse_args()
     work = options.work.absolute()
+    if options.frozen:
+        done = [name for name in SETS if (work / "table" / f"{name}-{options.preset}" / "links").exists()]
+        print(tables({name: frozen_bins(work, name, options.preset) for name in options.sets or done}))
+        return
     have = [c for c in corpora_of(work) if (run_folder(work, c, options.preset) / "model").exists()]
     for threshold in (None, options.threshold):
         title = "Links by default" if threshold is None else f"Links above {threshold}"
