@@ -41,7 +41,7 @@ class DataError(NmtalignError, ValueError):
     def at(self, path: str | os.PathLike[str], *, line: int | None = None) -> DataError:
         """Return the same error with the place in front if it is not there; ``line`` counts from 1."""
         name = os.fspath(path)
-        if str(self).startswith((f"{name}: ", f"{name}, line ")):
+        if str(self).startswith((f"{name}: ", f"{name}, ", f"{name}{os.sep}")):
             return self
         place = name if line is None else f"{name}, line {line}"
         return type(self)(f"{place}: {self}")
