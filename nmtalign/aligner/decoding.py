@@ -67,10 +67,9 @@ class Decoder(NamedTuple):
         (t, s, b), probability = self.extraction.cells(posteriors, bucket)
         if self.extraction.method != "posterior":
             return (t, s, b), probability
-        kept = probability >= probability.dtype.type(THRESHOLD)
-        second = np.flatnonzero(~kept)
+        second = np.flatnonzero(probability < probability.dtype.type(THRESHOLD))
         sides = (self.text.source, bucket.source, s), (self.text.target, bucket.target, t)
-        kept[second] = True
+        kept = np.ones(len(probability), dtype=bool)
         for side, numbers, at in sides:
             words = [side.words[k] for k in numbers[at[second], b[second]].tolist()]
             kept[second] &= np.array([any(map(str.isalnum, word)) for word in words], dtype=bool)

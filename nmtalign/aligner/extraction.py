@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
-from nmtalign.links.extraction import EXTRACTORS, best_cells, extract
+from nmtalign.links.extraction import EXTRACTORS, beside_links, best_cells, extract
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import Cells, Matrix, Posteriors, SoftmaxPosteriors
@@ -163,15 +163,10 @@ def grown(links: Links, forward: Matrix, reverse: Matrix) -> Links:
            [0, 1],
            [0, 0]])
     """
-    return _grown(links, forward) | _grown(links.swapaxes(0, 1), reverse.swapaxes(0, 1)).swapaxes(0, 1)
-
-
-def _grown(links: Links, posterior: Matrix) -> Links:
-    """Return the links of the words of the first axis that have none, beside links of their neighbours."""
-    beside = np.zeros_like(links)
-    beside[1:] |= links[:-1]
-    beside[:-1] |= links[1:]
-    return np.asarray(beside & (posterior > SECOND) & ~links.any(axis=1, keepdims=True))
+    after, before, source_after, source_before = beside_links(links)
+    of_target = (after | before) & (forward > SECOND)
+    of_source = (source_after | source_before) & (reverse > SECOND)
+    return np.asarray(of_target | of_source)
 
 
 def _direction(posteriors: Attention, method: str | None) -> Matrix:

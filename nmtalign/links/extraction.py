@@ -279,6 +279,34 @@ def transport(
     return np.asarray(plan * max(1, *plan.shape[-2:]) >= threshold)
 
 
+def beside_links(links: Links) -> tuple[Links, Links, Links, Links]:
+    """Return the cells that link a word without a link to the partner of its neighbour.
+
+    Parameters
+    ----------
+    links : bool array of shape (T, S, ...)
+
+    Returns
+    -------
+    four bool arrays of the same shape
+        A target word after and before the linked one, a source word after and before it.
+
+    Examples
+    --------
+    >>> links = np.array([[True, False], [False, False], [False, True]])
+    >>> after, before, *_ = beside_links(links)
+    >>> after.astype(int).tolist(), before.astype(int).tolist()
+    ([[0, 0], [1, 0], [0, 0]], [[0, 0], [0, 1], [0, 0]])
+    """
+    free_target, free_source = (~np.asarray(links.any(axis=axis, keepdims=True)) for axis in (1, 0))
+    after, before, source_after, source_before = np.zeros((4, *links.shape), dtype=bool)
+    after[1:] = links[:-1] & free_target[1:]
+    before[:-1] = links[1:] & free_target[:-1]
+    source_after[:, 1:] = links[:, :-1] & free_source[:, 1:]
+    source_before[:, :-1] = links[:, 1:] & free_source[:, :-1]
+    return after, before, source_after, source_before
+
+
 EXTRACTORS: dict[str, Callable[..., Links]] = {
     "argmax": argmax_forward,
     "argmax-reverse": argmax_reverse,

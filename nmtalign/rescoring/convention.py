@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import Bucket
+from nmtalign.links.extraction import beside_links
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.rescoring.features import FREQUENT, Counts, Floats, Ints
 
@@ -35,17 +36,11 @@ def free_words(joint: Floats, bucket: Bucket, places: Counts) -> Iterator[tuple[
     places : pair of int arrays (V,)
         Place of each source and target word among the frequent ones, 0 for all others.
     """
-    links = (joint >= THRESHOLD) & bucket.inside
-    of_target, of_source = places[1][bucket.target], places[0][bucket.source]
-    for side, (own, words) in enumerate(((links, of_target), (links.swapaxes(0, 1), of_source))):
-        place = np.broadcast_to(words[:, None], own.shape).swapaxes(0, side)
-        free = ~own.any(axis=1, keepdims=True)
-        inside = bucket.inside.swapaxes(0, side)
-        for before in (slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None)):
-            beside = np.zeros_like(own)
-            beside[before[0]] = own[before[1]]
-            beside &= free & inside
-            yield beside.swapaxes(0, side), place
+    of_target, of_source = places[1][bucket.target][:, None], places[0][bucket.source]
+    kinds = of_target, of_target, of_source, of_source
+    cells = beside_links((joint >= THRESHOLD) & bucket.inside)
+    for own, place in zip(cells, kinds, strict=True):
+        yield own & bucket.inside, np.broadcast_to(place, own.shape)
 
 
 class Convention:
