@@ -182,6 +182,26 @@ def test_a_second_word_says_beside_which_it_stands(open_report: Open) -> None:
     wait(page, "return document.getElementById('tip').textContent.includes('other’s best choice')")
 
 
+@pytest.mark.parametrize("sign", [",", "q"])
+def test_signs_are_told_nothing_of_second_words(open_report: Open, sign: str) -> None:
+    weights = np.array([[0.9, 0.0, 0.0], [0.0, 0.52, 0.1], [0.1, 0.8, 0.0]])
+    pair = AlignedPair(
+        Alignment(frozenset({(0, 0), (1, 2)}), 3, 3),
+        AlignmentMatrix(weights, ("it", "was", "not"), ("cela", sign, "été")),
+        forward=weights,
+        reverse=weights,
+        probabilities={Link(0, 0): 0.9, Link(1, 2): 0.8},
+        extraction="posterior",
+        threshold=THRESHOLD,
+    )
+    page = open_report([SamplePair(1, pair)])
+    go_to_pairs(page)
+    point_at(page, word(page, sign))
+    told = tip(page)
+    assert "Its best choice is ‘was’" in told
+    assert ("as a second word" in told) is (sign == "q")
+
+
 def test_keys_walk_through_words_and_cells(open_report: Open) -> None:
     page = open_report([CAT])
     go_to_pairs(page)
