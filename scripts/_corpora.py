@@ -31,6 +31,7 @@ FAMILIES = {  # development sets by corpus and language pair
     "Zh-En": ("zhen_225",),
     "Ja-En": ("jaen_291",),
 }
+SETS = [name for names in FAMILIES.values() for name in names]
 
 _ELISION = r"aujourd['’]hui|\w+['’](?=\w)"  # l' homme, qu' il
 _CONTRACTION = r"['’](?:s|t|ll|ve|re|d|m)\b"  # don 't, he 's
@@ -231,3 +232,14 @@ def score(links: Sequence[str], gold: Sequence[str]) -> Score:
     aer = 1 - (found_sure + found_possible) / (found + sure_total)
     precision = found_possible / found if found else 1.0
     return Score(*(round(100 * x, 2) for x in (aer, precision, found_sure / sure_total)))
+
+
+def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Return the mean of each figure."""
+    return {figure: sum(row[figure] for row in rows) / len(rows) for figure in rows[0]}
+
+
+def mean_of_families(rows: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Return the mean over families of the means over their sets, of those that are there."""
+    families = [[rows[name] for name in names if name in rows] for names in FAMILIES.values()]
+    return mean([mean(family) for family in families if family])

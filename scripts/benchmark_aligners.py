@@ -32,9 +32,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import mean
 
-from _corpora import FAMILIES, Score, lines_of, make_corpora, score
+from _corpora import FAMILIES, Score, lines_of, make_corpora, mean_of_families, score
 
 DIRECTIONS = ("forward", "reverse")
 SYMMETRIZED = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
@@ -302,10 +301,10 @@ def error_table(results: dict) -> str:
     return markdown(rows)
 
 
-def _best_figures(result: dict) -> tuple[str, list[float]]:
-    """Return the method, and its error, precision and recall: that of the links, else that of least error."""
+def _best_figures(result: dict) -> tuple[str, dict[str, float]]:
+    """Return the method, and its figures: that of the links, else that of least error."""
     method = "links" if "links" in result["scores"] else best_score(result)[0]
-    return method, [result["scores"][method][name] for name in ("aer", "precision", "recall")]
+    return method, result["scores"][method]
 
 
 def _error_cell(result: dict) -> str:
@@ -313,18 +312,16 @@ def _error_cell(result: dict) -> str:
     return _figures(figures) + ("" if method == "links" else f" {method}")
 
 
-def _figures(figures: Sequence[float]) -> str:
-    return f"{figures[0]:.2f} ({figures[1]:.1f} / {figures[2]:.1f})"
+def _figures(row: dict[str, float]) -> str:
+    return f"{row['aer']:.2f} ({row['precision']:.1f} / {row['recall']:.1f})"
 
 
 def _mean_of_families(results: dict, name: str) -> str:
-    """Return the mean over families of the means over their corpora; nothing if a family is missing."""
+    """Return the means over families; nothing if a family is missing."""
     done = {corpus: _best_figures(by_name[name])[1] for corpus, by_name in results.items() if name in by_name}
-    families = [[done[corpus] for corpus in family if corpus in done] for family in FAMILIES.values()]
-    if not all(families):
+    if any(done.keys().isdisjoint(family) for family in FAMILIES.values()):
         return ""
-    means = [[mean(column) for column in zip(*family, strict=True)] for family in families]
-    return _figures([mean(column) for column in zip(*means, strict=True)])
+    return _figures(mean_of_families(done))
 
 
 def cost_table(results: dict) -> str:

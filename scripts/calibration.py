@@ -21,11 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from _corpora import FAMILIES, lines_of, parse_links
+from _corpora import SETS, lines_of, parse_links
 from benchmark_aligners import corpora_of, markdown, nmtalign_program
 
 BINS = 10
-SETS = [name for names in FAMILIES.values() for name in names]
 
 
 @dataclass
@@ -119,11 +118,11 @@ def frozen_bins(folder: Path, corpus: str, preset: str) -> list[Bin]:
     return binned(links, probabilities, gold)
 
 
-def tables(tables: dict[str, list[Bin]]) -> str:
+def tables(by_corpus: dict[str, list[Bin]]) -> str:
     """Return the table over all corpora, and the error of each corpus."""
-    total = pooled(list(tables.values()))
+    total = pooled(list(by_corpus.values()))
     rows = [["corpus", "links", "calibration error"]]
-    rows += [[c, str(sum(b.links for b in t)), f"{expected_error(t):.4f}"] for c, t in tables.items()]
+    rows += [[c, str(sum(b.links for b in t)), f"{expected_error(t):.4f}"] for c, t in by_corpus.items()]
     rows.append(["all", str(sum(b.links for b in total)), f"{expected_error(total):.4f}"])
     return reliability_table(total) + "\n\n" + markdown(rows)
 

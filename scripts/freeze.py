@@ -34,7 +34,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _corpora import FAMILIES, hansard_pairs, lines_of, make_corpora, read_pairs, score, write_text
+from _corpora import (
+    SETS,
+    hansard_pairs,
+    lines_of,
+    make_corpora,
+    mean,
+    mean_of_families,
+    read_pairs,
+    score,
+    write_text,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 PRESETS = ("fast", "default")
@@ -47,7 +57,6 @@ TRAIN = {
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
 POSITIONS = ("none", "diagonal", "hmm")
 GERMAN, HALF = "bicici_deen_100+10k", 50
-SETS = [name for names in FAMILIES.values() for name in names]
 FIGURES = ("precision", "recall", "aer")
 
 # --- running the program -----------------------------------------------------------------------------------
@@ -220,15 +229,11 @@ def scores_of(entries: dict[str, Any], preset: str) -> dict[str, dict[str, float
     wanted = (*FIGURES, "cpu_seconds")
     found = {n: entries[f"table/{n}-{preset}"] for n in SETS if f"table/{n}-{preset}" in entries}
     rows = {name: {figure: entry[figure] for figure in wanted} for name, entry in found.items()}
-    families = [[rows[n] for n in names if n in rows] for names in FAMILIES.values()]
-    by_family = [mean(family) for family in families if family]
-    means = {"mean of sets": mean([*rows.values()]), "mean of families": mean(by_family)} if rows else {}
+    means = {}
+    if rows:
+        means = {"mean of sets": mean([*rows.values()]), "mean of families": mean_of_families(rows)}
     halves = {f"gold, half {h}": entries.get(f"gold/{preset}-{h}") for h in (1, 2)}
     return rows | means | {name: {f: row[f] for f in wanted} for name, row in halves.items() if row}
-
-
-def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {figure: sum(row[figure] for row in rows) / len(rows) for figure in rows[0]}
 
 
 def table_of(entries: dict[str, Any]) -> Iterator[str]:
