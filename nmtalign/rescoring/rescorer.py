@@ -144,8 +144,11 @@ def rescorer_from(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
     weights.check()
     network = Network(meta["name"], weights)
     convention = arrays["rescorer_convention"] if meta["taught_by"] == "gold" else None
-    if convention is not None and convention.shape != (KINDS, FREQUENT + 1):
-        raise DataError(f"expected a convention of shape {KINDS, FREQUENT + 1}, found {convention.shape}")
+    if convention is not None:
+        if convention.shape != (KINDS, FREQUENT + 1):
+            raise DataError(f"expected a convention of shape {KINDS, FREQUENT + 1}, found {convention.shape}")
+        if not ((convention >= 0) & (convention <= 1)).all():
+            raise DataError("expected shares from 0 to 1 in the convention, found others")
     return Rescorer(network, meta["inputs"], meta["taught_by"], float(meta["weight"]), frequent, convention)
 
 

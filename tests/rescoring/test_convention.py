@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nmtalign.aligner.train import learn
 from nmtalign.corpus.text import encode_text
+from nmtalign.errors import DataError
+from nmtalign.links.formats import parse_gold
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.rescoring.convention import (
     KINDS,
@@ -19,6 +22,7 @@ from nmtalign.rescoring.convention import (
     with_convention,
 )
 from nmtalign.rescoring.features import FREQUENT
+from nmtalign.rescoring.rescorer import rescorer_from
 
 
 def one_bucket(lengths: list[tuple[int, int]]):
@@ -98,3 +102,14 @@ def test_what_the_convention_asks_for_becomes_a_link():
     expected = joint.copy()
     expected[0, 0, 0] = 0.7
     np.testing.assert_array_equal(with_convention(joint, shares, bucket, places), expected)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
+def test_stored_shares_are_from_0_to_1(share):
+    rescorer = learn([("a b", "x y")] * 60, gold=[parse_gold("0-0 1-1")] * 60, workers=1).aligner.rescorer
+    arrays = rescorer.as_arrays()
+    assert rescorer_from(rescorer.as_meta(), arrays).convention is arrays["rescorer_convention"]
+    arrays["rescorer_convention"] = arrays["rescorer_convention"].copy()
+    arrays["rescorer_convention"][0, 3] = share
+    with pytest.raises(DataError, match="shares from 0 to 1"):
+        rescorer_from(rescorer.as_meta(), arrays)
