@@ -49,7 +49,7 @@ def lexicon(
 
     Example: nmtalign lexicon --model model -o lex
     """
-    if bool(linked.given) == bool(model):
+    if linked.given == bool(model):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
     found = _of_links(linked) if model is None else _of_model(model)
     entries = [entry for entry in found if max(entry.forward, entry.reverse) >= least]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.options.groups import option_group, section
+from nmtalign.cli.options.groups import Decorator, option_group, section
 from nmtalign.cli.options.types import INPUT, Whole, check_places
 from nmtalign.errors import DataError, UsageError
 
@@ -117,20 +117,31 @@ class TextOptions:
     lowercase: bool | None
     unicode: str | None
 
-    def settings(self) -> TextSettings:
-        """Return the settings of the library."""
+    def settings(self, default: TextSettings | None = None) -> TextSettings:
+        """Return the settings of the library; what was not given is that of `default`."""
         from nmtalign.text.tokenization import TextSettings
 
-        return TextSettings(**{name: value for name, value in asdict(self).items() if value is not None})
+        values = {field.name: getattr(self, field.name) for field in fields(TextOptions)}
+        given = {name: value for name, value in values.items() if value is not None}
+        return replace(default or TextSettings(), **given)
+
+
+def text_choices(tokenizer: str, lowercase: str, unicode: str) -> tuple[Decorator, ...]:
+    """Return the options of :class:`TextOptions` with these lines of help."""
+    return (
+        click.option("--tokenizer", type=Tokenizer(), help=tokenizer),
+        click.option("--lowercase/--no-lowercase", default=None, help=lowercase),
+        click.option("--unicode", type=click.Choice(UNICODE_FORMS), help=unicode),
+    )
 
 
 text_options = option_group(
     "tokenization",
     TextOptions,
     section("Input"),
-    click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [space]"),
-    click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
-    click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form.  [nfc]"),
+    *text_choices(
+        "How lines become words.  [space]", "Look words up in lower case.  [yes]", "Normal form.  [nfc]"
+    ),
 )
 
 

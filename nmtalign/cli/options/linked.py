@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from nmtalign.cli.options.bitext import UNICODE_FORMS, Tokenizer, langs_option, two_languages
+from nmtalign.cli.options.bitext import TextOptions, langs_option, text_choices, two_languages
 from nmtalign.cli.options.groups import Decorator, option_group, section
 from nmtalign.cli.options.types import INPUT
 from nmtalign.errors import DataError, UsageError
@@ -32,29 +32,25 @@ class LinkedPair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinkedOptions:
+class LinkedOptions(TextOptions):
     """The values of the options; None where one was not given."""
 
     source: str | None
     target: str | None
     links: str | None
-    tokenizer: str | None
-    lowercase: bool | None
-    unicode: str | None
     langs: str | None
 
     @property
-    def given(self) -> dict[str, Any]:
-        """What the user gave."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+    def given(self) -> bool:
+        """Whether the user gave any."""
+        return any(value is not None for value in vars(self).values())
 
     @property
     def text(self) -> TextSettings:
         """What cuts the texts: at spaces, words as they stand, unless an option says otherwise."""
         from nmtalign.batch.remapping import SPACES
 
-        names = ("tokenizer", "lowercase", "unicode")
-        return replace(SPACES, **{name: value for name, value in self.given.items() if name in names})
+        return self.settings(SPACES)
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
@@ -101,8 +97,10 @@ def linked_options(*, required: bool = True) -> Decorator:
         LinkedOptions,
         *(click.argument(name, type=INPUT, required=required) for name in names),
         section("Input"),
-        click.option("--tokenizer", type=Tokenizer(), help="What cut the texts for LINKS.  [space]"),
-        click.option("--lowercase/--no-lowercase", default=None, help="Take words in lower case.  [no]"),
-        click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form of words.  [none]"),
+        *text_choices(
+            "What cut the texts for LINKS.  [space]",
+            "Take words in lower case.  [no]",
+            "Normal form of words.  [none]",
+        ),
         langs_option,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nmtalign.cli.messages import warn
-from nmtalign.cli.options.bitext import UNICODE_FORMS, Tokenizer, two_languages
+from nmtalign.cli.options.bitext import text_choices, two_languages
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.cli.options.vectors import unsafe_pickle_option
@@ -102,9 +102,11 @@ model_options = option_group(
     click.option("--threshold", type=Number(0, 1), help="Least posterior probability of a link."),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
     section("Input"),
-    click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [the model's, else space]"),
-    click.option("--lowercase/--no-lowercase", default=None, help="Look words up in lower case.  [yes]"),
-    click.option("--unicode", type=click.Choice(UNICODE_FORMS), help="Normal form for the look-up.  [nfc]"),
+    *text_choices(
+        "How lines become words.  [the model's, else space]",
+        "Look words up in lower case.  [yes]",
+        "Normal form for the look-up.  [nfc]",
+    ),
 )
 
 
