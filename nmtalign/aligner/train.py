@@ -266,23 +266,31 @@ def learn(
     elif gold_links:
         aligner = _taught(aligner, (source, target), gold_links, settings.seed, report)
 
-    text_itself = EncodedText(cut_source, cut_target, segments, estimator.buckets)
+    encoded = EncodedText(cut_source, cut_target, segments, estimator.buckets)
     if place is not None or not estimator.index.complete:
         return Training(
-            aligner, lambda own: replace(aligner, extraction=own, workers=workers).align_text(text_itself)
+            aligner, lambda own: replace(aligner, extraction=own, workers=workers).align_text(encoded)
         )
-    text_itself.__dict__["index"] = estimator.index
-    views = [SeenViews(estimate.views, estimate.counts, estimator.smoothing)]  # gone once they are read
+    encoded.__dict__["index"] = estimator.index
+    seen = SeenViews(estimate.views, estimate.counts, estimator.smoothing)
+    return Training(aligner, _own_links(aligner, heads, encoded, seen, workers))
+
+
+def _own_links(
+    aligner: Aligner, heads: Mixture, text: EncodedText, seen: SeenViews, workers: int | None
+) -> Callable[[Extraction], AlignedBatch]:
+    """Return what aligns the text that was learned from; its views are gone once they are read."""
+    views = [seen]
 
     @cache
     def scores() -> PairScores:
-        return heads.read(text_itself, views.pop())
+        return heads.read(text, views.pop())
 
     def align(extraction: Extraction) -> AlignedBatch:
-        decoder = replace(aligner, extraction=extraction, workers=workers).decoder(scores())
-        return decoder.align(workers or default_workers())
+        chosen = replace(aligner, extraction=extraction, workers=workers)
+        return chosen.decoder(scores()).align(workers or default_workers())
 
-    return Training(aligner, align)
+    return align
 
 
 def _check_options(
