@@ -6,6 +6,12 @@ DATA is a folder with ``bitext/hansard`` and others. The corpus is recycled: sho
 joined at random, each round of the text in another order, so that new co-occurrences keep coming; and words
 seen fewer than five times get another ending in each round, so that the vocabulary keeps growing as in real
 text.
+
+    python scripts/benchmark_memory.py WORK --data DATA --grow [--most 1000000]
+
+Instead: the real text as it is, its corpora one after the other, from 10,000 pairs to all of it, by one and
+by two workers; and 20,000 pairs of which one in a thousand is a line of 3,000 words, made of pairs joined, so
+that its right links are those of its parts.
 """
 
 from __future__ import annotations
@@ -16,12 +22,14 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import accumulate
 from pathlib import Path
 
-from _corpora import Pairs, hansard_pairs, mixed_english_french
+from _corpora import Pairs, hansard_pairs, lines_of, mixed_english_french
 from benchmark_aligners import markdown, measure, nmtalign_program
 
 RARE = 5
+DIRTY, EVERY, LONG = 20_000, 1_000, 3_000  # pairs, of which one in so many has so many words
 
 
 def base_text(data: Path) -> Pairs:
@@ -74,7 +82,7 @@ def describe(paths: tuple[Path, Path]) -> str:
     return "; ".join(sizes)
 
 
-def cost_rows(folder: Path, text: tuple[Path, Path], preset: str) -> list[list[str]]:
+def cost_rows(folder: Path, text: tuple[Path, Path], preset: str, *more: str) -> list[list[str]]:
     """Learn with all links written, then align the same text as new text with the saved model."""
     model = folder / f"model-{preset}"
     shutil.rmtree(model, ignore_errors=True)
@@ -84,9 +92,71 @@ def cost_rows(folder: Path, text: tuple[Path, Path], preset: str) -> list[list[s
     }
     rows = []
     for name, arguments in commands.items():
-        cost = measure((nmtalign_program(), *arguments), folder / "log")
+        cost = measure((nmtalign_program(), *arguments, *more), folder / "log")
         rows.append([name, *(f"{value:,.0f}" for value in asdict(cost).values())])
     return rows
+
+
+def write_pairs(folder: Path, pairs: Pairs) -> tuple[Path, Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, lines in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return folder / "src", folder / "tgt"
+
+
+def growth_rows(work: Path, base: Pairs, preset: str, most: int) -> list[list[str]]:
+    """Learn and align from more and more pairs, with one and with two workers."""
+    sizes = [size for size in (10_000, 30_000, 100_000, 300_000) if size < min(most, len(base))]
+    rows = []
+    for size in [*sizes, min(most, len(base))]:
+        text = write_pairs(work / "growth", base[:size])
+        for workers in ("1", "2"):
+            for row in cost_rows(work / "growth", text, preset, "--workers", workers):
+                rows.append([f"{size:,}", workers, *row])
+    return rows
+
+
+def write_dirty(folder: Path, base: Pairs) -> tuple[tuple[Path, Path], list[Pairs]]:
+    """Write pairs of which some are long lines; also return the parts of these, in order."""
+    pairs, parts, rest = base[:DIRTY], [], iter(base[DIRTY:])
+    for number in range(EVERY // 2, DIRTY, EVERY):
+        own: Pairs = []
+        while sum(source.count(" ") + 1 for source, _ in own) < LONG:
+            own.append(next(rest))
+        parts.append(own)
+        pairs[number] = " ".join(source for source, _ in own), " ".join(target for _, target in own)
+    return write_pairs(folder, pairs), parts
+
+
+def agreement(folder: Path, parts: list[Pairs], preset: str) -> float:
+    """Return the F score of the links of long lines against those of their parts, aligned by themselves."""
+    text = write_pairs(folder / "parts", [pair for own in parts for pair in own])
+    out, again = folder / "parts" / "links", lines_of(folder / "links-again")
+    align = ("align", *text, "--model", folder / f"model-{preset}", "-o", out)
+    measure((nmtalign_program(), *align), folder / "log")
+    written, right, both = iter(lines_of(out)), 0, 0
+    for own, line in zip(parts, again[EVERY // 2 :: EVERY], strict=True):
+        starts = [accumulate([pair[side].count(" ") + 1 for pair in own], initial=0) for side in (0, 1)]
+        gold = {
+            (int(s) + left, int(t) + top)
+            for left, top, _ in zip(*starts, own, strict=False)
+            for s, t in (link.split("-") for link in next(written).split())
+        }
+        found = {tuple(map(int, link.split("-"))) for link in line.split()}
+        right, both = right + len(found & gold), both + len(found) + len(gold)
+    return 2 * right / both
+
+
+def grow(work: Path, data: Path, preset: str, most: int) -> None:
+    """Print both tables."""
+    base = base_text(data)
+    head = ["command", "seconds", "CPU seconds", "peak memory MB"]
+    print(markdown([["pairs", "workers", *head], *growth_rows(work, base, preset, most)]), "\n", flush=True)
+    text, parts = write_dirty(work / "dirty", base)
+    rows = cost_rows(work / "dirty", text, preset, "--workers", "1")
+    print(f"{DIRTY:,} pairs, {len(parts)} of them of {LONG:,} words:\n\n{markdown([head, *rows])}")
+    score = 100 * agreement(work / "dirty", parts, preset)
+    print(f"\nLinks of long lines against those of their parts: F {score:.2f}")
 
 
 def main() -> None:
@@ -96,7 +166,12 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--words", type=int, default=18, help="18 gives a mean of 20: long pairs stay long")
     parser.add_argument("--preset", default="default")
+    parser.add_argument("--grow", action="store_true", help="The real text, more and more of it; dirty text.")
+    parser.add_argument("--most", type=int, default=1_000_000, help="pairs of --grow")
     options = parser.parse_args()
+    if options.grow:
+        grow(options.work.absolute(), options.data, options.preset, options.most)
+        return
     folder = options.work.absolute() / f"recycled-{options.pairs}"
     text = folder / "src", folder / "tgt"
     if not (folder / "complete").exists():
