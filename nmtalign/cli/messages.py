@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -77,10 +79,18 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         message = text.strip().replace("\nnmtalign: ", "; ")
         record = {"time": now, "level": level, "event": event, "message": message, **values}
-        click.echo(json.dumps(record, ensure_ascii=False), err=True)
+        write(json.dumps(record, ensure_ascii=False))
     else:
         prefix = "" if level == "info" else f"{level}: "
-        click.echo(f"{line_start()}nmtalign: {prefix}{text}", err=True)
+        write(f"{line_start()}nmtalign: {prefix}{text}")
+
+
+def write(text: str, *, nl: bool = True) -> None:
+    """Write to stderr; if that is full, messages are lost, but not the work."""
+    try:
+        click.echo(text, nl=nl, err=True)
+    except OSError:
+        sys.stderr = io.TextIOWrapper(io.FileIO(os.devnull, "w"), encoding="utf-8", write_through=True)
 
 
 def warn(text: str) -> None:

@@ -9,9 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-import click
-
-from nmtalign.cli.messages import line_start, log, shows_progress
+from nmtalign.cli.messages import line_start, log, shows_progress, write
 
 Record = TypeVar("Record")
 
@@ -40,7 +38,7 @@ class Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        click.echo(line_start(), nl=False, err=True)
+        write(line_start(), nl=False)
 
     @property
     def seconds(self) -> float:
@@ -108,7 +106,7 @@ class Progress:
             text = f"{self.done:,} {self.unit}, {self.rate:,.0f} a second"
             text += "" if left is None else f", {_duration(left)} left"
             if shows_progress():
-                click.echo(f"{line_start()}{text}", nl=False, err=True)
+                write(f"{line_start()}{text}", nl=False)
             else:
                 log(text, event="progress", **self.values)
 

@@ -99,7 +99,7 @@ def _forked(function: Callable[[Item], Result], items: Sequence[Item], workers: 
 def _received(receiver: Connection) -> Any:
     try:
         error, result = receiver.recv()
-    except EOFError:
+    except (EOFError, OSError):  # before or within an answer
         raise NmtalignError("a process ended in the middle of its work; was the memory used up?") from None
     if error is not None:
         raise error
@@ -108,7 +108,9 @@ def _received(receiver: Connection) -> Any:
 
 def _work(function: Callable[[Item], Result], items: Sequence[Item], sender: Connection) -> None:
     """Send a pair (error, result) for each item; stop at the first error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and ends this process
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the parent is told, and ends this process
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for item in items:
         try:
             answer: tuple[BaseException | None, Any] = None, function(item)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.cli.messages import warnings_to_stderr, write
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.records import RecordOptions, record_options
@@ -67,7 +67,7 @@ def report(
         shown = show(kept, aligner)
         with whole_file(output) as partial:
             write_report(partial, shown, title=title, corpus=figures)
-    click.echo(f"{output}: {len(shown)} pairs; open it in a browser", err=True)
+    write(f"{output}: {len(shown)} pairs; open it in a browser")
 
 
 def _check_choice(

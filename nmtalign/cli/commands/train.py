@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number
 from nmtalign.cli.outputs import batch_texts, write_whole
 from nmtalign.cli.progress import Progress
-from nmtalign.errors import UsageError
+from nmtalign.errors import StoppedError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -110,11 +110,11 @@ def train(
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization))
-    bound = Shortened(max_length)
+    bound = Shortened(max_length, bitext.files)
     shortened = partial(bound.pairs, text=options["text"], languages=languages or (None, None))
     progress, state = Progress("pairs", bitext.files, quiet=quiet), f"{output.rstrip('/')}.state"
     report = partial(_report, progress, quiet=quiet)
-    with ExitStack() as stack:
+    with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         with progress:
             found = learn(
@@ -138,6 +138,18 @@ def train(
                 else _aligned(client, found.aligner, shortened(bitext.open()))
             )
             _write_links(batch, outputs)
+
+
+@contextmanager
+def _explained(state: str) -> Iterator[None]:
+    """Say how a run that was stopped goes on, if there is a checkpoint."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not Path(state).is_dir():
+            raise
+        where = f"{state} holds the state of training; the same command goes on from there"
+        raise StoppedError(f"interrupted\nnmtalign: {where}") from None
 
 
 def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None, **_: Any) -> dict[str, Any]:
