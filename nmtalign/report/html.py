@@ -56,15 +56,42 @@ def html_report(
     UsageError
         If two pairs have the same number, or show different systems.
     """
-    _check(pairs)
-    script, style = _script(), _asset("report.css")
+    return _page(report_data(pairs, corpus), title)
+
+
+def html_cards(pairs: Sequence[SamplePair]) -> str:
+    """Return the cards of some pairs alone, with their tools, as one HTML file."""
+    return _page(report_data(pairs), "Word alignment", kind="cards")
+
+
+def html_typing(models: Sequence[str], example: tuple[str, str]) -> str:
+    """Return a page that shows the cards of pairs that are typed into it.
+
+    It sends ``{"model": ..., "source": ..., "target": ...}`` to ``pairs`` at the server it comes from, and is
+    answered with :func:`report_data`, or ``{"error": ...}``.
+    """
+    data = report_data([]) | {"models": list(models), "example": example}
+    return _page(data, "Word alignment", kind="cards", scripts=(*SCRIPTS, "typing"), connect="'self'")
+
+
+def _page(
+    data: dict[str, Any],
+    title: str,
+    *,
+    kind: str = "report",
+    scripts: Sequence[str] = SCRIPTS,
+    connect: str = "'none'",
+) -> str:
+    script, style = _script(scripts), _asset("report.css")
     return _asset("report.html").format(
         title=html.escape(visible(title)),
+        kind=kind,
         script=script,
         style=style,
         script_hash=_hash(script),
         style_hash=_hash(style),
-        data=_json(_report_data(pairs, corpus)),
+        connect=connect,
+        data=_json(data),
     )
 
 
@@ -86,8 +113,8 @@ def _asset(name: str) -> str:
     return resources.files("nmtalign.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    return "\n".join(['"use strict";', "(() => {", *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
+def _script(names: Sequence[str]) -> str:
+    return "\n".join(['"use strict";', "(() => {", *(_asset(f"{name}.js") for name in names), "})();"])
 
 
 def _hash(text: str) -> str:
@@ -100,8 +127,12 @@ def _json(data: object) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[str, Any]:
-    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
+def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
+    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`.
+
+    Errors as of :func:`html_report`.
+    """
+    _check(pairs)
     others = list(pairs[0].others) if pairs else []
     made = pairs[0].aligned if pairs else None
     with_gold = any(pair.gold is not None for pair in pairs)

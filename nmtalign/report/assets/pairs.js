@@ -52,13 +52,14 @@ function isRightToLeft(words) {
   return letter !== null && /[\p{sc=Hebr}\p{sc=Arab}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}]/u.test(letter[0]);
 }
 
-const pairs = data.pairs.map((raw) => {
+function readPair(raw) {
   const pair = { ...raw, S: raw.s.length, T: raw.t.length, rtl: { s: isRightToLeft(raw.s), t: isRightToLeft(raw.t) } };
   pair.links = flatSet(raw.l, 3); // "s-t" -> probability in thousandths
   pair.gold = raw.g ? flatSet(raw.g, 3) : null; // "s-t" -> 1 sure, 0 possible
   pair.others = raw.o.map((flat) => flatSet(flat));
   return pair;
-});
+}
+const pairs = data.pairs.map(readPair);
 const byNumber = new Map(pairs.map((pair) => [`pair-${pair.n}`, pair]));
 
 function weightsOf(pair, view) {
