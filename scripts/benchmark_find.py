@@ -69,7 +69,7 @@ def main() -> None:
         index, opened, _ = timed(lambda: Index(path))
         print(f"opened in {opened:.2f} s\n{'query':<24} {'places':>10} {'seconds':>8} {'CPU s':>8}")
         for query in ("the", "of the", "house", "house of commons", "prime minister", "fisheries"):
-            found, wall, cpu = timed(partial(index.find, query, 0))
+            found, wall, cpu = timed(partial(index.find, query, 0, limit=12))
             print(f"{query:<24} {found.total:>10,} {wall:>8.3f} {cpu:>8.3f}")
 
 

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,11 +33,11 @@ _APPLICATION, _VERSION = 0x6E6D7461, 1  # of the file: "nmta"
 _TABLES = """
 CREATE TABLE about (pairs INTEGER, text TEXT, languages TEXT);
 CREATE TABLE words (side INTEGER, number INTEGER, word TEXT, PRIMARY KEY (side, number)) WITHOUT ROWID;
-CREATE TABLE forms (side INTEGER, form TEXT, number INTEGER, blocks BLOB, PRIMARY KEY (side, form))
-    WITHOUT ROWID;
+CREATE TABLE forms (side INTEGER, form TEXT, number INTEGER, words BLOB, blocks BLOB,
+                    PRIMARY KEY (side, form)) WITHOUT ROWID;
 CREATE TABLE folds (side INTEGER PRIMARY KEY, numbers BLOB);
 CREATE TABLE blocks (number INTEGER PRIMARY KEY, source_lengths BLOB, source BLOB, target_lengths BLOB,
-                     target BLOB, link_lengths BLOB, link_source BLOB, link_target BLOB);
+                     target BLOB, link_source BLOB, link_target BLOB);
 """
 
 Words = Sequence[str]
@@ -72,6 +72,8 @@ class Spotted(NamedTuple):
     ----------
     total : int
         Places of the words.
+    different : int
+        Translations, all of them.
     translations : list of (str, int)
         Most frequent first; words that do not stand side by side have ``…`` between them, and nothing, an
         empty string, stands for no link.
@@ -80,6 +82,7 @@ class Spotted(NamedTuple):
     """
 
     total: int
+    different: int
     translations: list[tuple[str, int]]
     lines: list[Occurrence]
 
@@ -105,19 +108,13 @@ class _Block(NamedTuple):
     source: Ints
     target_lengths: Ints
     target: Ints
-    link_lengths: Ints
-    link_source: Ints
+    link_source: Ints  # places in `source`
     link_target: Ints
 
-    def side(self, side: int) -> tuple[NDArray[np.int64], Ints]:
-        """Return where the sentences of a side begin and end, shape (N + 1,), and its words."""
-        lengths, tokens = (self.target_lengths, self.target) if side else (self.source_lengths, self.source)
-        return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), tokens
-
-    def links(self, side: int) -> NDArray[np.int64]:
-        """Return the places of the linked words of a side in its words."""
-        at = self.link_target if side else self.link_source
-        return np.repeat(self.side(side)[0][:-1], self.link_lengths) + at
+    def side(self, side: int) -> tuple[NDArray[np.int64], Ints, NDArray[np.int64]]:
+        """Return where the sentences of a side begin and end, (N + 1,), its words, its ends of links."""
+        lengths, tokens, links = self[2 * side], self[2 * side + 1], self[4 + side]
+        return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), tokens, links.astype(np.int64)
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -142,14 +139,20 @@ class _Side:
         self.of_blocks.append(np.unique(np.array(self.folds, np.int64)[np.array(tokens, np.int64)]))
         return tokens
 
-    def rows_of_forms(self, side: int) -> Iterator[tuple[int, str, int, bytes]]:
+    def rows_of_forms(self, side: int) -> Iterator[tuple[int, str, int, bytes, bytes]]:
         """Yield the rows of the table of forms."""
+        sizes, size = list(map(len, self.of_blocks)), len(self.folds)
         forms = np.concatenate([np.zeros(0, np.int64), *self.of_blocks])
-        blocks = np.repeat(np.arange(len(self.of_blocks)), list(map(len, self.of_blocks)))
-        blocks = blocks[np.argsort(forms, kind="stable")]
-        ends = np.cumsum(np.bincount(forms, minlength=len(self.folds))).tolist()
+        words = _grouped(np.array(self.folds, np.int64), np.arange(size), size)
+        blocks = _grouped(forms, np.repeat(np.arange(len(sizes)), sizes), size)
         for form, number in sorted(self.forms.items()):
-            yield side, form, number, _packed(blocks[ends[number - 1] if number else 0 : ends[number]])
+            yield side, form, number, _packed(words[number]), _packed(blocks[number])
+
+
+def _grouped(keys: Ints, values: Ints, size: int) -> list[Ints]:
+    """Return the values of each key below `size`."""
+    ends = np.cumsum(np.bincount(keys, minlength=size))
+    return np.split(values[np.argsort(keys, kind="stable")], ends[:-1])
 
 
 def write_index(
@@ -187,12 +190,12 @@ def _write(
     sides, count, rest = (_Side(), _Side()), 0, iter(pairs)
     while chunk := list(islice(rest, BLOCK)):
         row = map(_packed, _encoded(chunk, sides))
-        database.execute("INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (count // BLOCK, *row))
+        database.execute("INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)", (count // BLOCK, *row))
         count += len(chunk)
     for k, side in enumerate(sides):
         words = ((k, number, word) for word, number in side.numbers.items())
         database.executemany("INSERT INTO words VALUES (?, ?, ?)", words)
-        database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?)", side.rows_of_forms(k))
+        database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?, ?)", side.rows_of_forms(k))
         database.execute("INSERT INTO folds VALUES (?, ?)", (k, _packed(side.folds)))
     about = count, json.dumps(text.as_dict()), json.dumps(languages)
     database.execute("INSERT INTO about VALUES (?, ?, ?)", about)
@@ -205,10 +208,9 @@ def _encoded(chunk: Sequence[LinkedWords], sides: tuple[_Side, _Side]) -> Iterat
     for side, sentences in zip(sides, (source, target), strict=True):
         yield list(map(len, sentences))
         yield side.encode(sentences)
-    yield list(map(len, links))
-    flat = [link for of_pair in links for link in of_pair]
-    yield [s for s, _ in flat]
-    yield [t for _, t in flat]
+    for k, sentences in enumerate((source, target)):
+        begins = accumulate(map(len, sentences), initial=0)
+        yield [begin + link[k] for begin, of_pair in zip(begins, links, strict=False) for link in of_pair]
 
 
 @contextmanager
@@ -228,20 +230,28 @@ def _errors(path: str | Path) -> Iterator[None]:
 # --- searching -----------------------------------------------------------------------------------
 
 
-class _Found:
-    """The places of a query in a block, and the words of the other side that they are linked to."""
+class _Form(NamedTuple):
+    """A word of a query: its number, that of no word if it is unknown, its spellings, its blocks."""
 
-    def __init__(self, block: _Block, query: Sequence[int], side: int, folds: Sequence[Ints]) -> None:
-        (self.offsets, tokens), (self.others, partners) = block.side(side), block.side(1 - side)
-        self.starts = _places(folds[side][tokens], query, self.offsets)
+    number: int
+    words: list[int]
+    blocks: Ints
+
+
+class _Found:
+    """The places of a query in a block, and the forms of the other side that they are linked to."""
+
+    def __init__(self, block: _Block, query: Sequence[_Form], side: int, folds: Ints) -> None:
+        self.offsets, tokens, here = block.side(side)
+        self.others, partners, there = block.side(1 - side)
+        self.starts = _places(tokens, query, self.offsets)
         which = np.full(len(tokens) + len(query), -1)  # number of the place that begins at a word
         which[self.starts] = np.arange(len(self.starts))
-        ends = block.links(side), block.links(1 - side)
-        place = np.concatenate([which[ends[0] - k] for k in range(len(query))])
-        partner = np.tile(ends[1], len(query))[place >= 0]
-        cells = np.unique(place[place >= 0] * max(1, len(partners)) + partner)
-        place, self.at = np.divmod(cells, max(1, len(partners)))
-        self.forms = folds[1 - side][partners[self.at]]
+        places = [which[here - k] for k in range(len(query))]
+        size = max(1, len(partners))
+        cells = [place[place >= 0] * size + there[place >= 0] for place in places]
+        place, self.at = np.divmod(np.unique(np.concatenate(cells)), size)
+        self.forms = folds[partners[self.at]]
         self.sizes = np.bincount(place, minlength=len(self.starts))  # linked words of each place
         self.ends = np.cumsum(self.sizes)
 
@@ -275,14 +285,12 @@ class _Found:
         return pair, int(self.starts[place] - self.offsets[pair]), partners.tolist()
 
 
-def _places(forms: Ints, query: Sequence[int], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _places(tokens: Ints, query: Sequence[_Form], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where the words of a query stand side by side in one sentence."""
-    last = len(forms) - len(query) + 1
-    if last <= 0:
-        return np.zeros(0, np.int64)
-    found = np.flatnonzero(np.all([forms[k : last + k] == form for k, form in enumerate(query)], axis=0))
-    ends = offsets[np.searchsorted(offsets, found, "right")]
-    return found[found + len(query) <= ends]
+    last = max(0, len(tokens) - len(query) + 1)
+    same = [np.isin(tokens[k : last + k], form.words) for k, form in enumerate(query)]
+    found = np.flatnonzero(np.all(same, axis=0))
+    return found[found + len(query) <= offsets[np.searchsorted(offsets, found, "right")]]
 
 
 def _unit(forms: Sequence[int], at: Sequence[int]) -> Unit:
@@ -343,7 +351,15 @@ class Index:
     def _one(self, question: str, *values: Any) -> Any:
         return self._database.execute(question, values).fetchone()
 
-    def find(self, query: str, side: int, *, translation: str | None = None, most: int = 10) -> Spotted:
+    def find(
+        self,
+        query: str,
+        side: int,
+        *,
+        translation: str | None = None,
+        limit: int | None = None,
+        most: int = 10,
+    ) -> Spotted:
         """Return what one word, or several side by side, are linked to; nothing found is no error.
 
         Parameters
@@ -354,6 +370,8 @@ class Index:
             0 if they are source words, 1 if target words.
         translation : str, optional
             Show only lines that have this translation, all the same whether its words stand side by side.
+        limit : int, optional
+            Translations named; all if it is left out.
         most : int
             Lines shown.
         """
@@ -361,19 +379,20 @@ class Index:
             forms = self._query(query, side)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
             counts, lines = Counter[Unit](), list[Occurrence]()
-            for number in self._blocks(forms):
+            for number in _common(forms):
                 block = self._block(number)
-                found = _Found(block, [form for form, _ in forms], side, self._folds)
+                found = _Found(block, forms, side, self._folds[1 - side])
                 counts.update(found.counts())
                 places = found.places(wanted)[: most - len(lines)] if len(lines) < most else []
                 lines += [self._occurrence(block, number, found.linked(p), len(forms), side) for p in places]
-            named = [(self._named(unit, 1 - side), count) for unit, count in counts.items()]
-        return Spotted(counts.total(), sorted(named, key=lambda entry: (-entry[1], entry[0])), lines)
+            units = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
+            named = [(self._named(unit, 1 - side), count) for unit, count in units]
+        return Spotted(counts.total(), len(counts), named, lines)
 
-    def _query(self, query: str, side: int) -> list[tuple[int, bytes]]:
+    def _query(self, query: str, side: int) -> list[_Form]:
         """Return the forms of a query: cut at spaces, and where there are no such words, as the text was."""
         forms = [self._form(word, side) for word in query.split(" ") if word]
-        if all(number >= 0 for number, _ in forms):
+        if all(form.words for form in forms):
             return forms
         line = ("", query) if side else (query, "")
         tokens = self._text.tokens_of_pair(line, self._languages)[side]
@@ -383,19 +402,13 @@ class Index:
         """Return the forms of a translation, with and without gaps: ``…`` may be a word of the text."""
         words = [word for word in translation.split(" ") if word]
         both = words, [word for word in words if word != GAP] or words
-        return {tuple(self._form(word, side)[0] for word in some) for some in both}
+        return {tuple(self._form(word, side).number for word in some) for some in both}
 
-    def _form(self, word: str, side: int) -> tuple[int, bytes]:
-        """Return number and blocks of a form; one that no word has for unknown words."""
-        row = "SELECT number, blocks FROM forms WHERE side = ? AND form = ?"
-        return self._one(row, side, _FORMS.normalized([word])[0]) or (-2, _packed([]))
-
-    def _blocks(self, forms: Sequence[tuple[int, bytes]]) -> list[int]:
-        """Return the blocks that have all words of a query."""
-        if not forms:
-            return []
-        common: list[int] = reduce(np.intersect1d, [_unpacked(blocks) for _, blocks in forms]).tolist()
-        return common
+    def _form(self, word: str, side: int) -> _Form:
+        row = "SELECT number, words, blocks FROM forms WHERE side = ? AND form = ?"
+        found = self._one(row, side, _FORMS.normalized([word])[0])
+        number, words, blocks = found or (-2, _packed([]), _packed([]))
+        return _Form(number, _unpacked(words).tolist(), _unpacked(blocks))
 
     def _block(self, number: int) -> _Block:
         _, *columns = self._one("SELECT * FROM blocks WHERE number = ?", number)
@@ -410,7 +423,7 @@ class Index:
         return Occurrence(number * BLOCK + pair + 1, words, (partners, own) if side else (own, partners))
 
     def _sentence(self, block: _Block, pair: int, side: int) -> list[str]:
-        offsets, tokens = block.side(side)
+        offsets, tokens, _ = block.side(side)
         return [self._word(k, side) for k in tokens[offsets[pair] : offsets[pair + 1]].tolist()]
 
     def _word(self, number: int, side: int) -> str:
@@ -420,3 +433,9 @@ class Index:
     def _named(self, unit: Unit, side: int) -> str:
         words = [GAP if form == _GAP else self._word(form, side) for form in unit]
         return " ".join(_FORMS.normalized(words))
+
+
+def _common(forms: Sequence[_Form]) -> list[int]:
+    """Return the blocks that have all words of a query."""
+    common: list[int] = reduce(np.intersect1d, [form.blocks for form in forms]).tolist() if forms else []
+    return common

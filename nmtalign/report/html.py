@@ -30,7 +30,7 @@ from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
 
 # What the page draws, a file each; all share one scope, and what is read at once stands before its readers.
-SCRIPTS = ("pairs", "reasons", "curves", "matrix", "cards", "index", "find", "report")
+SCRIPTS = ("pairs", "reasons", "curves", "matrix", "cards", "index", "find", "spotting", "report")
 
 
 def html_report(

@@ -95,10 +95,11 @@ def find(
     found = 0
     corpus = _open(linked, model, database)
     for name in SIDES if side is None else (side,):
-        spotted = corpus.find(word, SIDES.index(name), translation=translation, most=context)
+        side_number = SIDES.index(name)
+        spotted = corpus.find(word, side_number, translation=translation, limit=limit, most=context)
         if spotted.total:
             found += 1
-            click.echo("\n" * (found > 1) + "\n".join(_shown(printable(word), name, spotted, limit)))
+            click.echo("\n" * (found > 1) + "\n".join(_shown(printable(word), name, spotted)))
     if not found:
         where = f"the {side} side of these" if side else "these"
         raise DataError(f"{word!r} stands nowhere in {where} {corpus.pairs:,} pairs")
@@ -142,16 +143,16 @@ def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
 # --- on the terminal -----------------------------------------------------------------------------
 
 
-def _shown(word: str, side: str, spotted: Spotted, limit: int) -> Iterator[str]:
+def _shown(word: str, side: str, spotted: Spotted) -> Iterator[str]:
     """Yield the lines that show what was found: a head, translations with bars, lines of context."""
     yield f"{click.style(word, bold=True)}: {spotted.total:,} in the {side}"
-    most, rest = spotted.translations[0][1], spotted.translations[limit:]
-    for text, count in spotted.translations[:limit]:
+    most = spotted.translations[0][1]
+    for text, count in spotted.translations:
         name, bar = printable(text) or "(no link)", "█" * max(1, round(_BAR * count / most))
         yield f"  {_padded(name, 24)} {count:>9,} {count / spotted.total:>7.1%}  {bar}"
-    if rest:
-        count = sum(count for _, count in rest)
-        yield f"  {_padded(f'({len(rest):,} others)', 24)} {count:>9,} {count / spotted.total:>7.1%}"
+    if others := spotted.different - len(spotted.translations):
+        count = spotted.total - sum(count for _, count in spotted.translations)
+        yield f"  {_padded(f'({others:,} others)', 24)} {count:>9,} {count / spotted.total:>7.1%}"
     for place in spotted.lines:
         yield f"\n{place.line:>9,}  {_in_context(place, 0)}"
         yield f"{'':>9}  {_in_context(place, 1)}"

@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._send_json(HTTPStatus.OK, self.server.answer(request))
         except (NmtalignError, UnicodeDecodeError) as error:
-            self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+            self._refuse(HTTPStatus.OK, str(error))  # for the page to show
 
     def _is_from_here(self) -> bool:
         """Refuse whoever calls this machine by a name of their own (DNS rebinding)."""

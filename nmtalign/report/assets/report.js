@@ -64,8 +64,9 @@ function drawPlot({ title, note, labels, counts }) {
 }
 
 function drawLexicon() {
+  const spot = (side, key) => (r) => html("button", { type: "button", class: "spot", "data-of": side }, r[key]);
   const rows = data.lexicon.map(([source, target, count, p]) => ({ source, target, count, p }));
-  const columns = [["Source word", "source", (r) => r.source, (r) => r.source, false, true], ["Target word", "target", (r) => r.target, (r) => r.target, false, true], ["Links", "count", (r) => r.count, (r) => `${r.count}`, true], ["Mean probability", "p", (r) => r.p, (r) => (r.p / 1000).toFixed(2), true]];
+  const columns = [["Source word", "source", (r) => r.source, spot("s", "source"), false, true], ["Target word", "target", (r) => r.target, spot("t", "target"), false, true], ["Links", "count", (r) => r.count, (r) => `${r.count}`, true], ["Mean probability", "p", (r) => r.p, (r) => (r.p / 1000).toFixed(2), true]];
   const table = makeTable(columns, rows, "Linked words of the sample");
   byId("lexicon").append(rows.length ? html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Lexicon; the column heads sort" }, table) : html("p", {}, "No links, so no lexicon."));
 }
@@ -146,6 +147,7 @@ if (!pairs.length) list.append(html("p", {}, "This sample has no pairs."));
 for (const pair of pairs) near.observe(pair.card);
 find();
 drawLexicon();
+makeSpotting();
 chooseTheme();
 new ResizeObserver(() => root.style.setProperty("--bar-height", `${barHeight()}px`)).observe(bar);
 new ResizeObserver(() => { const before = room; measureRoom(); if (Math.abs(room - before) > 8) redraw(); }).observe(list);

@@ -42,8 +42,8 @@ async function ask() {
 }
 
 let pause = 0;
-const form = html("form", { id: "typing" }, html("label", {}, "Source", sides.source), html("label", {}, "Target", sides.target), data.models.length > 1 ? html("label", {}, "Model", models) : null, told);
-form.addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(ask, 150); });
+const form = html("form", { id: "typing" }, html("h1", { class: "unseen" }, "Word alignment"), html("label", {}, "Source", sides.source), html("label", {}, "Target", sides.target), data.models.length > 1 ? html("label", {}, "Model", models) : null, told);
+for (const kind of ["input", "change"]) form.addEventListener(kind, () => { clearTimeout(pause); pause = setTimeout(ask, 150); });
 form.addEventListener("submit", (event) => event.preventDefault());
 document.querySelector("main").prepend(form);
 [sides.source.value, sides.target.value] = data.example;
