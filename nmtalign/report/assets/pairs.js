@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const colours = data.colours;
 const byId = (id) => document.getElementById(id);
 const root = document.documentElement;
-const state = { view: "combined", compare: data.compare, find: "", in: "both", whole: false, only: false, matrices: window.innerWidth > 600, linear: false, down: false };
+const state = { view: "combined", compare: data.compare, find: "", in: "both", whole: false, only: false, matrices: root.dataset.kind === "cards" || window.innerWidth > 600, linear: false, down: false };
 const onPaper = () => "paper" in root.dataset;
 
 // ---- small helpers -------------------------------------------------------------------------------------
