@@ -245,11 +245,12 @@ class _Found:
         self.offsets, tokens, here = block.side(side)
         self.others, partners, there = block.side(1 - side)
         self.starts = _places(tokens, query, self.offsets)
-        which = np.full(len(tokens) + len(query), -1)  # number of the place that begins at a word
-        which[self.starts] = np.arange(len(self.starts))
-        places = [which[here - k] for k in range(len(query))]
-        size = max(1, len(partners))
-        cells = [place[place >= 0] * size + there[place >= 0] for place in places]
+        begins, size = np.zeros(len(tokens) + len(query), bool), max(1, len(partners))
+        begins[self.starts] = True
+        cells = []
+        for k in range(len(query)):
+            linked = np.flatnonzero(begins[here - k])
+            cells.append(np.searchsorted(self.starts, here[linked] - k) * size + there[linked])
         place, self.at = np.divmod(np.unique(np.concatenate(cells)), size)
         self.forms = folds[partners[self.at]]
         self.sizes = np.bincount(place, minlength=len(self.starts))  # linked words of each place
@@ -288,7 +289,8 @@ class _Found:
 def _places(tokens: Ints, query: Sequence[_Form], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where the words of a query stand side by side in one sentence."""
     last = max(0, len(tokens) - len(query) + 1)
-    same = [np.isin(tokens[k : last + k], form.words) for k, form in enumerate(query)]
+    parts = [(tokens[k : last + k], form.words) for k, form in enumerate(query)]
+    same = [np.any([part == word for word in words], axis=0) for part, words in parts]
     found = np.flatnonzero(np.all(same, axis=0))
     return found[found + len(query) <= offsets[np.searchsorted(offsets, found, "right")]]
 
