@@ -234,7 +234,7 @@ def test_the_direction_of_the_weights_can_be_switched(open_report: Open) -> None
     page = open_report([CAT])
     from selenium.webdriver.support.ui import Select
 
-    select = Select(find(page, ".toolbar select")[0])
+    select = Select(find(page, "[data-key=view]")[0])
     assert [option.text for option in select.options] == ["combined", "forward", "reverse"]
     pictures = []
     for name in ("combined", "forward", "reverse"):
@@ -248,7 +248,7 @@ def test_another_system_can_be_laid_over(open_report: Open) -> None:
     page = open_report([CAT])
     from selenium.webdriver.support.ui import Select
 
-    against = Select(find(page, ".toolbar select")[1])
+    against = Select(find(page, "[data-key=compare]")[0])
     assert [option.text for option in against.options] == ["nothing", "gold", "other"]
     against.select_by_visible_text("other")
     kinds = {kind: len(find(page, f".pair .link.{kind}")) for kind in ("both", "only", "other")}
@@ -287,8 +287,8 @@ def test_only_pairs_that_differ(open_report: Open) -> None:
     page = open_report([CAT, same])
     from selenium.webdriver.support.ui import Select
 
-    Select(find(page, ".toolbar select")[1]).select_by_visible_text("other")
-    find(page, ".toolbar input")[0].click()
+    Select(find(page, "[data-key=compare]")[0]).select_by_visible_text("other")
+    find(page, "[data-key=only]")[0].click()
     assert order(page) == [17]
 
 

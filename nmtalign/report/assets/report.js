@@ -3,30 +3,33 @@
 function choice(label, key, options) {
   const select = html("select", { "data-key": key }, ...options.map(([value, text]) => html("option", { value }, text)));
   select.value = String(state[key]);
-  select.addEventListener("change", () => { state[key] = select.value; redraw(); drawKey(); find(); });
+  select.addEventListener("change", () => { state[key] = select.value; showChoice(); });
   return html("label", {}, label, select);
 }
+function showChoice() { showEditor(); redraw(); drawKey(); find(); }
 function tick(label, key) {
   const box = html("input", { type: "checkbox", "data-key": key });
   box.checked = state[key];
-  box.addEventListener("change", () => { state[key] = box.checked; redraw(); drawKey(); find(); });
+  box.addEventListener("change", () => { state[key] = box.checked; showChoice(); });
   return html("label", {}, box, label);
 }
 function makeToolbar() {
   const tools = document.querySelector(".toolbar"), views = data.views.map((view) => [view, view]);
   const against = [["none", "nothing"], ...(data.gold ? [["gold", "gold"]] : []), ...data.others.map((name, i) => [String(i), name])];
-  tools.append(choice("Weights", "view", views));
+  const systems = [["=links", "links"], ...(data.gold ? [["=gold", "gold"]] : []), ...data.others.map((name, i) => [`=${i}`, name])];
+  tools.append(choice("Weights", "view", views), choice("Beside", "beside", [["none", "nothing"], ...views, ...systems]));
   if (against.length > 1) tools.append(choice("Compare with", "compare", against), tick("only pairs that differ", "only"));
-  tools.append(tick("matrices", "matrices"), tick("linear colours", "linear"), tick("columns", "down"));
+  tools.append(tick("matrices", "matrices"), tick("linear colours", "linear"), tick("columns", "down"), tick("edit links", "edit"));
 }
 
 const KEYS = {
   none: [["both", "link"]],
   gold: [["hit", "link in the gold"], ["wrong", "link not in it"], ["missed", "sure link missing"]],
   other: [["both", "both"], ["only", "only here"], ["other", "only there"]],
+  edit: [["sure", "sure"], ["maybe", "possible"]],
 };
 function drawKey() {
-  const kinds = KEYS[state.compare] ?? KEYS.other, key = byId("key");
+  const kinds = KEYS[state.edit ? "edit" : state.compare] ?? KEYS.other, key = byId("key");
   key.replaceChildren(...kinds.map(([kind, text]) => {
     const sample = svg("svg", { width: 34, height: 14, "aria-hidden": "true" }, svg("path", { class: `link ${kind}`, d: "M1 7H33", "stroke-width": 2 }));
     if (TAGS[kind]) sample.append(svg("text", { class: `tag ${kind}`, x: 17, y: 7 }, TAGS[kind]));
@@ -135,6 +138,7 @@ function followScrolling() {
 readAddress();
 drawSummary();
 makeToolbar();
+makeEditor();
 drawKey();
 drawFinder();
 showFinder();
@@ -146,6 +150,7 @@ if (!pairs.length) list.append(html("p", {}, "This sample has no pairs."));
 for (const pair of pairs) near.observe(pair.card);
 find();
 drawLexicon();
+drawErrors();
 chooseTheme();
 new ResizeObserver(() => root.style.setProperty("--bar-height", `${barHeight()}px`)).observe(bar);
 new ResizeObserver(() => { const before = room; measureRoom(); if (Math.abs(room - before) > 8) redraw(); }).observe(list);
