@@ -150,11 +150,12 @@ function moveFocus(pair, box, event, across) {
     const other = side === "s" ? "t" : "s";
     next = [other, key ? Number(key[side === "s" ? 1 : 0]) : Math.min(i, pair[other].length - 1)];
   }
-  const word = next && wordAt(box, ...next);
   if (!next) return;
   event.preventDefault();
-  if (!word) return;
+  if (wordAt(box, ...next)) focusWord(box, ...next);
+}
+
+function focusWord(box, side, i) {
   for (const old of box.querySelectorAll('.token[tabindex="0"]')) old.tabIndex = -1;
-  word.tabIndex = 0;
-  word.focus();
+  Object.assign(wordAt(box, side, i), { tabIndex: 0 }).focus();
 }

@@ -22,10 +22,11 @@ function setCorrected(pair, links) {
 }
 
 const NEXT = new Map([[undefined, 1], [1, 0], [0, undefined]]);
-function setLink(pair, s, t, kind) {
+function setLink(pair, s, t, kind, focusAgain) {
   const links = new Map(goldOf(pair)), key = `${s}-${t}`;
   if (kind === undefined) links.delete(key); else links.set(key, kind);
   correct(pair, links);
+  focusAgain();
   hideTip();
   byId("live").textContent = `${quote(pair.s[s])} – ${quote(pair.t[t])}: ${["possible", "sure"][kind] ?? "no link"}`;
 }
@@ -35,10 +36,9 @@ const KEYS_OF_LINKS = { s: 1, p: 0, Delete: undefined, Backspace: undefined, n: 
 function chooseCell(pair, s, t, key, picture) {
   const next = key === null || key === "Enter" || key === " ";
   if (!state.edit || !(next || key in KEYS_OF_LINKS)) return false;
-  const which = [...pair.card.querySelectorAll(".matrix svg[tabindex]")].indexOf(picture), focused = picture.matches(":focus");
-  pair.cursor = [s, t];
-  setLink(pair, s, t, next ? NEXT.get(goldOf(pair).get(`${s}-${t}`)) : KEYS_OF_LINKS[key]);
-  if (focused) pair.card.querySelectorAll(".matrix svg[tabindex]")[which].focus();
+  const pictures = () => [...pair.card.querySelectorAll(".matrix svg[tabindex]")], which = pictures().indexOf(picture), focused = picture.matches(":focus");
+  const kind = next ? NEXT.get(goldOf(pair).get(`${s}-${t}`)) : KEYS_OF_LINKS[key];
+  setLink(pair, s, t, kind, () => { if (focused) pictures()[which].focus(); });
   return true;
 }
 
@@ -47,10 +47,9 @@ function chooseWord(pair, word) {
   const { side, at } = word.dataset, i = Number(at), held = pair.pinned;
   if (!state.edit || !held || held.side === side) { pin(pair, side, i); return false; }
   const [s, t] = side === "s" ? [i, held.i] : [held.i, i], view = word.closest(".sentences").dataset.view;
-  setLink(pair, s, t, NEXT.get(goldOf(pair).get(`${s}-${t}`)));
-  const box = [...pair.card.querySelectorAll(".sentences")].find((one) => one.dataset.view === view);
-  for (const old of box.querySelectorAll('.token[tabindex="0"]')) old.tabIndex = -1;
-  Object.assign(wordAt(box, side, i), { tabIndex: 0 }).focus();
+  setLink(pair, s, t, NEXT.get(goldOf(pair).get(`${s}-${t}`)), () => {
+    focusWord([...pair.card.querySelectorAll(".sentences")].find((box) => box.dataset.view === view), side, i);
+  });
   return true;
 }
 
@@ -102,12 +101,12 @@ function keep() {
   try { localStorage.setItem(KEPT, JSON.stringify([...corrected].map(([n, links]) => [n, [...links]]))); keeps = true; } catch { keeps = false; }
 }
 function restore() {
-  let kept = [];
-  try { kept = JSON.parse(localStorage.getItem(KEPT) ?? "[]"); } catch { keeps = false; }
-  for (const [n, links] of Array.isArray(kept) ? kept : []) {
-    const pair = byNumber.get(`pair-${n}`), inside = (key) => { const [s, t] = positions(key); return s < pair.S && t < pair.T; };
-    if (pair && links.every(([key, sure]) => /^\d+-\d+$/.test(key) && inside(key) && (sure === 0 || sure === 1))) corrected.set(pair.n, new Map(links));
-  }
+  try {
+    for (const [n, links] of JSON.parse(localStorage.getItem(KEPT) ?? "[]")) {
+      const pair = byNumber.get(`pair-${n}`), inside = (key) => { const [s, t] = positions(key); return s < pair.S && t < pair.T; };
+      if (links.every(([key, sure]) => /^\d+-\d+$/.test(key) && inside(key) && (sure === 0 || sure === 1))) corrected.set(pair.n, new Map(links));
+    }
+  } catch { keeps = false; } // forbidden, or none of ours
 }
 
 // Line n is that of pair n of the text; a pair that is neither corrected nor has gold is an empty line.
