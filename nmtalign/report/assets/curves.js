@@ -120,7 +120,8 @@ function overWord(pair, card, node) {
   }
   const { side, at } = word.dataset;
   lightWord(pair, card, side, Number(at));
-  showTip(across ? boxOf(word) : boxOf(words, word), sides, explainWord(pair, side, Number(at)));
+  const free = boxOf(across ? word : words, word), fan = words.classList.contains("across") && boxOf(words);
+  showTip(fan ? { ...free, [side === "s" ? "bottom" : "top"]: fan[side === "s" ? "bottom" : "top"] } : free, sides, explainWord(pair, side, Number(at)));
   word.setAttribute("aria-describedby", "tip");
 }
 

@@ -35,8 +35,9 @@ function drawFan(pair, card, side, i) {
     });
     const [x, y] = (side === "s" ? ends(i, 0) : ends(0, i))[side === "s" ? 0 : 1], way = side === "s" ? 1 : -1;
     if (none >= LEAST) {
-      line(across ? `M${x} ${y}v${16 * way}` : `M${x} ${y}h${16 * way}`, none);
-      fan.append(svg("text", across ? { x, y: y + 25 * way } : { x: x + 25 * way, y }, "∅"));
+      const [dx, dy] = across ? [-11, 13 * way] : [13 * way, 11]; // aslant, beside the curve to the word that is opposite
+      line(`M${x} ${y}l${dx} ${dy}`, none);
+      fan.append(svg("text", { x: x + 1.6 * dx, y: y + 1.6 * dy }, "∅"));
     }
     box.querySelector(".curves").prepend(fan);
   }

@@ -35,6 +35,8 @@ function drawKey() {
     if (TAGS[kind]) sample.append(svg("text", { class: `tag ${kind}`, x: 17, y: 7 }, TAGS[kind]));
     return html("span", {}, sample, text);
   }));
+  const fan = svg("svg", { width: 34, height: 14, "aria-hidden": "true" }, svg("g", { class: "fan" }, svg("path", { d: "M1 2C17 2 17 12 33 12", "stroke-width": 4, opacity: 0.6 })));
+  if (!onPaper()) key.append(html("span", { class: "of-matrix" }, fan, "attention of a word"));
   const cell = (draw, text) => {
     const sample = svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, svg("rect", { width: 16, height: 16, fill: colours[10] }));
     drawMarks(draw, sample, () => [0, 0], 16);
