@@ -194,8 +194,9 @@ class Reading:
 
         Examples
         --------
-        >>> {name: w.tolist() for name, w in Reading().by_head(np.ones((1, 2, 1, 1)), ["a"], ["b"]).items()}
-        {'head 0': [[1.0]], 'head 1': [[1.0]]}
+        >>> attention = np.array([[[[0.75, 0.25]], [[0.5, 0.5]]]])
+        >>> {name: w.tolist() for name, w in Reading().by_head(attention, ["a", "b"], ["c"]).items()}
+        {'head 0': [[0.75, 0.25]], 'head 1': [[0.5, 0.5]]}
         """
         shape = _numbers(attention).shape
         layers, heads = (self.layers or range(shape[0])), (self.heads or range(shape[1]))

@@ -384,6 +384,9 @@ def test_where_nothing_can_be_kept_the_page_says_so(open_report: Open, chromium:
     assert "this browser does not keep: download before you leave" in find(page, "#editor span")[0].text
     word(page, "sleeps").click()
     word(page, "dort").click()
+    word(page, "the").click()  # on the side of the word that was held: it is held now
+    for _ in range(3):
+        word(page, "le").click()  # from sure over possible and none to sure
     assert downloaded(page, tmp_path).read_text().split("\n")[16] == "0-0 1-2 3p3"
 
 
