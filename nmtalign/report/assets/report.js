@@ -19,7 +19,8 @@ function makeToolbar() {
   const systems = [["=links", "links"], ...(data.gold ? [["=gold", "gold"]] : []), ...data.others.map((name, i) => [`=${i}`, name])];
   tools.append(choice("Weights", "view", views), choice("Beside", "beside", [["none", "nothing"], ...views, ...systems]));
   if (against.length > 1) tools.append(choice("Compare with", "compare", against), tick("only pairs that differ", "only"));
-  tools.append(tick("matrices", "matrices"), tick("linear colours", "linear"), tick("columns", "down"), tick("edit links", "edit"));
+  tools.append(tick("matrices", "matrices"), tick("linear colours", "linear"), tick("columns", "down"));
+  if (root.dataset.kind !== "cards") tools.append(tick("edit links", "edit")); // the pairs of a report are lines of a text
 }
 
 const KEYS = {
