@@ -30,11 +30,18 @@ from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
 
 # What the page draws, a file each; all share one scope, and what is read at once stands before its readers.
-SCRIPTS = ("pairs", "reasons", "curves", "matrix", "cards", "index", "find", "spotting", "report")
+SCRIPTS = (
+    *("pairs", "reasons", "curves", "fan", "matrix", "cards"),
+    *("index", "find", "spotting", "errors", "editor", "report"),
+)
 
 
 def html_report(
-    pairs: Sequence[SamplePair], *, title: str = "Word alignment", corpus: Sequence[Figure] = ()
+    pairs: Sequence[SamplePair],
+    *,
+    title: str = "Word alignment",
+    corpus: Sequence[Figure] = (),
+    lines: int | None = None,
 ) -> str:
     """Return a report of sentence pairs as one HTML file.
 
@@ -45,6 +52,9 @@ def html_report(
     title : str
     corpus : sequence of Figure
         Figures of the whole corpus, shown before those of the pairs.
+    lines : int, optional
+        Pairs of the whole corpus: the gold links that are corrected in the page are so many lines; as many as
+        the largest number of a pair if left out.
 
     Returns
     -------
@@ -56,7 +66,7 @@ def html_report(
     UsageError
         If two pairs have the same number, or show different systems.
     """
-    return _page(report_data(pairs, corpus), title)
+    return _page(report_data(pairs, corpus) | {"lines": lines}, title)
 
 
 def html_cards(pairs: Sequence[SamplePair]) -> str:
@@ -83,6 +93,7 @@ def _page(
     connect: str = "'none'",
 ) -> str:
     script, style = _script(scripts), _asset("report.css")
+    data |= {"id": hashlib.sha256(_json(data).encode()).hexdigest()[:16]}
     return _asset("report.html").format(
         title=html.escape(visible(title)),
         kind=kind,
@@ -139,6 +150,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     directions = [
         name for name in ("forward", "reverse") if any(getattr(p.aligned, name) is not None for p in pairs)
     ]
+    heads = dict.fromkeys(name for pair in pairs for name in pair.heads)
     figures = [*corpus, *summarize(pairs)]
     return {
         "headline": headline(figures),
@@ -147,8 +159,9 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "gold": with_gold,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
-        "views": ["combined", *directions],
+        "views": ["combined", *directions, *heads],
         "colours": scale(),
+        "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
         "lexicon": [
@@ -182,7 +195,7 @@ def _pair_data(pair: SamplePair) -> dict[str, Any]:
         "l": [x for link in aligned.alignment for x in (*link, _thousandths(aligned, link))],
         "g": None if pair.gold is None else _gold_data(pair.gold),
         "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
-        "m": _matrices(aligned),
+        "m": _matrices(pair),
         "bf": best_sources(aligned),
         "br": best_targets(aligned),
         "nt": _null(aligned.target_null),
@@ -207,8 +220,10 @@ def _gold_data(gold: GoldAlignment) -> list[int]:
     return [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))]
 
 
-def _matrices(pair: AlignedPair) -> dict[str, tuple[float, float, str]]:
-    named = {"combined": pair.matrix.weights, "forward": pair.forward, "reverse": pair.reverse}
+def _matrices(pair: SamplePair) -> dict[str, tuple[float, float, str]]:
+    aligned = pair.aligned
+    named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
+    named |= pair.heads
     return {name: pack(weights) for name, weights in named.items() if weights is not None}
 
 
