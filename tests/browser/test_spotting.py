@@ -10,11 +10,10 @@ from nmtalign import AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.corpus.spotting import Index
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.tokenization import TextSettings
-from tests.browser import test_report_page
-from tests.browser.test_report_page import Open, find, press, texts, wait
+from tests.browser.conftest import wait
+from tests.browser.test_report_page import Open, find, press, texts
 from tests.report.sample_pairs import HOSTILE_WORDS, corpus
 
-open_report = test_report_page.open_report
 NOT = [
     ("the House sits", "la Chambre siège", {(0, 0), (1, 1), (2, 2)}),
     ("this is not a house", "ce n' est pas une maison", {(0, 0), (1, 2), (2, 1), (2, 3), (3, 4), (4, 5)}),
@@ -39,6 +38,7 @@ def pairs_of(lines: list[tuple[str, str, set[tuple[int, int]]]]) -> list[SampleP
 def click(page: Any, text: str, number: int = 0, *, shift: bool = False) -> None:
     from selenium.webdriver import ActionChains, Keys
 
+    wait(page, "return document.querySelector('.token')")
     token = [token for token in find(page, ".token") if token.text.split("\n")[0] == text][number]
     actions = ActionChains(page)
     if shift:

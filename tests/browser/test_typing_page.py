@@ -11,7 +11,8 @@ import pytest
 
 from nmtalign.cli.looking.server import Server
 from tests.aligner.toy_language import toy_bitext, toy_training
-from tests.browser.test_report_page import find, point_at, texts, wait
+from tests.browser.conftest import wait
+from tests.browser.test_report_page import find, point_at, texts
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
 
 WINDOW = {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False}
