@@ -113,7 +113,7 @@ def _asset(name: str) -> str:
     return resources.files("nmtalign.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _script(names: Sequence[str]) -> str:
+def _script(names: Sequence[str] = SCRIPTS) -> str:
     return "\n".join(['"use strict";', "(() => {", *(_asset(f"{name}.js") for name in names), "})();"])
 
 

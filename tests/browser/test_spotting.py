@@ -39,6 +39,7 @@ def pairs_of(lines: list[tuple[str, str, set[tuple[int, int]]]]) -> list[SampleP
 def click(page: Any, text: str, number: int = 0, *, shift: bool = False) -> None:
     from selenium.webdriver import ActionChains, Keys
 
+    wait(page, "return document.querySelector('.token')")
     token = [token for token in find(page, ".token") if token.text.split("\n")[0] == text][number]
     actions = ActionChains(page)
     if shift:
