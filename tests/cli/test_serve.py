@@ -181,6 +181,7 @@ def test_huge_bodies_are_not_read(server: Server, length: str, status: int) -> N
 
 
 def test_a_body_that_does_not_come_holds_nobody_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert server_module._Handler.timeout == server_module.SECONDS
     monkeypatch.setattr(server_module._Handler, "timeout", 0.1)
     own = f"127.0.0.1:{server.server_port}"
     head = (
