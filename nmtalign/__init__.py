@@ -27,6 +27,7 @@ _HOME = {
     "link_table": "nmtalign.report.tables",
     "draw_heatmap": "nmtalign.report.heatmap",
     "save_heatmaps": "nmtalign.report.heatmap",
+    "show": "nmtalign.report.notebook",
     "evaluate": "nmtalign.links.evaluation",
     "NmtalignError": "nmtalign.errors",
     "UsageError": "nmtalign.errors",

@@ -38,6 +38,7 @@ PUBLIC_NAMES = {
     "read_gold",
     "save_embeddings",
     "save_heatmaps",
+    "show",
     "train",
 }
 

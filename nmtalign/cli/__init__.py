@@ -29,12 +29,20 @@ _HELP = {
     "report": "Write an HTML report of an aligned corpus.",
     "vectors": "Show, convert, learn and map word vectors.",
     "lexicon": "List translations with probabilities.",
+    "find": "Translations of a word, with the lines where it stands.",
+    "index": "Make the index of a corpus that find searches.",
+    "serve": "Align pairs in the browser as they are typed.",
 }
 _OF_LINKS = ("symmetrize", "convert", "phrases", "project")
-_MODULES = dict.fromkeys(_OF_LINKS, "links")  # the rest is called as its command
+_MODULES = {  # the rest is called as its command
+    **dict.fromkeys(_OF_LINKS, "commands.links"),
+    **dict.fromkeys(("find", "index"), "looking.find"),
+    "serve": "looking.serve",
+}
 # name -> (module, attribute, one line of help)
 COMMANDS = {
-    name: (f"nmtalign.cli.commands.{_MODULES.get(name, name)}", name, text) for name, text in _HELP.items()
+    name: (f"nmtalign.cli.{_MODULES.get(name, f'commands.{name}')}", name, text)
+    for name, text in _HELP.items()
 }
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -82,6 +82,11 @@ def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
         assert run("report", *pieces, *given, "--gold", gold, *choice, "-o", report) == 0
         assert shown in report.read_text()
         assert "layers=1 heads=all" in report.read_text()
+        assert '"layer 1 head 0","layer 1 head 1"]' in report.read_text()  # its views
+    assert (
+        run("heatmap", "--pairs", tmp_path / "pairs.tsv", *given, "--view", "heads", "-o", tmp_path / "h.pdf")
+        == 0
+    )
     np.savez(tmp_path / "one.npz", ATTENTION)
     assert (
         run("heatmap", "a b c d", "e f g h", "--matrices", tmp_path / "one.npz", "-o", tmp_path / "o.png")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -93,7 +94,7 @@ def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, nu
 
     found = attention_of(record, aligner)
     return draw_heatmap(
-        _by_head(aligner, record, view) if view == "heads" else matrices_of(found, view),
+        _by_head(aligner, record, found.matrix) if view == "heads" else matrices_of(found, view),
         links=found.alignment if links else None,
         gold=record.gold,
         numbers=numbers,
@@ -101,10 +102,12 @@ def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, nu
     )
 
 
-def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, AlignmentMatrix]:
-    """Return the matrix of each head of a learned model by itself, and that of all together."""
-    if aligner is None:
-        raise UsageError(f"--view {view} is for models; attention of other programs has one head")
-    alone = aligner.head_names if len(aligner.head_names) > 1 else ()
-    by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}
-    return by_head | {"joint" if by_head else aligner.head_names[0]: aligner.align(*record.pair).matrix}
+def _by_head(
+    aligner: Aligner | None, record: Record, matrix: AlignmentMatrix
+) -> dict[str, AlignmentMatrix]:
+    """Return the matrix of each head by itself, and that of all together."""
+    from nmtalign.report.corpus import heads_of
+
+    by_head = {name: replace(matrix, weights=weights) for name, weights in heads_of(record, aligner).items()}
+    alone = "attention" if aligner is None else aligner.head_names[0]
+    return by_head | {"joint" if by_head else alone: matrix}

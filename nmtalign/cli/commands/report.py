@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from itertools import count
 from typing import TYPE_CHECKING
 
 import click
@@ -59,14 +61,17 @@ def report(
 
     _check_choice(chosen.lines, sample, worst, by)
     with warnings_to_stderr():
-        aligner, records = chosen.open(bitext.open(), _systems(compare))
+        lines = count()  # counts the pairs of the bitext as they are read
+        pairs = (pair for pair, _ in zip(bitext.open(), lines, strict=False))
+        aligner, records = chosen.open(pairs, _systems(compare))
         if chosen.lines is None:
             kept, figures = _choose(records, aligner, sample, sample_seed, worst, by)
         else:
             kept, figures = list(chosen.chosen(records)), []
         shown = show(kept, aligner)
+        deque(pairs, maxlen=0)  # to its end
         with whole_file(output) as partial:
-            write_report(partial, shown, title=title, corpus=figures)
+            write_report(partial, shown, title=title, corpus=figures, lines=next(lines))
     click.echo(f"{output}: {len(shown)} pairs; open it in a browser", err=True)
 
 

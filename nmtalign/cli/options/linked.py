@@ -46,6 +46,11 @@ class LinkedOptions(TextOptions):
         return any(value is not None for value in vars(self).values())
 
     @property
+    def files(self) -> list[str]:
+        """The files that were named."""
+        return [path for path in (self.source, self.target, self.links) if path is not None]
+
+    @property
     def text(self) -> TextSettings:
         """What cuts the texts: at spaces, words as they stand, unless an option says otherwise."""
         from nmtalign.batch.remapping import SPACES
