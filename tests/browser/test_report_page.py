@@ -57,8 +57,8 @@ def tip(page: Any) -> str:
     while page.execute_script("return document.getElementById('tip').hidden"):
         waited = time.monotonic() - start
         assert waited < 10, "still no tip"
-        if waited > 1:  # a move of the pointer while the page is laid out is lost on a busy machine
-            ActionChains(page).move_by_offset(1, 0).move_by_offset(-1, 0).perform()
+        if waited > 1:  # away and back: on a busy machine a scroll is told late, and hides it
+            ActionChains(page).move_by_offset(0, -40).move_by_offset(0, 40).perform()
         time.sleep(0.05)
     return (
         page.execute_script("return document.getElementById('tip').innerText")

@@ -270,7 +270,7 @@ def downloaded(page: Any, folder: Path) -> Path:
     page.execute_cdp_cmd("Browser.setDownloadBehavior", where)
     next(button for button in find(page, "#editor button") if button.text == "Download gold").click()
     file, end = folder / "gold.pharaoh", time.monotonic() + 10
-    while not file.exists():
+    while not (file.exists() and file.stat().st_size):
         assert time.monotonic() < end, "nothing was downloaded"
         time.sleep(0.05)
     return file
