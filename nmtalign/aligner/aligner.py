@@ -209,7 +209,8 @@ class Aligner(Listed):
             )
         attend = self._rescored(self.positions.over(scores), scores)
         evidence = scores.evidence if self.positions.has_null else None
-        decoder = Decoder(scores.text, attend, self.resolved_extraction, evidence)
+        extraction, informed = self.resolved_extraction, scores.informed
+        decoder = Decoder(scores.text, attend, extraction, evidence, informed=informed)
         if isinstance(self.heads, Mixture):
             return decoder._replace(size=TrainingSize.of(*self.heads.training_words))
         return decoder

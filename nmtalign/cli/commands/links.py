@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli.options.groups import Command, section, with_options
-from nmtalign.cli.options.linked import LinkedOptions, linked_options
+from nmtalign.cli.options.linked import ADVICE, CutOptions, LinkedOptions, cut_options, linked_options
 from nmtalign.cli.options.model import SYMMETRIZATIONS
 from nmtalign.cli.options.types import INPUT, OUTPUT, OutputPrefix, Whole
 from nmtalign.cli.outputs import open_whole, write_whole
@@ -80,16 +80,19 @@ def _both(forward: str, reverse: str) -> Iterator[tuple[Links, ...]]:
 @click.argument("links", type=INPUT)
 @section("Input")
 @click.option("--from", "from_", type=click.Choice(READABLE), required=True, help="Format of LINKS.")
-@click.option("--source", type=INPUT, help="Source text, words between spaces.")
-@click.option("--target", type=INPUT, help="Target text, words between spaces.")
+@click.option("--source", type=INPUT, help="Source text, if LINKS hold no words.")
+@click.option("--target", type=INPUT, help="Target text.")
+@cut_options
 @_output
 @click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
-def convert(links: str, from_: str, to: str, output: str, source: str | None, target: str | None) -> None:
+def convert(
+    links: str, from_: str, to: str, output: str, source: str | None, target: str | None, cut: CutOptions
+) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     To giza, words and tsv (source, target, links: for guided training) the two texts are needed, unless LINKS
-    hold the words. A NAACL file has no line for a pair without links: with the texts, empty pairs at its end
-    are kept.
+    hold the words; --tokenizer says what cut them for LINKS. A NAACL file has no line for a pair without
+    links: with the texts, empty pairs at its end are kept.
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
@@ -99,26 +102,31 @@ def convert(links: str, from_: str, to: str, output: str, source: str | None, ta
         raise UsageError("give both --source and --target, or neither")
     records = read_records(links, format=from_)
     if source is not None and target is not None:
-        records = _with_words(records, source, target, links, padded=from_ == "naacl")
+        records = _with_words(records, cut.words(source, target), links, padded=from_ == "naacl")
+    elif cut.given:
+        raise UsageError("--tokenizer cuts the texts into words; give these: --source and --target")
     numbered = enumerate(records, 1)
     write_whole(output, (format_record(record, format=to, number=number) for number, record in numbered))
 
 
 def _with_words(
-    records: Iterator[LinkRecord], source: str, target: str, links: str, *, padded: bool
+    records: Iterator[LinkRecord], words: Iterator[tuple[list[str], list[str]]], links: str, *, padded: bool
 ) -> Iterator[LinkRecord]:
     """Put the words of the texts into the records; `padded` records may end early."""
-    from nmtalign.links.alignments import GoldAlignment
+    from nmtalign.links.alignments import Alignment, GoldAlignment
     from nmtalign.links.formats import LinkRecord
-    from nmtalign.text.bitext import read_bitext
 
     empty = LinkRecord(GoldAlignment(frozenset(), frozenset())) if padded else None
     pairs = 0
-    for pairs, lines in enumerate(read_bitext(source, target), 1):
+    for pairs, sides in enumerate(words, 1):
         record = next(records, empty)
         if record is None:
             raise DataError(f"expected links for each pair of the texts, found only {pairs - 1} in {links}")
-        yield LinkRecord(record.gold, *(tuple(_words(line)) for line in lines))
+        try:
+            Alignment(record.gold.possible, *map(len, sides))
+        except DataError as error:
+            raise DataError(f"pair {pairs}: {error}; {ADVICE}").at(links) from None
+        yield LinkRecord(record.gold, *map(tuple, sides))
     if next(records, None) is not None:
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
 

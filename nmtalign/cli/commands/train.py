@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.messages import log, log_option, warn
+from nmtalign.cli.messages import log, log_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
     TextOptions,
@@ -23,7 +23,8 @@ from nmtalign.cli.options.bitext import (
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number
+from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number, Whole
+from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.cli.outputs import batch_texts, write_whole
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
+VECTORS = ("vectors", "source_vectors", "target_vectors", "vectors_weight", "limit", "unsafe_pickle")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
@@ -57,7 +59,9 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @section("Model")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Fast or accurate.")
-@click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
+@click.option(
+    "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
+)
 @click.option(
     "--init", type=OLDER, metavar="DIR", help="Warm start: a model, which also gives --tokenizer, or vectors."
 )
@@ -71,6 +75,8 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors of both languages in one space.")
 @click.option("--source-vectors", type=INPUT, help="Source word vectors, instead of --vectors.")
 @click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space.")
+@click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file.")
+@unsafe_pickle_option(False)
 @click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
@@ -104,12 +110,15 @@ def train(
     from nmtalign.training.settings import preset as named_preset
 
     languages = two_languages(langs) if langs else None
-    options = _rescorer(**more) | _vectors(languages, **more)
+    options = _rescorer(**more) | _vectors(languages, **{name: more[name] for name in VECTORS})
     outputs = {name: more[name] for name in LINKS if more[name] is not None}
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization))
+    with warnings_to_stderr():
+        options["prior"], options["text"] = warm_start(
+            prior, init, asdict(tokenization), languages or (None, None)
+        )
     bound = Shortened(max_length)
     shortened = partial(bound.pairs, text=options["text"], languages=languages or (None, None))
     progress, state = Progress("pairs", bitext.files, quiet=quiet), f"{output.rstrip('/')}.state"
@@ -158,7 +167,7 @@ def _vectors(
     source_vectors: str | None,
     target_vectors: str | None,
     vectors_weight: float | None,
-    **_: Any,
+    **reading: Any,
 ) -> dict[str, Any]:
     """Open the word vectors that are to be mixed with the lexicon, as arguments of `learn`."""
     from nmtalign.shipped import place_of
@@ -168,11 +177,11 @@ def _vectors(
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
     if vectors is not None:
         return {
-            "vectors": load_pair(place_of(vectors), languages=languages),
+            "vectors": load_pair(place_of(vectors), languages=languages, **reading),
             "vectors_weight": vectors_weight,
         }
     if source_vectors is not None and target_vectors is not None:
-        sides = load_embeddings(source_vectors), load_embeddings(target_vectors)
+        sides = load_embeddings(source_vectors, **reading), load_embeddings(target_vectors, **reading)
         return {"vectors": sides, "vectors_weight": vectors_weight}
     if vectors_weight is not None:
         raise UsageError("--vectors-weight is for vectors that are mixed with the lexicon; add --vectors DIR")
