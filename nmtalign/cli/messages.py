@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from typing import Any
 import click
 
 MOST_CHARACTERS = 2_000  # of a message
+COLOURS = {"error": "red", "warning": "yellow"}
 _as_json = False
+_verbose = False
 _debugging = False
 
 
@@ -19,6 +22,12 @@ def log_json(on: bool) -> None:
     """Switch messages between JSON and lines for people."""
     global _as_json
     _as_json = on
+
+
+def verbose(on: bool) -> None:
+    """Switch messages for those who look closely on and off."""
+    global _verbose
+    _verbose = on
 
 
 def debug(on: bool) -> None:
@@ -67,6 +76,23 @@ log_option = click.option(
 )
 
 
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, parameter, on: verbose(on),
+    help="Also say with which settings the links were made.",
+)
+
+
+def detail(text: str, *, event: str) -> None:
+    """Write what only programs and ``--verbose`` want to know."""
+    if _verbose or _as_json:
+        log(text, event=event)
+
+
 def log(text: str, *, level: str = "info", event: str = "message", **values: Any) -> None:
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
     text = "\nnmtalign: ".join(map(printable, text.split("\nnmtalign: ")))
@@ -79,8 +105,13 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
         record = {"time": now, "level": level, "event": event, "message": message, **values}
         click.echo(json.dumps(record, ensure_ascii=False), err=True)
     else:
-        prefix = "" if level == "info" else f"{level}: "
-        click.echo(f"{line_start()}nmtalign: {prefix}{text}", err=True)
+        prefix = "" if level == "info" else click.style(f"{level}: ", fg=COLOURS[level], bold=True)
+        click.echo(f"{line_start()}nmtalign: {prefix}{text}", err=True, color=in_colour())
+
+
+def in_colour() -> bool:
+    """Return whether stderr shows colours: a terminal does, unless ``NO_COLOR`` is set."""
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 def warn(text: str) -> None:
