@@ -87,6 +87,12 @@ class Progress:
                 self._total = number / share
         self._total = number
 
+    def done_one_by_one(self, items: Iterable[Record]) -> Iterator[Record]:
+        """Yield items, and count each as done when the next one is asked for."""
+        for item in items:
+            yield item
+            self.advance(1)
+
     def counted(self, records: Iterable[Record], then: Callable[[], None] = lambda: None) -> Iterator[Record]:
         """Yield and count records of the inputs; call `then` at their end."""
         number = 0

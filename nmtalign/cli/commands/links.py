@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nmtalign.cli.messages import log
 from nmtalign.cli.options.groups import Command, section, with_options
 from nmtalign.cli.options.linked import ADVICE, CutOptions, LinkedOptions, cut_options, linked_options
 from nmtalign.cli.options.model import SYMMETRIZATIONS
@@ -19,7 +20,7 @@ from nmtalign.errors import DataError, UsageError
 if TYPE_CHECKING:
     from nmtalign.cli.options.linked import LinkedPair
     from nmtalign.links.formats import LinkRecord
-    from nmtalign.links.projection import Cut
+    from nmtalign.links.projection import Cut, Span
 
     Links = Iterable[tuple[int, int]]
 
@@ -177,22 +178,33 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
 
     --tags holds the lines of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
     like 0-2:NAME, words from 0 and the end not included. The output is the same for the target words. All
-    words are those that --tokenizer cuts.
+    words are those that --tokenizer cuts. Tags stay nested; an element of words without a link goes between
+    the words beside it, such labels and spans are left out, and the last message says where.
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
-    write_whole(output, _projected(linked, tags, _PROJECTIONS[tags_format]))
+    lost: list[int] = []  # lines with an annotation whose words have no link
+    write_whole(output, _projected(linked, tags, _PROJECTIONS[tags_format], lost))
+    if lost:
+        lines = ", ".join(map(str, dict.fromkeys(lost[:5]))) + (", ..." if len(lost) > 5 else "")
+        done = "put between the words beside them" if tags_format == "xml" else "left out"
+        log(f"annotations of words without a link: {len(lost):,}, {done} (line {lines})", event="unlinked")
 
 
-def _projected(linked: LinkedOptions, tags: str, project_line: Callable[..., str]) -> Iterator[str]:
+def _projected(
+    linked: LinkedOptions, tags: str, project_line: Callable[..., tuple[str, list[Span]]], lost: list[int]
+) -> Iterator[str]:
     from nmtalign.files import read_lines
+    from nmtalign.links.projection import unlinked
 
     for number, (pair, line) in enumerate(zip_longest(linked.read(), read_lines(tags)), 1):
         if pair is None or line is None:
             short = tags if line is None else linked.source
             raise DataError(f"expected a line of tags for each pair, but {short} ends after {number - 1}")
         with _placed(tags, number):
-            yield project_line(line, pair, linked.places) + "\n"
+            projected, spans = project_line(line, pair, linked.places)
+            lost += [number] * len(unlinked(spans, pair.links))
+            yield f"{projected}\n"
 
 
 @contextmanager
@@ -204,30 +216,32 @@ def _placed(path: str | None, number: int) -> Iterator[None]:
         raise error.at(str(path), line=number) from None
 
 
-def _project_tags(tagged: str, pair: LinkedPair, cut: Cut) -> str:
-    from nmtalign.links.projection import parse_tags, project_tags
+def _project_tags(tagged: str, pair: LinkedPair, cut: Cut) -> tuple[str, list[Span]]:
+    from nmtalign.links.projection import parse_tags, project_tags, spans_of_tags
 
     words = parse_tags(tagged, cut)[0]
     if words != [pair.pair.source[start:end] for start, end in cut(pair.pair.source)]:
         raise DataError(f"expected the source words with tags, found the words {' '.join(words)[:60]!r}")
-    return project_tags(tagged, pair.target, pair.links, cut)
+    return project_tags(tagged, pair.target, pair.links, cut), spans_of_tags(tagged, cut)
 
 
-def _project_labels(line: str, pair: LinkedPair, _: Cut) -> str:
+def _project_labels(line: str, pair: LinkedPair, _: Cut) -> tuple[str, list[Span]]:
     from nmtalign.links.projection import labels_of_spans, project_spans, spans_of_labels
 
     labels = _words(line)
     if len(labels) != len(pair.source):
         raise DataError(f"expected a label for each of {len(pair.source)} source words, found {len(labels)}")
-    spans = project_spans(spans_of_labels(labels), pair.links, len(pair.target))
-    return " ".join(labels_of_spans(spans, len(pair.target)))
+    given = spans_of_labels(labels)
+    spans = project_spans(given, pair.links, len(pair.target))
+    return " ".join(labels_of_spans(spans, len(pair.target))), given
 
 
-def _project_spans(line: str, pair: LinkedPair, _: Cut) -> str:
+def _project_spans(line: str, pair: LinkedPair, _: Cut) -> tuple[str, list[Span]]:
     from nmtalign.links.projection import parse_spans, project_spans
 
-    spans = project_spans(parse_spans(line, len(pair.source)), pair.links, len(pair.target))
-    return " ".join(f"{start}-{end}:{label}" for start, end, label in spans)
+    given = parse_spans(line, len(pair.source))
+    spans = project_spans(given, pair.links, len(pair.target))
+    return " ".join(f"{start}-{end}:{label}" for start, end, label in spans), given
 
 
 _PROJECTIONS = {"xml": _project_tags, "bio": _project_labels, "spans": _project_spans}

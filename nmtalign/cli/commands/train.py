@@ -111,47 +111,43 @@ def train(
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
-    languages = two_languages(langs) if langs else None
-    options = _rescorer(**more) | _vectors(languages, **{name: more[name] for name in VECTORS})
+    languages = two_languages(langs) if langs else (None, None)
+    options = _rescorer(**more) | _vectors(langs, **{name: more[name] for name in VECTORS})
     outputs = {name: more[name] for name in LINKS if more[name] is not None}
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
-        options["prior"], options["text"] = warm_start(
-            prior, init, asdict(tokenization), languages or (None, None)
-        )
+        options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization), languages)
     bound = Shortened(max_length)
-    shortened = partial(bound.pairs, text=options["text"], languages=languages or (None, None))
+    shortened = partial(bound.pairs, text=options["text"], languages=languages)
     settings, state = named_preset(preset), f"{output.rstrip('/')}.state"
-    teaches = bool(more["rescore"] or more["gold"])
-    costs = _costs(settings, rescorer=teaches, again=bool(outputs))
-    progress = Stages("pairs", bitext.files, costs, quiet=quiet)
+    progress = Stages("pairs", bitext.files, _costs(settings, **more), quiet=quiet)
     report = partial(_report, progress, quiet=quiet)
     with ExitStack() as stack:
         client = engine.client(stack)
-        with progress:
-            found = learn(
-                shortened(progress.counted(bitext.open(), then=progress.next_stage)),
-                settings=settings,
-                languages=languages or (None, None),
-                workers=engine.workers,
-                report=report,
-                warn=warn,
-                place=None if client is None else _on_cluster(client),
-                state=state,
-                **options,
+        stack.enter_context(progress)
+        found = learn(
+            shortened(progress.counted(bitext.open(), then=progress.next_stage)),
+            settings=settings,
+            languages=languages,
+            workers=engine.workers,
+            report=report,
+            warn=warn,
+            place=None if client is None else _on_cluster(client),
+            state=state,
+            **options,
+        )
+        found.aligner.save(output)
+        remove_checkpoints(state)
+        report(f"model in {output}{bound}")
+        if outputs:
+            batch = (
+                found.align(Extraction())
+                if client is None
+                else _aligned(client, found.aligner, shortened(bitext.open()))
             )
-            found.aligner.save(output)
-            remove_checkpoints(state)
-            report(f"model in {output}{bound}")
-            if outputs:
-                batch = (
-                    found.align(Extraction())
-                    if client is None
-                    else _aligned(client, found.aligner, shortened(bitext.open()))
-                )
-                _write_links(batch, outputs)
+            _write_links(batch, outputs)
     if not quiet:
         _say_what_is_next(bitext, output, more["links"])
 
@@ -169,7 +165,7 @@ def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None,
 
 
 def _vectors(
-    languages: tuple[str, str] | None,
+    langs: str | None,
     vectors: str | None,
     source_vectors: str | None,
     target_vectors: str | None,
@@ -183,6 +179,7 @@ def _vectors(
     if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
     if vectors is not None:
+        languages = two_languages(langs) if langs else None
         return {
             "vectors": load_pair(place_of(vectors), languages=languages, **reading),
             "vectors_weight": vectors_weight,
@@ -195,11 +192,11 @@ def _vectors(
     return {}
 
 
-def _costs(settings: Settings, *, rescorer: bool, again: bool) -> list[float]:
+def _costs(settings: Settings, **more: Any) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
     iterations = [1.0] * (settings.model1_iterations - 1) + [4.0] * settings.hmm_iterations
-    end = 1.0 + 2.0 * bool(settings.spectral_weight) + 10.0 * rescorer
-    return [3.0, 3.0, *iterations, end, *([4.0] if again else [])]
+    end = 1.0 + 2.0 * bool(settings.spectral_weight) + 10.0 * bool(more["rescore"] or more["gold"])
+    return [3.0, 3.0, *iterations, end, *([4.0] if any(more[name] for name in LINKS) else [])]
 
 
 def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> None:
