@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_CELLS = 1600  # a larger matrix is shown as a picture
+DPI = 80  # of a picture as it is shown; it has twice as many dots
+LABELS = "#7a7a7a"
 NUMBERS_FIT = 24  # words: wider matrices have no numbers in their cells
 
 
@@ -140,16 +142,25 @@ def _word(word: str) -> str:
 
 
 def _picture(shown: _Shown) -> str:
-    data = base64.b64encode(_png(draw_heatmap(shown.matrix, links=shown.links))).decode()
+    figure = draw_heatmap(shown.matrix, links=shown.links)
+    data, width = base64.b64encode(_png(figure)).decode(), round(figure.get_figwidth() * DPI)
     T, S = shown.matrix.weights.shape
-    return (
-        f"<img alt='attention weights of {T} target and {S} source words' src='data:image/png;base64,{data}'>"
-    )
+    alternative = f"attention weights of {T} target and {S} source words"
+    return f"<img alt='{alternative}' width={width} src='data:image/png;base64,{data}'>"
 
 
-def _png(figure: Figure, dpi: int = 80) -> bytes:
+def _png(figure: Figure) -> bytes:
+    """Return a sharp picture without background, whose labels can be read on white and on black."""
+    from matplotlib.text import Text
+
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
+    inside = {text for axes in figure.axes for text in axes.texts}
+    labels = [(text, text.get_color()) for text in figure.findobj(Text) if text not in inside]
+    for text, _ in labels:
+        text.set_color(LABELS)
+    figure.savefig(file, format="png", dpi=2 * DPI, facecolor="none", metadata={"Software": None})
+    for text, colour in labels:
+        text.set_color(colour)
     return file.getvalue()
 
 
@@ -245,5 +256,9 @@ def _link_comparison(first: Any, second: Any) -> pd.DataFrame:
 
 def _displayed(figure: Figure) -> Figure:
     """Let a notebook show a figure that belongs to no backend."""
-    figure.__dict__["_repr_png_"] = lambda: _png(figure)
+    size = {
+        name: round(inches * DPI)
+        for name, inches in zip(("width", "height"), figure.get_size_inches(), strict=True)
+    }
+    figure.__dict__["_repr_png_"] = lambda: (_png(figure), size)
     return figure

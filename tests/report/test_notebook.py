@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, UsageError
 from nmtalign.aligner.opening import vector_aligner
@@ -69,7 +71,11 @@ def test_tables_of_results() -> None:
 
 def test_a_heatmap_shows_itself_and_marks_the_links() -> None:
     figure = PAIR.heatmap(title="cats")
-    assert figure._repr_png_().startswith(b"\x89PNG")
+    png, size = figure._repr_png_()
+    pixels = imread(io.BytesIO(png))
+    np.testing.assert_allclose(pixels.shape[:2], [2 * size["height"], 2 * size["width"]], atol=2)
+    assert pixels[0, 0, 3] == 0  # no background
+    assert figure.axes[0].get_xticklabels()[0].get_color() == "black"  # as it is saved
     assert "chosen link" in [text.get_text() for text in figure.texts]
     assert [len(axes.collections) > 0 for axes in PAIR.heatmap(view="all").axes[:3]] == [True] * 3
     with pytest.raises(UsageError, match="expected one of the views forward, reverse, combined or all"):
