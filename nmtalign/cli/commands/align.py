@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from nmtalign.cli.messages import detail, log, log_option, verbose_option, warn, warnings_to_stderr
+from nmtalign.cli.messages import detail, doubt, log, log_option, verbose_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
     bitext_options,
@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     Chunks = Generator[AlignedChunk]
     Write = Callable[[list[Sink]], None]
 
-_AS_OTHER = "more source words are known as target words, and target words as source words"
-_CAUSES = (
-    "so the links are guesses: learn a model of these languages (nmtalign train), or check --model,"
-    " --vectors, --tokenizer, --lowercase and --unicode"
-)
 LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each array of them
 
 
@@ -231,8 +226,8 @@ def _run(
     for chunk in chunks:
         last = chunk.first + len(chunk.batch) - 1
         known = known.joined(chunk.coverage or Coverage())
-        if strict and (doubt := _doubt(known)):
-            raise DataError(f"pairs 1 to {last:,}: {doubt}")
+        if strict and (why := doubt(known)):
+            raise DataError(f"pairs 1 to {last:,}: {why}")
         _warn_of_long_pairs(chunk)
         for sink in sinks:
             sink(chunk)
@@ -247,7 +242,7 @@ def _close(
     """Say in one line what was done, and warn if the words say that it is not to be trusted."""
     name = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
-    text = f"{progress.done:,} {name}pairs, {links:,} links in {speed}{bound}"
+    text = f"{progress.done:,} {name}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{bound}"
     text += "" if output == "-" else f", in {output}"
     sides = [
         f"{100 * side.rate:.1f} % of the {language}"
@@ -258,8 +253,8 @@ def _close(
     shares = {name: round(side.rate, 4) for name, side in known._asdict().items() if side.total}
     counts = {"links": links, "left_out": bound.count, "seconds_left": 0, "known": shares}
     log(text, event="aligned", **progress.values | counts)
-    if doubt := _doubt(known):
-        warn(doubt)
+    if why := doubt(known):
+        warn(why)
 
 
 def _run_whole(write: Write, outputs: dict[str, str], stack: ExitStack) -> None:
@@ -293,14 +288,6 @@ def _explained() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
-
-
-def _doubt(known: Coverage) -> str:
-    """Return why links are not to be trusted, if the words say so."""
-    if known.swapped:
-        return f"the sides are swapped: {_AS_OTHER}; give SOURCE and TARGET (or --langs) the other way round"
-    few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in known.few.items()]
-    return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
 
 def _warn_of_long_pairs(chunk: AlignedChunk) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.messages import log, warn, warnings_to_stderr
+from nmtalign.cli.messages import doubt, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.records import RecordOptions, record_options
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nmtalign.aligner.aligner import Aligner
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.links.alignments import AlignmentMatrix
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
@@ -61,6 +63,7 @@ def heatmap(
     Example: nmtalign heatmap "the black cat" "le chat noir" -o cat.png
     """
     from nmtalign.batch.output import whole_file
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.heatmap import check_format, save_heatmaps
 
     check_format(output)
@@ -74,12 +77,23 @@ def heatmap(
         aligner, records = chosen.open(pairs)
         if bitext.pairs is None:
             records = (record._replace(number=0) for record in records)  # no line of a file
+        known = [Coverage()]
         figures = (
             _draw(aligner, record, view=view, links=links, numbers=numbers, rows=rows, columns=columns)
-            for record in chosen.chosen(records)
+            for record in _counted(chosen.chosen(records), aligner, known)
         )
         save_heatmaps(drawn.done_one_by_one(figures), partial, dpi=dpi, name=output)
+    if why := doubt(reduce(Coverage.joined, known)):
+        warn(why)
     log(f"{drawn.done:,} picture{'s'[: drawn.done > 1]} in {output}, {drawn.seconds:.1f} s", event="drawn")
+
+
+def _counted(records: Iterator[Record], aligner: Aligner | None, known: list[Coverage]) -> Iterator[Record]:
+    """Yield records, and note how many of their words the aligner knows."""
+    for record in records:
+        if aligner is not None:
+            known.append(aligner.covered(*record.pair))
+        yield record
 
 
 def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iterator[SentencePair]:
