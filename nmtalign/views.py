@@ -19,7 +19,7 @@ class Views(Protocol):
     def to_html(self, result: Any, /) -> str:
         """Return a result as HTML."""
 
-    def to_png(self, result: Any, /) -> bytes:
+    def to_png(self, result: Any, /) -> tuple[bytes, dict[str, int]]:
         """Return a picture of a result."""
 
     def to_card(self, result: Any, /) -> Any:
@@ -70,7 +70,7 @@ class Listed(Result):
 class Viewable(Result):
     """A result that can be drawn; a notebook shows its heatmap."""
 
-    def _repr_png_(self) -> bytes:
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         return _views[0]().to_png(self)
 
     def show(self) -> Any:

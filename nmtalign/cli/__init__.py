@@ -13,7 +13,7 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.config import check_names, config_option
-from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable
+from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable, verbose
 from nmtalign.cli.options.types import has_outputs
 
 _HELP = {
@@ -116,6 +116,7 @@ def main(arguments: list[str] | None = None) -> Any:
     from nmtalign.errors import DataError, NmtalignError
 
     log_json(False)
+    verbose(False)
     debug(False)
     try:
         return group.main(args=arguments, prog_name="nmtalign")

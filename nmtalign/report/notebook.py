@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEIGHT = 720  # pixels of a page
+DPI = 80  # of a picture as it is shown; it has twice as many dots
+LABELS = "#7a7a7a"
+
+Png = tuple[bytes, dict[str, int]]  # a picture, and how large it is shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,17 +101,27 @@ def to_card(result: Any) -> Page:
     return Page(html_cards([SamplePair(1, pair)]), min(HEIGHT, 260 + 27 * longest))
 
 
-def to_png(result: Any) -> bytes:
-    """Return the heatmap of a result as a picture."""
+def to_png(result: Any) -> Png:
+    """Return the heatmap of a result as a picture for a notebook."""
     pair = _pair(result)
     facts = f"{len(pair.alignment)} links" + ("" if pair.score is None else f" · score {pair.score:.3f}")
     return _png(to_heatmap(result, title=facts if pair.alignment.links else ""))
 
 
-def _png(figure: Figure, dpi: int = 80) -> bytes:
+def _png(figure: Figure) -> Png:
+    """Return a sharp picture without background, whose labels can be read on white and on black."""
+    from matplotlib.text import Text
+
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
-    return file.getvalue()
+    inside = {text for axes in figure.axes for text in axes.texts}
+    labels = [(text, text.get_color()) for text in figure.findobj(Text) if text not in inside]
+    for text, _ in labels:
+        text.set_color(LABELS)
+    figure.savefig(file, format="png", dpi=2 * DPI, facecolor="none", metadata={"Software": None})
+    for text, colour in labels:
+        text.set_color(colour)
+    width, height = (round(inches * DPI) for inches in figure.get_size_inches())
+    return file.getvalue(), {"width": width, "height": height}
 
 
 @singledispatch

@@ -69,7 +69,7 @@ def test_a_small_corpus_is_shown_whole(files: dict[str, Path], capsys: pytest.Ca
     assert data["settings"].startswith("score=cosine")
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "5 pairs; open it in a browser" in captured.err
+    assert "nmtalign: 5 pairs in " in captured.err
 
 
 def test_lines_and_samples_are_shown_in_the_order_of_the_corpus(files: dict[str, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 
 import nmtalign
 from nmtalign import Alignment, AlignmentMatrix, GoldAlignment, UsageError
@@ -89,12 +91,12 @@ def test_some_pairs_are_a_report() -> None:
 
 @pytest.mark.parametrize("result", [PAIR, PAIR.matrix, PAIR.alignment])
 def test_a_notebook_shows_a_picture_that_needs_no_script(result: Any) -> None:
-    assert result._repr_png_().startswith(b"\x89PNG")
+    assert result._repr_png_()[0].startswith(b"\x89PNG")
     assert not hasattr(result, "_repr_html_")
 
 
 def test_a_matrix_without_words_is_a_picture_too() -> None:
-    assert AlignmentMatrix(np.zeros((0, 2)), ("a", "b"), ())._repr_png_().startswith(b"\x89PNG")
+    assert AlignmentMatrix(np.zeros((0, 2)), ("a", "b"), ())._repr_png_()[0].startswith(b"\x89PNG")
 
 
 def test_tables_of_results() -> None:
@@ -106,7 +108,11 @@ def test_tables_of_results() -> None:
 
 def test_a_heatmap_shows_itself_and_marks_the_links() -> None:
     figure = PAIR.heatmap(title="cats")
-    assert figure._repr_png_().startswith(b"\x89PNG")
+    png, size = figure._repr_png_()
+    pixels = imread(io.BytesIO(png))
+    np.testing.assert_allclose(pixels.shape[:2], [2 * size["height"], 2 * size["width"]], atol=2)
+    assert pixels[0, 0, 3] == 0  # no background
+    assert figure.axes[0].get_xticklabels()[0].get_color() == "black"  # as it is saved
     assert "chosen link" in [text.get_text() for text in figure.texts]
     assert [len(axes.collections) > 0 for axes in PAIR.heatmap(view="all").axes[:3]] == [True] * 3
     with pytest.raises(UsageError, match="expected one of the views forward, reverse, combined or all"):

@@ -92,7 +92,7 @@ matrix_options = option_group(
     click.option(
         "--matrices",
         type=INPUT,
-        help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
+        help="Attention of others: npz, npy, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
     ),
     click.option("--layers", type=Numbers(0), help="Layers of --matrices to average, like 0,2-3.  [all]"),
     click.option("--attention-heads", type=Numbers(0), help="Heads of --matrices to average.  [all]"),
