@@ -95,8 +95,17 @@ def read_array(path: str | Path, *, mapped: bool = False) -> NDArray[Any]:
 
 def is_archive(path: str | Path) -> bool:
     """Tell whether a file begins as an .npz file does."""
+    return _begins(path, b"PK")
+
+
+def is_array(path: str | Path) -> bool:
+    """Tell whether a file begins as an .npy file does."""
+    return _begins(path, _NPY)
+
+
+def _begins(path: str | Path, mark: bytes) -> bool:
     with open(path, "rb") as file:
-        return file.read(2) == b"PK"
+        return file.read(len(mark)) == mark
 
 
 @contextmanager
@@ -115,9 +124,8 @@ def _explained(path: str | Path) -> Iterator[None]:
 
 
 def _refuse_single(path: str | Path) -> None:
-    with open(path, "rb") as file:
-        if file.read(len(_NPY)) == _NPY:
-            raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
+    if is_array(path):
+        raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
 
 
 def _check_header(file: IO[bytes], size: int) -> None:

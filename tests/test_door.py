@@ -49,6 +49,12 @@ PUBLIC_NAMES = {
     "Alignment",
     "AlignmentMatrix",
     "DataError",
+    "LinkCounts",
+    "SamplePair",
+    "count_embeddings",
+    "place_of",
+    "vector_aligner",
+    "write_report",
     "Embeddings",
     "GoldAlignment",
     "Link",
@@ -65,6 +71,7 @@ PUBLIC_NAMES = {
     "read_gold",
     "save_embeddings",
     "save_heatmaps",
+    "show",
     "train",
 }
 

@@ -195,6 +195,11 @@ class Aligner(Listed):
         text = encode_text(pairs)
         return self.align_text(text), coverage(text.source, text.target, self.heads.vocabularies)
 
+    def covered(self, source: Sentence, target: Sentence) -> Coverage:
+        """Count how many words of a sentence pair are known."""
+        text = encode_text([self._words(source, target)])
+        return coverage(text.source, text.target, self.heads.vocabularies)
+
     def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
         """Return the positions of source and target words without a vector, over given vectors."""
         if isinstance(self.heads, EmbeddingHead):
@@ -209,7 +214,8 @@ class Aligner(Listed):
             )
         attend = self._rescored(self.positions.over(scores), scores)
         evidence = scores.evidence if self.positions.has_null else None
-        decoder = Decoder(scores.text, attend, self.resolved_extraction, evidence)
+        extraction, informed = self.resolved_extraction, scores.informed
+        decoder = Decoder(scores.text, attend, extraction, evidence, informed=informed)
         if isinstance(self.heads, Mixture):
             return decoder._replace(size=TrainingSize.of(*self.heads.training_words))
         return decoder

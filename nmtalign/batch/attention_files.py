@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Archive, is_archive
+from nmtalign.arrays import Archive, is_archive, is_array, read_array
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
 
@@ -37,6 +37,7 @@ def read_matrices(path: str | Path) -> Iterator[Floats]:
 
         * npz with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number of the
           pair (``arr_0``, ``pair-0``; from 0 or from 1, without gaps);
+        * npy with the one array of one pair;
         * text of Marian's ``--alignment soft``: one line a pair, the target words between spaces, for each
           the weights of the source words between commas; what is in front of the last ``|||`` is left out;
         * what ``fairseq-generate`` or ``fairseq-interactive`` print with ``--print-alignment soft``: lines
@@ -55,6 +56,8 @@ def read_matrices(path: str | Path) -> Iterator[Floats]:
     """
     if str(path) != "-" and is_archive(path):
         return _read_npz(path)
+    if str(path) != "-" and is_array(path):
+        return iter([read_array(path)])
     lines = enumerate(read_lines(path), 1)
     head = list(islice(lines, LOOK))
     return _form([line for _, line in head])(chain(head, lines), path)

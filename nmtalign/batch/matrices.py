@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,17 @@ def align_matrices(
 
 def inspect_matrices(
     pairs: Iterable[SentencePair], path: str | Path, reading: Reading, extraction: Extraction
-) -> Iterator[AlignedPair]:
-    """Yield each pair with its weights; parameters and errors as of :func:`align_matrices`."""
+) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, Floats]]]]:
+    """Yield each pair with its weights, and what computes those of each head.
+
+    Parameters and errors are those of :func:`align_matrices`.
+    """
     given = _Weights(path, reading)
     settings = f"matrices={path} {reading} {extraction}"
     for pair in pairs:
         words, weights = given.next(pair)
-        yield external_decoder([words], [weights], extraction).pair(words, settings)
+        aligned = external_decoder([words], [weights], extraction).pair(words, settings)
+        yield aligned, partial(reading.by_head, *given.last)
     given.check_end()
 
 
@@ -81,6 +86,7 @@ class _Weights:
     def __init__(self, path: str | Path, reading: Reading) -> None:
         self.reading = reading
         self._path, self._matrices, self._number = path, read_matrices(path), 0
+        self.last: tuple[Floats, list[str], list[str]]  # attention and pieces of the latest pair
 
     def next(self, pair: SentencePair) -> tuple[tuple[list[str], list[str]], NDArray[np.floating]]:
         """Return the words of the next pair and their weights, shape (T, S)."""
@@ -92,6 +98,7 @@ class _Weights:
         pieces = SPACES.words(pair.source), SPACES.words(pair.target)
         try:
             weights = self.reading.weights(attention, *pieces)
+            self.last = attention, *pieces
         except DataError as error:
             raise DataError(f"pair {self._number}: {error}").at(self._path) from None
         return (self.reading.words(pieces[0]), self.reading.words(pieces[1])), weights
@@ -179,6 +186,29 @@ class Reading:
         rows, columns = (_membership(word_numbers(side, str(self.pieces))) for side in (target, source))
         sums = rows @ weights @ columns.T
         return np.asarray(np.minimum(sums / rows.sum(axis=1, keepdims=True), 1))  # sums round
+
+    def by_head(
+        self, attention: NDArray[Any], source: Sequence[str], target: Sequence[str]
+    ) -> dict[str, Floats]:
+        """Return the weights as of :meth:`weights` by each head alone; none where there is one.
+
+        Examples
+        --------
+        >>> attention = np.array([[[[0.75, 0.25]], [[0.5, 0.5]]]])
+        >>> {name: w.tolist() for name, w in Reading().by_head(attention, ["a", "b"], ["c"]).items()}
+        {'head 0': [[0.75, 0.25]], 'head 1': [[0.5, 0.5]]}
+        """
+        shape = _numbers(attention).shape
+        layers, heads = (self.layers or range(shape[0])), (self.heads or range(shape[1]))
+        if len(layers) * len(heads) == 1:
+            return {}
+        return {
+            (f"layer {layer} " if shape[0] > 1 else "") + f"head {head}": replace(
+                self, layers=(layer,), heads=(head,)
+            ).weights(attention, source, target)
+            for layer in layers
+            for head in heads
+        }
 
     def _averaged(self, attention: NDArray[Any], S: int, T: int) -> Floats:
         """Return the mean over the chosen layers and heads, as many rows and columns as there are."""

@@ -16,7 +16,7 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.config import check_names, config_option
-from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable
+from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable, verbose
 from nmtalign.cli.options.types import has_outputs
 
 _HELP = {
@@ -32,12 +32,20 @@ _HELP = {
     "report": "Write an HTML report of an aligned corpus.",
     "vectors": "Show, convert, learn and map word vectors.",
     "lexicon": "List translations with probabilities.",
+    "find": "Translations of a word, with the lines where it stands.",
+    "index": "Make the index of a corpus that find searches.",
+    "serve": "Align pairs in the browser as they are typed.",
 }
 _OF_LINKS = ("symmetrize", "convert", "phrases", "project")
-_MODULES = dict.fromkeys(_OF_LINKS, "links")  # the rest is called as its command
+_MODULES = {  # the rest is called as its command
+    **dict.fromkeys(_OF_LINKS, "commands.links"),
+    **dict.fromkeys(("find", "index"), "looking.find"),
+    "serve": "looking.serve",
+}
 # name -> (module, attribute, one line of help)
 COMMANDS = {
-    name: (f"nmtalign.cli.commands.{_MODULES.get(name, name)}", name, text) for name, text in _HELP.items()
+    name: (f"nmtalign.cli.{_MODULES.get(name, f'commands.{name}')}", name, text)
+    for name, text in _HELP.items()
 }
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -111,6 +119,7 @@ def main(arguments: list[str] | None = None) -> Any:
     from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError
 
     log_json(False)
+    verbose(False)
     debug(False)
     _catch_signals()
     _hold_closed_streams()

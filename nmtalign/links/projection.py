@@ -198,6 +198,35 @@ def _check_closing(element: _Element, name: str) -> None:
         raise DataError(f"expected {expected}, found </{name}>; tags must be nested")
 
 
+def spans_of_tags(line: str, cut: Cut = between_spaces) -> list[Span]:
+    """Return the words that each element of a tagged line goes around, in order (errors: :func:`parse_tags`).
+
+    Examples
+    --------
+    >>> spans_of_tags("the <b>black <i>cat</i></b> <br/>")
+    [Span(start=1, end=3, label='b'), Span(start=2, end=3, label='i')]
+    """
+    found, waiting = [], parse_tags(line, cut)[1]
+    while waiting:
+        element = waiting.pop(0)
+        waiting = element.children + waiting
+        if element.start < element.end:
+            found.append(Span(element.start, element.end, element.name))
+    return found
+
+
+def unlinked(spans: Iterable[Span], links: Iterable[tuple[int, int]]) -> list[Span]:
+    """Return the spans of which no word has a link.
+
+    Examples
+    --------
+    >>> unlinked([Span(0, 2, "PER"), Span(2, 3, "LOC")], {(1, 0)})
+    [Span(start=2, end=3, label='LOC')]
+    """
+    linked = {s for s, _ in links}
+    return [span for span in spans if linked.isdisjoint(range(span.start, span.end))]
+
+
 def project_tags(
     line: str, target: Sequence[str], links: Iterable[tuple[int, int]], cut: Cut = between_spaces
 ) -> str:

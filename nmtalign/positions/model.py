@@ -42,6 +42,10 @@ class TextScores(Protocol):
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
         ...
 
+    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
+        """Tell of which pairs (B,) of bucket k the scores know anything; others get no links."""
+        ...
+
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return the evidence of each cell that its sentence pair is parallel, shape (T, S, B)."""
         ...

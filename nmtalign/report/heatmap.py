@@ -136,6 +136,47 @@ def matrices_of(pair: AlignedPair, view: str = "combined") -> dict[str, Alignmen
     return {"": matrices[view]}
 
 
+def cropped(
+    matrices: Mapping[str, AlignmentMatrix],
+    links: Iterable[tuple[int, int]],
+    gold: GoldAlignment | None,
+    rows: Sequence[int],
+    columns: Sequence[int],
+) -> tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]:
+    """Return some rows and columns of matrices of one pair, with the links between the words that are left.
+
+    Parameters
+    ----------
+    matrices, links, gold
+        As of :func:`draw_heatmap`.
+    rows, columns : sequence of int
+        Target and source words to keep, from 0.
+
+    Raises
+    ------
+    DataError
+        If a link lies outside the matrices.
+    """
+    source, target = ({old: new for new, old in enumerate(kept)} for kept in (columns, rows))
+
+    first = _same_words(list(matrices.values()))
+
+    def left(pairs: Iterable[tuple[int, int]]) -> frozenset[Link]:
+        inside = _inside(pairs, first)
+        return frozenset(Link(source[s], target[t]) for s, t in inside if s in source and t in target)
+
+    parts = {
+        title: AlignmentMatrix(
+            matrix.weights[np.ix_(rows, columns)],
+            tuple(matrix.source_tokens[s] for s in columns),
+            tuple(matrix.target_tokens[t] for t in rows),
+        )
+        for title, matrix in matrices.items()
+    }
+    kept = None if gold is None else GoldAlignment(left(gold.sure), left(gold.possible))
+    return parts, left(links), kept
+
+
 def save_heatmaps(
     figures: Iterable[Figure], path: str | Path, *, dpi: int = 150, name: str | Path | None = None
 ) -> None:

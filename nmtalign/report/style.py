@@ -12,12 +12,12 @@ _JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and 
 
 
 @functools.cache
-def scale() -> tuple[str, ...]:
-    """Return `LEVELS` colours from dark to light: matplotlib's inferno, readable without colour vision."""
+def scale(name: str = "inferno") -> tuple[str, ...]:
+    """Return `LEVELS` colours of a map of matplotlib; inferno is readable without colour vision."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    return tuple(to_hex(colormaps["inferno"](level)) for level in np.linspace(0, 1, LEVELS))
+    return tuple(to_hex(colormaps[name](level)) for level in np.linspace(0, 1, LEVELS))
 
 
 def is_light(colour: str) -> bool:

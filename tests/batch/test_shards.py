@@ -182,7 +182,7 @@ def test_parts_fill_one_folder(command, wanted, tmp_path, capsys):
         assert run(*command, "--shard", part) == 0
     assert run(*command, "--resume", *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
-    assert "0 pairs, 0 links" in capsys.readouterr().err.split("nmtalign: ")[-3]
+    assert "0 en-fr pairs, 0 links" in capsys.readouterr().err.split("nmtalign: ")[-2]
     for part in ("0/3", "4/3", "x"):
         assert run(*command, "--shard", part) == 2
 

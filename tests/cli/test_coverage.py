@@ -72,7 +72,7 @@ def test_other_languages_and_swapped_sides_are_named(source, target, expected, t
     (warning,) = [line for line in err.splitlines() if "warning" in line]
     assert expected in warning
     assert ("other way round" if "swapped" in expected else "nmtalign train") in warning
-    assert "words are known (" in err
+    assert "words are known\n" in err
 
     old = tmp_path / "links"
     old.write_text("older\n")
@@ -106,7 +106,7 @@ def test_given_vectors_count_too(tmp_path, capfd):
 def test_counts_are_there_for_programs(tmp_path, capfd):
     assert align(tmp_path, ENGLISH, GERMAN, "--log-json") == 0
     events = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
-    shares = {event["side"]: event["share"] for event in events if event["event"] == "coverage"}
+    (shares,) = [event["known"] for event in events if event["event"] == "aligned"]
     assert shares["source"] == 1.0
     assert shares["target"] < 0.45
 

@@ -69,7 +69,7 @@ def test_a_small_corpus_is_shown_whole(files: dict[str, Path], capsys: pytest.Ca
     assert data["settings"].startswith("score=cosine")
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "5 pairs; open it in a browser" in captured.err
+    assert "nmtalign: 5 pairs in " in captured.err
 
 
 def test_lines_and_samples_are_shown_in_the_order_of_the_corpus(files: dict[str, Path]) -> None:
@@ -131,3 +131,8 @@ def test_the_sentences_may_stand_in_one_file(
     assert run("report", "--pairs", pairs, "--vectors", files["vectors"], "-o", files["out"]) == 0
     assert run("report", pairs, "--vectors", files["vectors"], "-o", files["out"]) == 2
     assert "expected SOURCE and TARGET, or --pairs FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("choice", [[], ["--lines", "1"], ["--sample", "2"], ["--worst", "1"]])
+def test_the_page_knows_how_many_lines_the_text_has(files: dict[str, Path], choice: list[str]) -> None:
+    assert report(files, *choice)["lines"] == 5

@@ -31,7 +31,7 @@ OUTPUTS = {
     "vectors convert": "output",
     "vectors learn": "output",
     "vectors map": "output",
-    "lexicon": "output",
+    "lexicon": "output priors",
 }
 
 
@@ -127,7 +127,7 @@ def test_a_prefix_stands_for_all_its_files(tmp_path, capsys):
     for path in texts:
         path.write_text("a\n")
     assert run("lexicon", *texts, "-o", tmp_path / "lex") == 2
-    assert "--output and TARGET are one file" in capsys.readouterr().err
+    assert "-o/--output and TARGET are one file" in capsys.readouterr().err
     assert texts[1].read_text() == "a\n"
 
 
@@ -172,7 +172,7 @@ def test_folders_stand_for_the_files_that_vectors_and_models_have(
 def test_shipped_names_are_inputs_too(tmp_path, capsys):
     kept = next(shipped("en_fr_vectors").glob("word2int*"))
     assert run("align", "a", "b", "--vectors", "en_fr_vectors", "-o", kept) == 2
-    assert "--output and --vectors are one file" in capsys.readouterr().err
+    assert "-o/--output and --vectors are one file" in capsys.readouterr().err
 
 
 def test_a_configuration_file_is_an_input(tmp_path, capsys):
@@ -180,7 +180,7 @@ def test_a_configuration_file_is_an_input(tmp_path, capsys):
     config.write_text(f"[align]\noutput = '{config}'\n")
     for arguments in (["--config", config, "align"], ["align", "--config", config]):
         assert run(*arguments, "a", "b") == 2
-        assert "--output and --config are one file" in capsys.readouterr().err
+        assert "-o/--output and --config are one file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["-", "/dev/null", "/dev/stdout", "pipe"])

@@ -10,7 +10,7 @@ import click
 
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
-from nmtalign.cli.options.types import INPUT, Number, OutputPrefix, Whole
+from nmtalign.cli.options.types import INPUT, OUTPUT, Number, OutputPrefix, Whole
 from nmtalign.cli.outputs import write_whole
 from nmtalign.errors import UsageError
 
@@ -31,12 +31,19 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
     metavar="PREFIX",
     help="Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
 )
+@click.option("--priors", type=OUTPUT, help="Write links as eflomal's priors: LEX source target links.")
 @click.option("--limit", type=Whole(min=1), default=100, help="Most per word.")
 @click.option("--least", type=Number(0), default=0.01, help="Least probability.")
 @section("Model")
 @click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
 def lexicon(
-    linked: LinkedOptions, model: str | None, word: str | None, output: str | None, limit: int, least: float
+    linked: LinkedOptions,
+    model: str | None,
+    word: str | None,
+    output: str | None,
+    priors: str | None,
+    limit: int,
+    least: float,
 ) -> None:
     """List translations with their probabilities: those of a model, or those that LINKS show.
 
@@ -49,14 +56,18 @@ def lexicon(
 
     Example: nmtalign lexicon --model model -o lex
     """
+    from nmtalign.links.lexicon import priors as format_priors
+
     if linked.given == bool(model):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
     found = _of_links(linked) if model is None else _of_model(model)
     entries = [entry for entry in found if max(entry.forward, entry.reverse) >= least]
-    if output is None:
-        _show(entries, word, limit)
-    else:
+    if output is not None:
         _write(entries, output, limit)
+    if priors is not None:
+        write_whole(priors, format_priors(entries))
+    if output is None and priors is None:
+        _show(entries, word, limit)
 
 
 def _of_model(model: str) -> Iterator[Entry]:

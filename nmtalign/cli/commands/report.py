@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from itertools import count
 from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.messages import warnings_to_stderr, write
+from nmtalign.cli.messages import log, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.records import RecordOptions, record_options
 from nmtalign.cli.options.types import COMPARED, OUTPUT, SEED, Whole
+from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,16 +61,21 @@ def report(
     from nmtalign.report.html import write_report
 
     _check_choice(chosen.lines, sample, worst, by)
-    with warnings_to_stderr():
-        aligner, records = chosen.open(bitext.open(), _systems(compare))
+    with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
+        lines = count()  # counts the pairs of the bitext as they are read
+        pairs = (pair for pair, _ in zip(progress.counted(bitext.open()), lines, strict=False))
+        aligner, records = chosen.open(pairs, _systems(compare))
         if chosen.lines is None:
             kept, figures = _choose(records, aligner, sample, sample_seed, worst, by)
         else:
             kept, figures = list(chosen.chosen(records)), []
-        shown = show(kept, aligner)
+        with Progress("pairs shown") as drawn:
+            shown = show(drawn.done_one_by_one(kept), aligner)
+        deque(pairs, maxlen=0)  # to its end
         with whole_file(output) as partial:
-            write_report(partial, shown, title=title, corpus=figures)
-    write(f"{output}: {len(shown)} pairs; open it in a browser")
+            write_report(partial, shown, title=title, corpus=figures, lines=next(lines))
+    text = f"{len(shown):,} pairs in {output}, {progress.seconds:.1f} s; open it in a browser"
+    log(text, event="report", pairs=len(shown))
 
 
 def _check_choice(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,9 @@ from nmtalign.cli.options.types import INPUT, Numbers, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from nmtalign.aligner.extraction import Extraction
     from nmtalign.batch.matrices import Reading
     from nmtalign.batch.stream import AlignedChunk
@@ -54,8 +57,10 @@ class MatrixOptions:
         chunks = align_matrices(bitext, str(self.matrices), reading, extraction)
         return chunks, f"matrices={self.matrices} {reading} {extraction}"
 
-    def inspect(self, options: ModelOptions, bitext: Iterator[SentencePair]) -> Iterator[AlignedPair]:
-        """Yield each pair of a bitext with its attention."""
+    def inspect(
+        self, options: ModelOptions, bitext: Iterator[SentencePair]
+    ) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, NDArray[np.floating]]]]]:
+        """Yield each pair of a bitext with its attention, and what computes that of each head."""
         from nmtalign.batch.matrices import inspect_matrices
 
         return inspect_matrices(bitext, str(self.matrices), *self._reading(options))
@@ -87,7 +92,7 @@ matrix_options = option_group(
     click.option(
         "--matrices",
         type=INPUT,
-        help="Attention of others: npz, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
+        help="Attention of others: npz, npy, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
     ),
     click.option("--layers", type=Numbers(0), help="Layers of --matrices to average, like 0,2-3.  [all]"),
     click.option("--attention-heads", type=Numbers(0), help="Heads of --matrices to average.  [all]"),

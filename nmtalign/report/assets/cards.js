@@ -9,6 +9,7 @@ function makeCard(pair) {
   if (pair.a !== null) facts.push(`AER ${percent(pair.a)}`);
   data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
   const head = html("header", {}, html("h3", { id: `head-${pair.n}` }, html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`)), ...facts.map((fact) => html("span", {}, fact)));
+  head.append(...editorOf(pair));
   const card = html("article", { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": `head-${pair.n}` }, head, html("div", { class: "body" }));
   pair.card = card;
   card.style.containIntrinsicBlockSize = `auto ${guessHeight(pair)}px`;
@@ -30,26 +31,48 @@ function putAway(pair) {
 }
 
 function drawWords(pair) {
-  const { layout, wide } = sizeOfWords(pair), left = room - wide - 36;
+  const view = viewOf(pair), beside = besideOf(pair), body = pair.card.lastChild;
   pair.drawn = true;
-  pair.card.classList.toggle("long", isLong(pair) && layout !== "across");
-  pair.card.classList.toggle("narrow", layout === "down");
-  pair.card.lastChild.replaceChildren(drawSentences(pair, pair.card, layout));
+  pair.bands = [];
+  pair.pinned ??= null;
+  if (beside !== null) drawTwo(pair, body, view, beside);
+  else {
+    const { layout, wide } = sizeOfWords(pair, room), left = room - wide - 36;
+    showLayout(pair, layout);
+    body.replaceChildren(drawSentences(pair, pair.card, layout, view));
+    if (state.matrices && !onPaper()) body.append(drawMatrix(pair, pair.card, fitsBeside(pair, left) ? left : room, view));
+  }
   markFound(pair);
-  if (state.matrices && !onPaper()) pair.card.lastChild.append(drawMatrix(pair, pair.card, fitsBeside(pair, left) ? left : room));
+}
+
+function showLayout(pair, layout) {
+  pair.card.classList.toggle("long", isLong(pair) && layout !== "across" && !besideOf(pair));
+  pair.card.classList.toggle("narrow", layout === "down");
+}
+
+// Two views side by side, their matrices, and the difference of these.
+function drawTwo(pair, body, ...views) {
+  const half = room > 560 ? (room - 36) / 2 : room, third = (room - 80) / 3, { layout } = sizeOfWords(pair, half);
+  const words = (view) => html("figure", { class: "view" }, html("figcaption", {}, nameOf(view)), drawSentences(pair, pair.card, layout, view));
+  showLayout(pair, layout);
+  body.replaceChildren(...views.map(words));
+  const space = fitsBeside(pair, third) ? third : half;
+  if (state.matrices) body.append(...[[views[0]], [views[1]], views].map((shown) => drawMatrix(pair, pair.card, space, ...shown)));
 }
 
 // Whether the matrix has room beside the words, with cells that can be pointed at.
 function fitsBeside(pair, space) {
   if (isLong(pair)) return space > 200;
   const g = matrixSizes(pair, space);
-  return g.cell >= 12 && g.left + pair.S * g.cell + 8 <= space;
+  return g.cell >= 10 && g.left + pair.S * g.cell + 8 <= space;
 }
 
 // All words first, then all places of words, then all curves: the page is laid out once.
 function draw(...chosen) {
   chosen.forEach(drawWords);
-  for (const append of chosen.map((pair) => makeCurves(pair, pair.card))) append();
+  const boxes = chosen.flatMap((pair) => [...pair.card.querySelectorAll(".sentences")].map((box) => [pair, box]));
+  for (const append of boxes.map(([pair, box]) => makeCurves(pair, box))) append();
+  for (const pair of chosen) if (pair.pinned && !onPaper()) showPinned(pair);
 }
 
 const near = new IntersectionObserver((entries) => {

@@ -31,7 +31,7 @@ function find() {
     pair.found = found ?? { s: new Set(), t: new Set() };
     pair.card.hidden = pair.tr.hidden = !shown;
     if (pair.drawn) markFound(pair);
-    count += shown;
+    count += Number(shown);
   }
   byId("found").textContent = count === pairs.length ? `${count} pair${count === 1 ? "" : "s"}` : count ? `${count} of ${pairs.length} pairs` : "No pair is found";
   tellNothing(pairs.length && !count);
