@@ -27,6 +27,7 @@ FLOORS = {
     "aligner": 6,
     "training": 5,
     "rescoring": 5,
+    "contextual": 5,
     "heads": 4,
     "positions": 4,
     "corpus": 3,

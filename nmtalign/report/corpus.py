@@ -169,7 +169,7 @@ def _aligned(
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
         words = [aligner.text.words_of_pair(record.pair, aligner.languages) for record in chunk]
-        batch = aligner.align_batch(words)
+        batch = aligner.at(chunk[0].number).align_batch(words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
@@ -194,7 +194,7 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
         return record.aligned
     if aligner is None:
         raise UsageError("expected an aligner, or records that have attention")
-    return aligner.align(*record.pair)
+    return aligner.at(max(record.number, 1)).align(*record.pair)
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:

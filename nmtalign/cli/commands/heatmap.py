@@ -60,8 +60,9 @@ def heatmap(
     check_format(output)
     if chosen.lines is not None and bitext.pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
-    if chosen.options.positions == "hmm" and bitext.pairs is None:
-        raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
+    if (chosen.options.positions == "hmm" or chosen.options.fitted_in_context) and bitext.pairs is None:
+        name = "--positions hmm" if chosen.options.positions == "hmm" else chosen.options.context
+        raise UsageError(f"{name} is fitted to a text; give one: --pairs FILE --lines N")
     pairs = _pairs(source_sentence, target_sentence, bitext)
     with warnings_to_stderr(), whole_file(output) as partial:
         aligner, records = chosen.open(pairs)
@@ -105,6 +106,7 @@ def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, Al
     """Return the matrix of each head of a learned model by itself, and that of all together."""
     if aligner is None:
         raise UsageError(f"--view {view} is for models; attention of other programs has one head")
+    aligner = aligner.at(max(record.number, 1))
     alone = aligner.head_names if len(aligner.head_names) > 1 else ()
     by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}
     return by_head | {"joint" if by_head else aligner.head_names[0]: aligner.align(*record.pair).matrix}
