@@ -38,7 +38,7 @@ from nmtalign.training.e_step import EStep, expected_counts
 
 Floats = NDArray[np.float32]
 
-UNFITTED = Calibration(1.0, 0.0, 1.0)
+UNFITTED = Calibration(1.0, 1.0, 0.0, 1.0)
 FITTED_IN_CONTEXT = 2_000  # pairs of a text that the contextual head is fitted to: three numbers
 FITTED = 5_000  # pairs of a text that transitions are fitted on
 TUNED = 1 << 13  # words on either side of them that the temperature is fitted on: one number needs fewer

@@ -2,8 +2,8 @@
 
 Temperature and bias: an EM algorithm in which a cell is a link or not. Given the posteriors of the hidden
 Markov model, the likelihood ratio of links to other cells is a logistic regression on the log softmax ratio
-(Anderson 1972). Its slope is to be 1, which moves the temperature. Its intercept, less the log odds of a
-link, is the bias.
+(Anderson 1972). Its slope moves the temperature, as far as the bounds of this allow. Its intercept, less the
+log odds of a link, is the bias.
 
 Weight: the largest likelihood of the text, under ratios divided by their mean over cells without a link. The
 log ratios of a lexicon are taken with one link less, for it may have been learned from this very text.
@@ -56,14 +56,15 @@ class Fitting:
     def calibrate(self) -> Calibration:
         """Return temperature and bias of the head alone; the transitions are estimated with them."""
         unit = self._unit()
-        fitted = Calibration(START * unit, 0.0, 1.0)
+        fitted = Calibration(START * unit, 1.0, 0.0, 1.0)
         if sum(int((bucket.pairs >= 0).sum()) for bucket in self.buckets) < FEW:
             return fitted
         for _ in range(ITERATIONS):
             slope, bias = self._logistic(fitted)
-            last, scale = fitted.scale, fitted.scale * min(max(slope, 1 / MAX_STEP), MAX_STEP)
-            fitted = Calibration(min(max(scale, LEAST * unit), MOST * unit), bias, 1.0)
-            if abs(math.log(fitted.scale / last)) < SETTLED:
+            last, slope = fitted.scale, min(max(slope, 1 / MAX_STEP), MAX_STEP)
+            scale = min(max(last * slope, LEAST * unit), MOST * unit)
+            fitted = Calibration(scale, slope * last / scale, bias, 1.0)
+            if abs(math.log(scale / last)) < SETTLED:
                 break
         return fitted
 

@@ -1,6 +1,6 @@
 """The contextual head: likelihood ratios from the similarities of the tokens of one sentence pair.
 
-    log r(t, s) = (log p(s|t) + log S + log p(t|s) + log T) / 2 + bias
+    log r(t, s) = slope (log p(s|t) + log S + log p(t|s) + log T) / 2 + bias
 
 where p(s|t) and p(t|s) are softmaxes of the similarities over each side at a fitted temperature. Another head
 is mixed with it log-linearly: ``log r = (1 - weight) log r_base + weight log r``.
@@ -61,9 +61,10 @@ class Similarities(Protocol):
 
 
 class Calibration(NamedTuple):
-    """What was fitted to a text: inverse temperature, bias, and weight beside the other head."""
+    """What was fitted to a text: inverse temperature, slope and bias, and weight beside the other head."""
 
     scale: float
+    slope: float
     bias: float
     weight: float
 
@@ -96,8 +97,8 @@ class ContextualHead:
         parts = [] if self.base is None else [self.base.settings]
         parts.append(self.source.settings)
         if self.calibration is not None:
-            scale, bias, weight = self.calibration
-            parts.append(f"scale={scale:.4g} bias={bias:.3g} weight={weight:.3g}")
+            scale, slope, bias, weight = self.calibration
+            parts.append(f"scale={scale:.4g} slope={slope:.3g} bias={bias:.3g} weight={weight:.3g}")
         return " ".join(parts)
 
     @property
@@ -166,7 +167,7 @@ class ContextualScores:
         return stacked
 
     def softmax_ratios(self, k: int, scale: float) -> Floats:
-        """Return log r without its bias for bucket k, shape (T, S, B); 0 outside of the sentences."""
+        """Return log r of slope 1, without bias, for bucket k, shape (T, S, B); 0 outside of the sentences."""
         bucket = self.text.buckets[k]
         joint = SoftmaxPosteriors(self.similarities(k) * np.float32(scale), bucket.inside).log_joint
         shift = np.log(np.maximum(bucket.source_lengths * bucket.target_lengths, 1)) / 2
@@ -174,8 +175,8 @@ class ContextualScores:
 
     def log_ratios(self, k: int, calibration: Calibration, of_base: Floats | None = None) -> Floats:
         """Return the mixed log ratios of bucket k, shape (T, S, B); `of_base` where they are known."""
-        scale, bias, weight = calibration
-        found = (self.softmax_ratios(k, scale) + np.float32(bias)) * np.float32(weight)
+        scale, slope, bias, weight = calibration
+        found = self.softmax_ratios(k, scale) * np.float32(slope * weight) + np.float32(bias * weight)
         if self.base is not None and weight < 1:
             of_base = self.base_ratios(k) if of_base is None else of_base
             found += np.float32(1 - weight) * of_base
