@@ -30,7 +30,7 @@ ITERATIONS, SETTLED = 12, 0.02  # of the EM algorithm, until the temperature mov
 # either near 0 or near 1, and nothing would hold it
 START, LEAST, MOST = 4.0, 1.0, 12.0
 MAX_STEP = 2.0  # factor by which an iteration may change the scale
-WEIGHTS = np.linspace(0, 1, 21)
+WEIGHTS = np.linspace(0.15, 0.9, 16)  # at the ends even a poor head did no harm, nor was a good one lost
 NEWTON = 25  # steps at most
 
 

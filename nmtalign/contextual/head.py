@@ -167,7 +167,7 @@ class ContextualScores:
         return stacked
 
     def softmax_ratios(self, k: int, scale: float) -> Floats:
-        """Return log r of slope 1, without bias, for bucket k, shape (T, S, B); 0 outside of the sentences."""
+        """Return log r of slope 1, without bias, shape (T, S, B); 0 outside of the sentences."""
         bucket = self.text.buckets[k]
         joint = SoftmaxPosteriors(self.similarities(k) * np.float32(scale), bucket.inside).log_joint
         shift = np.log(np.maximum(bucket.source_lengths * bucket.target_lengths, 1)) / 2

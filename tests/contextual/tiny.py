@@ -1,8 +1,8 @@
 """A synthetic pair of languages in which context decides, and a tiny encoder that learns it.
 
-Each sentence has a topic, a or b, which a marker names. The words x7 and y7 are X7 and Y7 in topic a, but Y7 and
-X7 in topic b: both always stand together, so only the topic tells which is which. Names are not in the vocabulary
-of the encoder, only a lexicon can tell them apart. The target is in any order.
+Each sentence has a topic, a or b, which a marker names. The words x7 and y7 are X7 and Y7 in topic a, but Y7
+and X7 in topic b: both always stand together, so only the topic tells which is which. Names are not in the
+vocabulary of the encoder, only a lexicon can tell them apart. The target is in any order.
 """
 
 from __future__ import annotations
