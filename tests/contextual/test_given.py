@@ -102,9 +102,11 @@ def test_ratios_are_the_formula(written):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_published_methods_are_the_extractions_of_each_matrix(written, method):
-    [chunk] = align_stream(nmtalign.with_context(similarities=written, method=method), PAIRS)
-    for n, own in enumerate(noisy(0.05)):
+def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
+    products = [own * (15 if method == "awesome-align" else 1) for own in noisy(0.2)]
+    np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(products)})
+    [chunk] = align_stream(nmtalign.with_context(similarities=tmp_path / "s.npz", method=method), PAIRS)
+    for n, own in enumerate(products):
         similar = own.astype(np.float32).astype(float)
         rows, columns = (np.exp(similar) / np.exp(similar).sum(axis=a, keepdims=True) for a in (1, 0))
         links = {
@@ -152,6 +154,9 @@ def test_long_pairs_take_their_pieces_of_a_matrix(tmp_path):
     aligner = nmtalign.with_context(similarities=tmp_path / "s.npz", method="simalign-argmax")
     [chunk] = align_stream(aligner, [SentencePair(" ".join(words), " ".join(words))])
     assert [tuple(link) for link in chunk.batch.links(0)] == [(n, n) for n in range(700)]
+    scores = aligner.heads.read(encode_text([(words, words)]))
+    lengths = zip(scores.text.target.lengths, scores.text.source.lengths, strict=True)
+    assert [own.shape for own in scores.found.values()] == list(lengths)
 
 
 def test_files_that_do_not_fit_the_text(written, tmp_path):

@@ -128,7 +128,7 @@ model_options = option_group(
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     section("Vectors of words in their sentence, alone or beside --model or --vectors"),
-    click.option("--encoder", metavar="NAME", help="Encoder of Hugging Face: its name, or a folder."),
+    click.option("--encoder", type=INPUT, metavar="NAME", help="Encoder of Hugging Face, or its folder."),
     click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
     click.option("--device", type=click.Choice(DEVICES), help="Where --encoder runs.  [cpu]"),
     click.option("--cache", type=OUTPUT, help="Keeps what --encoder found, for the next run."),
