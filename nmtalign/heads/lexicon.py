@@ -18,7 +18,7 @@ from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts
-from nmtalign.heads.views import Letters, View, make_view, shorten
+from nmtalign.heads.views import Letters, View, cut, make_view
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -81,14 +81,14 @@ class Lexicon:
     @cached_property
     def forms(self) -> list[tuple[dict[str, int], dict[str, int]]]:
         """Number of each source and target form, for each view."""
-        result = []
+        sides = self.source_words, self.target_words
+        known = [{0: number} for number in self.numbers]  # by letters; views have many in common
         for view in self.views:
-            source, target = (
-                number_words(shorten(words, letters)[1])
-                for words, letters in zip((self.source_words, self.target_words), view.letters, strict=True)
-            )
-            result.append((source, target))
-        return result
+            for words, forms, letters in zip(sides, known, view.letters, strict=True):
+                if letters not in forms:
+                    part = cut(letters)
+                    forms[letters] = number_words(dict.fromkeys(word[part] for word in words))
+        return [(known[0][view.letters[0]], known[1][view.letters[1]]) for view in self.views]
 
     @cached_property
     def numbers(self) -> tuple[dict[str, int], dict[str, int]]:

@@ -65,9 +65,8 @@ def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
     """
     part = cut(letters)
     shortened = [word[part] for word in words]
-    forms = list(dict.fromkeys(["", *shortened]))
-    number = number_words(forms)
-    return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), forms
+    number = number_words(dict.fromkeys(["", *shortened]))
+    return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,8 @@ def _marks() -> str:
     return "".join(f"\\U{run[0][1]:08x}-\\U{run[-1][1]:08x}" for run in runs)
 
 
-def _plain_pattern() -> str:
+def _plain_pattern(marks: str) -> str:
     """Return the pattern for lines without apostrophe, hyphen, ``@``, ``/`` and CJK: most lines, and fast."""
-    marks = _marks()
     word = rf"\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
     return f"{_ABBREVIATION}|{_NUMBER}|{word}|{_other(marks)}"
 
@@ -105,9 +104,8 @@ def _other(marks: str) -> str:
     return rf"{_RUN}|[^{_GAP}][{marks}\ufe0f]*"
 
 
-def _full_pattern(language: str | None) -> str:
+def _full_pattern(language: str | None, marks: str) -> str:
     """Return the pattern for every line; `language` decides what an apostrophe or a hyphen joins."""
-    marks = _marks()
     letter = rf"[^\W{_CJK}]"
     word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]+{letter}*)*"
     elided = r"[^\W\d_]+" if language in ("it", "ca") else _ELIDED
@@ -130,19 +128,30 @@ def _full_pattern(language: str | None) -> str:
     )
 
 
+@lru_cache(maxsize=64)
+def _pattern(language: str | None, special: bool, marked: bool) -> re.Pattern[str]:
+    """Return the pattern for a kind of lines; the classes of combining marks take long to compile."""
+    marks = _marks() if marked else "\u0300"
+    return re.compile(_full_pattern(language, marks) if special else _plain_pattern(marks))
+
+
 class _Simple:
     """The plain pattern where it suffices, the full one elsewhere; both cut a plain line alike."""
 
     def __init__(self, language: str | None) -> None:
-        self._plain, self._full = re.compile(_plain_pattern()), re.compile(_full_pattern(language))
+        self._language = language
         self._special = re.compile(f"['\u2019\u02bc\\-\u2010\u2011@/{_CJK}]|www").search
+        self._foreign = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]").search  # where there are marks
+
+    def _of(self, text: str) -> re.Pattern[str]:
+        marked = not text.isascii() and self._foreign(text) is not None
+        return _pattern(self._language, self._special(text) is not None, marked)
 
     def split(self, text: str) -> list[str]:
-        return (self._full if self._special(text) else self._plain).findall(text)
+        return self._of(text).findall(text)
 
     def spans(self, text: str) -> list[Span]:
-        pattern = self._full if self._special(text) else self._plain
-        return [match.span() for match in pattern.finditer(text)]
+        return [match.span() for match in self._of(text).finditer(text)]
 
 
 # --- moses ---------------------------------------------------------------------------------------
