@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOME = {
     "load": "nmtalign.aligner.opening",
     "train": "nmtalign.aligner.train",
+    "with_context": "nmtalign.aligner.contextual",
     "fit_to": "nmtalign.aligner.fitting",
     "Aligner": "nmtalign.aligner.aligner",
     "read_bitext": "nmtalign.text.bitext",

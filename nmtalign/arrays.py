@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,7 @@ FREE_SIZE = 1 << 26  # bytes that any archive may unpack to
 HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
 _PLAIN = "biuf"  # kinds of numbers
 _NPY = b"\x93NUMPY"
+_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 
 
 class Archive:
@@ -69,6 +71,22 @@ class Archive:
                 _check_header(file, info.file_size)
             with self._file.open(info) as file:
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def in_order(names: Sequence[str], path: str | Path) -> list[str]:
+    """Return the names of arrays by the number that they end with: from 0 or from 1, without gaps."""
+    numbered = {}
+    for name in names:
+        found = _NUMBER.search(name)
+        if found is None or int(found[1]) in numbered:
+            raise DataError(f"expected names that end with the number of the pair, found {name!r}").at(path)
+        numbered[int(found[1])] = name
+    order = sorted(numbered)
+    if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
+        raise DataError(
+            f"expected an array for each pair, found {len(order)} with numbers from {order[0]} to {order[-1]}"
+        ).at(path)
+    return [numbered[n] for n in order]
 
 
 def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:

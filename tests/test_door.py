@@ -64,6 +64,7 @@ PUBLIC_NAMES = {
     "draw_heatmap",
     "evaluate",
     "fit_to",
+    "with_context",
     "link_table",
     "load",
     "load_embeddings",

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Archive, is_archive, is_array, read_array
+from nmtalign.arrays import Archive, in_order, is_archive, is_array, read_array
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
 
@@ -21,7 +21,6 @@ Floats = NDArray[np.floating]
 Lines = Iterable[tuple[int, str]]
 
 LOOK = 1_000  # first lines of a text that tell its form
-_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 _BEFORE = " ||| "  # Marian writes the translation, this, and the weights
 _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
 _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
@@ -72,23 +71,7 @@ def _form(lines: Sequence[str]) -> Callable[[Lines, str | Path], Iterator[Floats
 
 def _read_npz(path: str | Path) -> Iterator[Floats]:
     with Archive(path) as archive:
-        yield from map(archive.read, _in_order(archive.names, path))
-
-
-def _in_order(names: Sequence[str], path: str | Path) -> list[str]:
-    """Return the names of arrays by their number."""
-    numbered = {}
-    for name in names:
-        found = _NUMBER.search(name)
-        if found is None or int(found[1]) in numbered:
-            raise DataError(f"expected names that end with the number of the pair, found {name!r}").at(path)
-        numbered[int(found[1])] = name
-    order = sorted(numbered)
-    if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
-        raise DataError(
-            f"expected an array for each pair, found {len(order)} with numbers from {order[0]} to {order[-1]}"
-        ).at(path)
-    return [numbered[n] for n in order]
+        yield from map(archive.read, in_order(archive.names, path))
 
 
 def _read_marian(lines: Lines, path: str | Path) -> Iterator[Floats]:

@@ -105,7 +105,7 @@ def align_stream(
 def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) -> AlignedChunk:
     """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
     words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in chunk.lines]
-    batch, known = aligner.align_covered(words)
+    batch, known = aligner.at(chunk.first).align_covered(words)
     sizes = [(len(source), len(target)) for source, target in words]
     found = AlignedChunk(*chunk, batch, sizes, known, aligner.text, aligner.languages)
     return _remapped(found, remap_to) if remap_to else found

@@ -179,7 +179,7 @@ def _aligned(
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
         words = [aligner.text.words_of_pair(record.pair, aligner.languages) for record in chunk]
-        batch = aligner.align_batch(words)
+        batch = aligner.at(chunk[0].number).align_batch(words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
@@ -204,7 +204,7 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
         return record.aligned
     if aligner is None:
         raise UsageError("expected an aligner, or records that have attention")
-    return aligner.align(*record.pair)
+    return aligner.at(max(record.number, 1)).align(*record.pair)
 
 
 def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
@@ -212,6 +212,7 @@ def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
     if aligner is None:
         return record.by_head() if record.by_head else {}
     names = aligner.head_names if len(aligner.head_names) > 1 else ()
+    aligner = aligner.at(max(record.number, 1))
     return {name: aligner.with_heads([name]).align(*record.pair).matrix.weights for name in names}
 
 

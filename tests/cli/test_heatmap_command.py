@@ -136,7 +136,7 @@ def test_a_missing_font_is_one_line_on_stderr(
     only = {fonts.DEFAULT_FONT: fonts._font_paths()[fonts.DEFAULT_FONT]}
     monkeypatch.setattr(fonts, "_font_paths", lambda: only)
     assert run("heatmap", "the", "中", "--vectors", vectors, "-o", tmp_path / "out.png") == 0
-    lines = [line for line in capsys.readouterr().err.splitlines() if "font" in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "installed font" in line]
     assert len(lines) == 1
     assert lines[0].startswith("nmtalign: warning: no installed font has the CJK letters")
 

@@ -16,22 +16,24 @@ from nmtalign.shipped import shipped
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
 WORDS = {"sides", "langs", "heads", "title", "by"}
-WORDS |= {"word", "words", "shard", "scheduler", "encoding", "source_sentence", "target_sentence"}
+WORDS |= {"word", "translation", "words", "shard", "scheduler", "encoding"}
+WORDS |= {"source_sentence", "target_sentence"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "output error_report probabilities pair_scores table guided tokens out_shards",
+    "align": "cache output error_report probabilities pair_scores table guided tokens out_shards",
     "train": "output links probabilities pair_scores",
     "symmetrize": "output",
     "convert": "output",
     "phrases": "output",
     "project": "output",
-    "heatmap": "output",
-    "report": "output",
+    "heatmap": "cache output",
+    "report": "cache output",
     "vectors convert": "output",
     "vectors learn": "output",
     "vectors map": "output",
     "lexicon": "output priors",
+    "index": "output",
 }
 
 

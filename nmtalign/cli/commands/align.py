@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.aligner.fitting import Fit
+    from nmtalign.aligner.fitting import ContextualFit, Fit
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, Shortened
@@ -187,20 +187,27 @@ def _aligned(
     from nmtalign.corpus.parallel import default_workers
 
     aligner = load_aligner(options)
+    if options.context is not None:
+        from nmtalign.aligner.contextual import counted
+
+        bitext = counted(aligner, bitext)
     fit, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
     aligner = with_fit(aligner, fit)
     chunks = run.missing(bitext) if run else cut(bitext)
     if client is not None:
+        if options.encoder is not None:
+            raise UsageError("--engine dask: not with --encoder, which is opened once; use --out-shards")
         from nmtalign.batch.cluster import align_on_cluster
 
         found = align_on_cluster(client, aligner, chunks, remap_to=remap)
     else:
         opened, workers = partial(_open_again, options, fit), engine.workers or default_workers()
+        workers = workers if options.encoder is None else 1  # an encoder takes all cores by itself
         found = align_chunks(aligner, opened, chunks, workers=workers, remap_to=remap)
     return _Aligned(found, aligner.settings, aligner.languages)
 
 
-def _open_again(options: ModelOptions, fit: Fit | None) -> Aligner:
+def _open_again(options: ModelOptions, fit: Fit | ContextualFit | None) -> Aligner:
     """Open the aligner in another process, with what was fitted in this one."""
     from nmtalign.aligner.fitting import with_fit
 

@@ -43,6 +43,7 @@ class RecordOptions:
         others : dict of str to path, optional
             Links of other systems.
         """
+        from nmtalign.aligner.contextual import counted
         from nmtalign.aligner.fitting import fit_text, with_fit
         from nmtalign.report.corpus import read_corpus
 
@@ -52,6 +53,8 @@ class RecordOptions:
             aligned = self.given.inspect(self.options, again)
             return None, read_corpus(bitext, gold=self.gold, others=others, aligned=aligned)
         aligner = load_aligner(self.options)
+        if self.options.context is not None:
+            bitext = counted(aligner, bitext)
         found, bitext = fit_text(aligner, bitext)
         aligner = with_fit(aligner, found)
         return aligner, read_corpus(bitext, gold=self.gold, others=others)

@@ -1,0 +1,110 @@
+"""A synthetic pair of languages in which context decides, and a tiny encoder that learns it.
+
+Each sentence has a topic, a or b, which a marker names. The words x7 and y7 are X7 and Y7 in topic a, but Y7
+and X7 in topic b: both always stand together, so only the topic tells which is which. Names are not in the
+vocabulary of the encoder, only a lexicon can tell them apart. The target is in any order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.aligner.toy_language import Toy
+
+AMBIGUOUS, MARKERS, NAMES = 12, 6, 40
+HIDDEN, LAYERS, STEPS, PAIRS = 32, 2, 110, 48
+
+
+def ambiguous_bitext(n: int, *, seed: int = 0) -> Toy:
+    """Return `n` pairs and their links."""
+    rng = np.random.default_rng(seed)
+    toy = Toy([], [], [])
+    for _ in range(n):
+        topic = "ab"[rng.integers(2)]
+        words = [f"{c}{k}" for k in rng.choice(AMBIGUOUS, 2, replace=False) for c in "xy"]
+        words += [f"Na{k}" for k in rng.choice(NAMES, 2, replace=False)]
+        words.append(f"m{topic}{rng.integers(MARKERS)}")
+        source = [words[k] for k in rng.permutation(len(words))]
+        order = rng.permutation(len(source))
+        toy.source.append(" ".join(source))
+        toy.target.append(" ".join(_translation(source[s], topic) for s in order))
+        toy.links.append({(int(s), t) for t, s in enumerate(order)})
+    return toy
+
+
+def _translation(word: str, topic: str) -> str:
+    other = {"x": "y", "y": "x"}.get(word[0], word[0]) if topic == "b" else word[0]
+    return (other + word[1:]).swapcase()
+
+
+def make_tokenizer(folder: Path) -> Any:
+    """Write a WordPiece tokeniser of both languages, without names; markers are two sub-words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    words = [f"{c}{k}" for k in range(AMBIGUOUS) for c in "xyXY"]
+    words += ["ma", "mb", "MA", "MB", *(f"##{k}" for k in range(MARKERS))]
+    vocabulary = {word: k for k, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names)
+    fast.save_pretrained(folder)
+    return fast
+
+
+def train_encoder(folder: Path) -> Path:
+    """Train a tiny BERT by contrast on known links, and write it into a folder."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    tokenizer = make_tokenizer(folder)
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=4,
+        intermediate_size=2 * HIDDEN,
+        max_position_embeddings=66,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    model = BertModel(config)
+    optimizer = torch.optim.Adam(model.parameters(), 8e-3)
+    for step in range(STEPS):
+        toy = ambiguous_bitext(PAIRS, seed=1000 + step)
+        sides = [_states(model, tokenizer, lines) for lines in (toy.source, toy.target)]
+        rows = torch.tensor([(n, s, t) for n, links in enumerate(toy.links) for s, t in links])
+        keys, queries = (
+            torch.nn.functional.normalize(side[rows[:, 0], rows[:, k]], dim=-1)
+            for side, k in ((sides[0], 1), (sides[1], 2))
+        )
+        scores = queries @ keys.T * 10
+        scores = scores.masked_fill(rows[:, None, 0] != rows[None, :, 0], -1e4)
+        wanted = torch.arange(len(rows))
+        loss = torch.nn.functional.cross_entropy(scores, wanted)
+        loss = loss + torch.nn.functional.cross_entropy(scores.T, wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval().save_pretrained(folder)
+    return folder
+
+
+def _states(model: Any, tokenizer: Any, lines: list[str]) -> Any:
+    """Return the mean state of each word, shape (lines, words, hidden), all lines of equal length."""
+    import torch
+
+    found = tokenizer(lines, return_tensors="pt", padding=True)
+    states = model(input_ids=found["input_ids"], attention_mask=found["attention_mask"]).last_hidden_state
+    numbers = [[-1 if w is None else w for w in found.word_ids(n)] for n in range(len(lines))]
+    of_word = torch.nn.functional.one_hot(torch.tensor(numbers) + 1).float()[:, :, 1:]  # (B, L, words)
+    return of_word.transpose(1, 2) @ states / of_word.sum(1)[:, :, None]
