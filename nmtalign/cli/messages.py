@@ -140,6 +140,8 @@ def doubt(known: Coverage) -> str:
     """Return why links are not to be trusted, if the words say so."""
     if known.swapped:
         return f"the sides are swapped: {_AS_OTHER}; give SOURCE and TARGET (or --langs) the other way round"
+    if known.uncut:
+        return "unknown words end in punctuation: cut raw text with --tokenizer simple"
     few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in known.few.items()]
     return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 

@@ -188,7 +188,10 @@ def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_E
             path[-1].children.append(_Element(name, match[0], bisect_right(ends, place), 0))
             path.append(path[-1].children[-1])
     if len(path) > 1:
-        raise DataError(f"expected </{path[-1].name}> before the end of the line")
+        name = path[-1].name
+        raise DataError(
+            f"expected </{name}> before the end of the line; where <{name}> is a word, give labels or spans"
+        )
     return [plain[start:end] for start, end in places], root.children
 
 

@@ -117,8 +117,13 @@ def detect_format(path: str | Path) -> str:
     path = Path(path)
     if (path / "meta.json").is_file():
         return "folder"
+    if path.is_dir():
+        raise DataError(
+            "expected word2int_XX.pkl and embeddings_XX.npz of each language XX, or a folder that"
+            " `vectors convert` wrote; found neither"
+        ).at(path)
     if not path.is_file():
-        raise DataError("no such file of vectors, nor a folder with meta.json").at(path)
+        raise DataError("no such file or folder of vectors").at(path)
     if path.name.startswith(("word2int", "embeddings")) and path.suffix in (".pkl", ".npz"):
         return "word2int"
     with reading(path) as file:
@@ -258,6 +263,10 @@ def _word2int_files(path: Path) -> tuple[Path, Path]:
 
 def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) -> Embeddings:
     """Read the seeds' form: a pickled dictionary word -> row, and a matrix in an .npz or .npy file."""
+    for place, other in ((pickle_path, matrix_path), (matrix_path, pickle_path)):
+        if place.is_file() and not other.is_file():
+            expected = "word2int_XX.pkl has the row of each word, embeddings_XX.npz the matrix of the rows"
+            raise DataError(f"expected {other.name} beside it: {expected}").at(place)
     data = pickle_path.read_bytes()
     try:
         rows = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")

@@ -308,7 +308,7 @@ def test_project(capsys, tmp_path, format, lines, expected):
     ("format", "lines", "message"),
     [
         ("xml", ("<b>a cat</b>", "<b>a"), "tags, line 2: expected </b> before the end"),
-        ("xml", ("a dog", "a"), "tags, line 1: expected the source words with tags, found the words 'a dog'"),
+        ("xml", ("a dog", "a"), "tags, line 1: expected the source words with tags; word 1 is 'cat'"),
         ("bio", ("O O", "O O"), "tags, line 2: expected a label for each of 1 source words, found 2"),
         ("spans", ("0-3:A", ""), "tags, line 1: expected spans like 0-2:NAME within 2 words"),
         ("bio", ("O O",), "tags ends after 1"),
@@ -337,6 +337,9 @@ def test_lexicon_of_links(capsys, tmp_path):
     out = run(capsys, "lexicon", source, target, links)[1].splitlines()
     assert out[1].split("\t")[:5] == ["the", "le", "2", "1.0000", "1.0000"]
     assert run(capsys, "lexicon", source, target, links, "--word", "chien")[1].count("\n") == 2
+    code, shown, err = run(capsys, "lexicon", source, target, links, "--word", "Chien")
+    assert (code, shown) == (3, "")
+    assert "no translation of 'Chien' is as probable as --least" in err
     assert run(capsys, "lexicon", source, target, links, "-o", tmp_path / "lex")[0] == 0
     assert (tmp_path / "lex.s2t").read_text() == "chat cat 1.0000000\nchien dog 1.0000000\nle the 1.0000000\n"
     assert (tmp_path / "lex.t2s").read_text() == "cat chat 1.0000000\ndog chien 1.0000000\nthe le 1.0000000\n"

@@ -12,7 +12,7 @@ import click
 from nmtalign.cli.messages import doubt, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.records import RecordOptions, record_options
+from nmtalign.cli.options.records import RecordOptions, covered, record_options
 from nmtalign.cli.options.types import OUTPUT, Numbers, Whole
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.corpus.coverage import Coverage
     from nmtalign.links.alignments import AlignmentMatrix
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
@@ -82,20 +81,12 @@ def heatmap(
         known = [Coverage()]
         figures = (
             _draw(aligner, record, view=view, links=links, numbers=numbers, rows=rows, columns=columns)
-            for record in _counted(chosen.chosen(records), aligner, known)
+            for record in covered(chosen.chosen(records), aligner, known)
         )
         save_heatmaps(drawn.done_one_by_one(figures), partial, dpi=dpi, name=output)
     if why := doubt(reduce(Coverage.joined, known)):
         warn(why)
     log(f"{drawn.done:,} picture{'s'[: drawn.done > 1]} in {output}, {drawn.seconds:.1f} s", event="drawn")
-
-
-def _counted(records: Iterator[Record], aligner: Aligner | None, known: list[Coverage]) -> Iterator[Record]:
-    """Yield records, and note how many of their words the aligner knows."""
-    for record in records:
-        if aligner is not None:
-            known.append(aligner.covered(*record.pair))
-        yield record
 
 
 def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iterator[SentencePair]:
@@ -152,9 +143,7 @@ def _shown(wanted: tuple[int, ...] | None, words: int, what: str, option: str) -
     return list(chosen)
 
 
-def _by_head(
-    aligner: Aligner | None, record: Record, matrix: AlignmentMatrix
-) -> dict[str, AlignmentMatrix]:
+def _by_head(aligner: Aligner | None, record: Record, matrix: AlignmentMatrix) -> dict[str, AlignmentMatrix]:
     """Return the matrix of each head by itself, and that of all together."""
     from nmtalign.report.corpus import heads_of
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from functools import reduce
 from itertools import count
 from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.messages import log, warnings_to_stderr
+from nmtalign.cli.messages import doubt, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.records import RecordOptions, record_options
+from nmtalign.cli.options.records import RecordOptions, covered, record_options
 from nmtalign.cli.options.types import COMPARED, OUTPUT, SEED, Whole
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
@@ -57,6 +58,7 @@ def report(
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
     from nmtalign.batch.output import whole_file
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.corpus import show
     from nmtalign.report.html import write_report
 
@@ -70,11 +72,17 @@ def report(
         else:
             kept, figures = list(chosen.chosen(records)), []
         with Progress("pairs shown") as drawn:
-            shown = show(drawn.done_one_by_one(kept), aligner)
+            known = [Coverage()]
+            shown = show(drawn.done_one_by_one(covered(kept, aligner, known)), aligner)
         deque(pairs, maxlen=0)  # to its end
+        total = next(lines)
         with whole_file(output) as partial:
-            write_report(partial, shown, title=title, corpus=figures, lines=next(lines))
-    text = f"{len(shown):,} pairs in {output}, {progress.seconds:.1f} s; open it in a browser"
+            write_report(partial, shown, title=title, corpus=figures, lines=total)
+    if why := doubt(reduce(Coverage.joined, known)):
+        warn(why)
+    of = f" of {total:,}" if len(shown) < total else ""
+    drawn_by = " at random" if of and chosen.lines is None and worst is None else ""
+    text = f"{len(shown):,}{of} pairs{drawn_by} in {output}, {progress.seconds:.1f} s; open it in a browser"
     log(text, event="report", pairs=len(shown))
 
 

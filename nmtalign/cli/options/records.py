@@ -17,6 +17,7 @@ from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
@@ -75,6 +76,14 @@ record_options = option_group(
     model_options,
     matrix_options,
 )
+
+
+def covered(records: Iterable[Record], aligner: Aligner | None, known: list[Coverage]) -> Iterator[Record]:
+    """Yield records, and note in `known` how many of their words the aligner knows."""
+    for record in records:
+        if aligner is not None:
+            known.append(aligner.covered(*record.pair))
+        yield record
 
 
 def pick(records: Iterable[Item], lines: Sequence[int]) -> Iterator[tuple[int, Item]]:
