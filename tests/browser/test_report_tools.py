@@ -38,7 +38,7 @@ Open = Callable[..., Any]
 
 def test_the_script_has_types(node_modules: Path, tmp_path: Path) -> None:
     script = tmp_path / "report.js"
-    script.write_text(html._script((*html.SCRIPTS, "typing")), encoding="utf-8")
+    script.write_text(html._script((*html.SCRIPTS, "tools/typing")), encoding="utf-8")
     options = "--checkJs --allowJs --noEmit --skipLibCheck --noUnusedLocals --target es2022"
     command = [
         "node",
@@ -149,7 +149,7 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
 
 def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
     page = open_report([replace(CAT, number=1, heads={"first": CAT.aligned.forward}), CAT])
-    choose(page, "view", "first")
+    choose(page, "view", "first (1 of 2 pairs)")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     assert [label.split(":")[0] for label in labels] == [
         "Attention weights of pair 1, first weights",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.messages import log, warnings_to_stderr
+from nmtalign.cli.messages import log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.records import RecordOptions, record_options
@@ -20,6 +20,7 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.report.corpus import Record
+    from nmtalign.report.sample import SamplePair
     from nmtalign.report.summary import Figure
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
@@ -74,8 +75,15 @@ def report(
         deque(pairs, maxlen=0)  # to its end
         with whole_file(output) as partial:
             write_report(partial, shown, title=title, corpus=figures, lines=next(lines))
+    _say_where_heads_end(shown)
     text = f"{len(shown):,} pairs in {output}, {progress.seconds:.1f} s; open it in a browser"
     log(text, event="report", pairs=len(shown))
+
+
+def _say_where_heads_end(shown: list[SamplePair]) -> None:
+    with_heads = sum(bool(pair.heads) for pair in shown)
+    if 0 < with_heads < len(shown):
+        warn(f"only the first {with_heads:,} pairs have the weights of each head, to keep the page small")
 
 
 def _check_choice(

@@ -13,8 +13,13 @@ function tick(label, key) {
   box.addEventListener("change", () => { state[key] = box.checked; showChoice(); });
   return html("label", {}, box, label);
 }
+// Weights of heads are left out of later pairs, to keep the file small.
+function extent(view) {
+  const shown = pairs.filter((pair) => pair.m[view]).length;
+  return shown < pairs.length ? ` (${shown} of ${pairs.length} pairs)` : "";
+}
 function makeToolbar() {
-  const tools = document.querySelector(".toolbar"), views = data.views.map((view) => [view, view]);
+  const tools = document.querySelector(".toolbar"), views = data.views.map((view) => [view, view + extent(view)]);
   const against = [["none", "nothing"], ...(data.gold ? [["gold", "gold"]] : []), ...data.others.map((name, i) => [String(i), name])];
   const systems = [["=links", "links"], ...(data.gold ? [["=gold", "gold"]] : []), ...data.others.map((name, i) => [`=${i}`, name])];
   tools.append(choice("Weights", "view", views), choice("Beside", "beside", [["none", "nothing"], ...views, ...systems]));

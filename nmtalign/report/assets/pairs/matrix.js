@@ -46,7 +46,7 @@ function drawMatrix(pair, card, space, view, minus = null) {
   return html("figure", { class: "matrix", ...about }, picture, html("figcaption", {}, scaleBar(low, high, ramp), title, html("span", {}, state.linear ? "linear scale" : minus !== null ? "square-root scale" : `square-root scale, middle ${share(low + (high - low) / 4)}`)));
 }
 
-// A square root shows small weights; linear colours are those of the pictures of `nmtalign heatmap`.
+// A square root shows small weights; linear colours are those of `nmtalign heatmap --linear`.
 const toScale = (x) => (state.linear ? x : Math.sqrt(x));
 
 function drawLabels(pair, picture, place, g) {
