@@ -93,7 +93,7 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
 def wait(page: Any, condition: str, *arguments: Any) -> None:
     """Wait until a script returns something true."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not page.execute_script(condition, *arguments):
         assert time.monotonic() < end, f"still not: {condition}"
         time.sleep(0.05)

@@ -93,6 +93,7 @@ function chooseTheme() {
 
 function goTo() {
   if (readAddress()) find();
+  if (spotting.hidden && spotted.words.length) drawSpotting();
   const name = anchor(), pair = byNumber.get(name), part = document.getElementById(name);
   if (!pair) {
     if (part?.matches("details")) part.open = true;
