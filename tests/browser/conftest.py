@@ -99,6 +99,21 @@ def wait(page: Any, condition: str, *arguments: Any) -> None:
         time.sleep(0.05)
 
 
+def wait_until_still(page: Any) -> None:
+    """Wait until nothing has moved or been drawn for twenty frames, however long a frame takes."""
+    page.execute_async_script(
+        "const done = arguments[0]; let before = '', same = 0;"
+        "const look = () => {"
+        "  const drawn = document.querySelectorAll('.sentences').length;"
+        "  const now = `${scrollY} ${document.body.scrollHeight} ${drawn}`;"
+        "  same = now === before ? same + 1 : 0;"
+        "  before = now;"
+        "  if (same < 20) requestAnimationFrame(look); else done();"
+        "};"
+        "look();"
+    )
+
+
 @pytest.fixture(scope="session")
 def node_modules() -> Path:
     """The packages of package.json, fetched once into node_modules beside this file."""

@@ -39,7 +39,9 @@ function drawWords(pair) {
     const { layout, left } = placeWords(pair);
     showLayout(pair, layout);
     body.replaceChildren(drawSentences(pair, pair.card, layout, view));
-    if (state.matrices && !onPaper()) body.append(drawMatrix(pair, pair.card, left ?? room, view));
+    if (!state.matrices || onPaper()) return markFound(pair);
+    body.append(drawMatrix(pair, pair.card, left ?? room, view));
+    if (state.beside === "=all") body.append(...data.views.filter((other) => other !== view && pair.m[other]).map((other) => drawMatrix(pair, pair.card, Math.max(220, room / 4 - 36), other)));
   }
   markFound(pair);
 }
