@@ -250,12 +250,11 @@ class _Found:
         cells = []
         for k in range(len(query)):
             linked = np.flatnonzero(begins[here - k])
-            cells.append((here[linked] - k) * size + there[linked])
-        ordered = np.sort(np.concatenate(cells), kind="stable")  # nearly in order already
-        start, self.at = np.divmod(ordered[np.diff(ordered, prepend=-1) > 0], size)
+            cells.append(np.searchsorted(self.starts, here[linked] - k) * size + there[linked])
+        place, self.at = np.divmod(np.unique(np.concatenate(cells)), size)
         self.forms = folds[partners[self.at]]
-        self.ends = np.searchsorted(start, self.starts, "right")
-        self.sizes = np.diff(self.ends, prepend=0)  # linked words of each place
+        self.sizes = np.bincount(place, minlength=len(self.starts))  # linked words of each place
+        self.ends = np.cumsum(self.sizes)
 
     def counts(self) -> Counter[Unit]:
         """Return how often each translation occurs."""
