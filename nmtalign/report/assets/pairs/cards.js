@@ -40,8 +40,9 @@ function drawWords(pair) {
     showLayout(pair, layout);
     body.replaceChildren(drawSentences(pair, pair.card, layout, view));
     if (!state.matrices || onPaper()) return markFound(pair);
-    body.append(drawMatrix(pair, pair.card, left ?? room, view));
-    if (state.beside === "=all") body.append(...data.views.filter((other) => other !== view && pair.m[other]).map((other) => drawMatrix(pair, pair.card, Math.max(220, room / 4 - 36), other)));
+    const all = state.beside === "=all" ? data.views.filter((other) => other !== view && pair.m[other]) : [];
+    const space = all.length ? Math.max(220, room / 4 - 36) : left ?? room;
+    body.append(...[view, ...all].map((shown) => drawMatrix(pair, pair.card, space, shown)));
   }
   markFound(pair);
 }
