@@ -132,12 +132,13 @@ def test_there_are_no_cycles():
         in_order({"learned": {"teaching"}, "teaching": {"learned"}})
 
 
-FOLDERS = sorted({path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")})
+FILES = [path for path in PACKAGE.rglob("*.*") if path.suffix in (".py", ".js", ".css", ".html")]
+FOLDERS = sorted({path.parent.relative_to(PACKAGE).as_posix() for path in FILES})
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_folder_has_more_than_ten_files(folder):
-    files = [path for path in (PACKAGE / folder).glob("*.py") if path.name != "__init__.py"]
+    files = [path for path in FILES if path.parent == PACKAGE / folder and path.name != "__init__.py"]
     assert len(files) <= MOST_FILES
 
 

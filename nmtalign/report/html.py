@@ -31,8 +31,9 @@ from nmtalign.report.summary import Figure, headline, summarize
 
 # What the page draws, a file each; all share one scope, and what is read at once stands before its readers.
 SCRIPTS = (
-    *("pairs", "reasons", "curves", "fan", "matrix", "cards"),
-    *("index", "find", "spotting", "errors", "editor", "report"),
+    *(f"pairs/{name}" for name in ("pairs", "reasons", "curves", "fan", "matrix", "cards")),
+    *(f"tools/{name}" for name in ("index", "find", "spotting", "errors", "editor")),
+    "report",
 )
 
 
@@ -81,7 +82,7 @@ def html_typing(models: Sequence[str], example: tuple[str, str]) -> str:
     answered with :func:`report_data`, or ``{"error": ...}``.
     """
     data = report_data([]) | {"models": list(models), "example": example}
-    return _page(data, "Word alignment", kind="cards", scripts=(*SCRIPTS, "typing"), connect="'self'")
+    return _page(data, "Word alignment", kind="cards", scripts=(*SCRIPTS, "tools/typing"), connect="'self'")
 
 
 def _page(

@@ -93,10 +93,25 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
 def wait(page: Any, condition: str, *arguments: Any) -> None:
     """Wait until a script returns something true."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not page.execute_script(condition, *arguments):
         assert time.monotonic() < end, f"still not: {condition}"
         time.sleep(0.05)
+
+
+def wait_until_still(page: Any) -> None:
+    """Wait until nothing has moved or been drawn for twenty frames, however long a frame takes."""
+    page.execute_async_script(
+        "const done = arguments[0]; let before = '', same = 0;"
+        "const look = () => {"
+        "  const drawn = document.querySelectorAll('.sentences').length;"
+        "  const now = `${scrollY} ${document.body.scrollHeight} ${drawn}`;"
+        "  same = now === before ? same + 1 : 0;"
+        "  before = now;"
+        "  if (same < 20) requestAnimationFrame(look); else done();"
+        "};"
+        "look();"
+    )
 
 
 @pytest.fixture(scope="session")

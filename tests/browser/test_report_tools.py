@@ -38,7 +38,7 @@ Open = Callable[..., Any]
 
 def test_the_script_has_types(node_modules: Path, tmp_path: Path) -> None:
     script = tmp_path / "report.js"
-    script.write_text(html._script((*html.SCRIPTS, "typing")), encoding="utf-8")
+    script.write_text(html._script((*html.SCRIPTS, "tools/typing")), encoding="utf-8")
     options = "--checkJs --allowJs --noEmit --skipLibCheck --noUnusedLocals --target es2022"
     command = [
         "node",
@@ -147,9 +147,19 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
     assert fan_widths(page, 1) == expected(np.array([1.0, 0, 0, 0]))
 
 
+def test_all_weights_stand_side_by_side(open_report: Open) -> None:
+    page = open_report([replace(CAT, heads={"first": CAT.aligned.forward})])
+    choose(page, "beside", "all weights")
+    labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
+    shown = [label.split(",")[1].split(":")[0] for label in labels]
+    assert shown == [f" {view} weights" for view in ("combined", "forward", "reverse", "first")]
+    point_at(page, word(page, "cat"))
+    assert len(find(page, ".matrix .band")) == 4
+
+
 def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
     page = open_report([replace(CAT, number=1, heads={"first": CAT.aligned.forward}), CAT])
-    choose(page, "view", "first")
+    choose(page, "view", "first (1 pairs)")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     assert [label.split(":")[0] for label in labels] == [
         "Attention weights of pair 1, first weights",
@@ -269,7 +279,7 @@ def downloaded(page: Any, folder: Path) -> Path:
     where = {"behavior": "allow", "downloadPath": str(folder)}
     page.execute_cdp_cmd("Browser.setDownloadBehavior", where)
     next(button for button in find(page, "#editor button") if button.text == "Download gold").click()
-    file, end = folder / "gold.pharaoh", time.monotonic() + 10
+    file, end = folder / "gold.pharaoh", time.monotonic() + 60
     while not (file.exists() and file.stat().st_size):
         assert time.monotonic() < end, "nothing was downloaded"
         time.sleep(0.05)

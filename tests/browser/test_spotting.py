@@ -81,6 +81,20 @@ def test_a_click_on_a_word_shows_its_translations_and_lines(open_report: Open) -
     assert not find(page, "#spotting")[0].is_displayed()
 
 
+def test_the_address_keeps_the_words(open_report: Open) -> None:
+    page = open_report(pairs_of(NOT), hash="#pair-2&spot-t=Maison%20%3Cb%3E&find=house")
+    assert shown(page) == ("maison <b>", [])
+    click(page, "house")
+    assert page.execute_script("return location.hash") == "#pair-2&find=house&spot-s=house"
+    find(page, "#spot-places a")[2].click()
+    wait(page, "return location.hash === '#pair-3&find=house&spot-s=house'")
+    page.execute_script("location.hash = 'spot-t=pas'")
+    wait(page, "return document.getElementById('spot-words').value === 'pas'")
+    assert shown(page) == ("pas", ["not: 2"])
+    find(page, "#spotting header button")[0].click()
+    assert "spot" not in page.execute_script("return location.hash")
+
+
 def test_gaps_and_the_target_side(open_report: Open) -> None:
     page = open_report(pairs_of(NOT))
     click(page, "not")

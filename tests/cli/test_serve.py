@@ -83,6 +83,13 @@ def test_pairs_are_aligned_as_by_the_library(server: Server) -> None:
     assert answer["settings"] == made.settings
 
 
+def test_each_head_is_shown_by_itself(server: Server) -> None:
+    heads = toy_training("default").aligner.head_names
+    assert len(heads) > 1
+    _, answer = ask(server, pair())
+    assert answer["views"][-len(heads) :] == list(answer["pairs"][0]["m"])[-len(heads) :] == list(heads)
+
+
 def test_hostile_words_come_back_as_words(server: Server) -> None:
     words = [word for word in HOSTILE_WORDS if word]
     status, answer = ask(server, pair(" ".join(words), "a\x00b \x1b[2J"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,6 +40,8 @@ VIEWS = ("combined", "forward", "reverse", "all", "heads")
 @click.option("--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]")
 @click.option("--rows", type=Numbers(0), help=f"Target words to draw, like 0-39.  [the first {MOST}]")
 @click.option("--columns", type=Numbers(0), help=f"Source words to draw, like 3,10-20.  [the first {MOST}]")
+@click.option("--light", is_flag=True, help="Light colours, for paper.")
+@click.option("--linear", is_flag=True, help="Colours in proportion to weights, from the smallest on.")
 @click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots an inch, .png.")
 @record_options
 def heatmap(
@@ -52,6 +54,8 @@ def heatmap(
     numbers: bool | None,
     rows: tuple[int, ...] | None,
     columns: tuple[int, ...] | None,
+    light: bool,
+    linear: bool,
     dpi: int,
     chosen: RecordOptions,
 ) -> None:
@@ -65,6 +69,7 @@ def heatmap(
     from nmtalign.batch.output import whole_file
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.heatmap import check_format, save_heatmaps
+    from nmtalign.report.style import DARK, LIGHT
 
     check_format(output)
     if chosen.lines is not None and bitext.pairs is None:
@@ -73,6 +78,7 @@ def heatmap(
         name = "--positions hmm" if chosen.options.positions == "hmm" else chosen.options.context
         raise UsageError(f"{name} is fitted to a text; give one: --pairs FILE --lines N")
     pairs = _pairs(source_sentence, target_sentence, bitext)
+    look = {"numbers": numbers, "linear": linear or None, "colours": LIGHT if light else DARK}
     drawn = Progress("pictures")
     with warnings_to_stderr(), whole_file(output) as partial, drawn:
         aligner, records = chosen.open(pairs)
@@ -80,7 +86,7 @@ def heatmap(
             records = (record._replace(number=0) for record in records)  # no line of a file
         known = [Coverage()]
         figures = (
-            _draw(aligner, record, view=view, links=links, numbers=numbers, rows=rows, columns=columns)
+            _draw(aligner, record, view=view, links=links, rows=rows, columns=columns, **look)
             for record in covered(chosen.chosen(records), aligner, known)
         )
         save_heatmaps(drawn.done_one_by_one(figures), partial, dpi=dpi, name=output)
@@ -107,9 +113,9 @@ def _draw(
     *,
     view: str,
     links: bool,
-    numbers: bool | None,
     rows: tuple[int, ...] | None,
     columns: tuple[int, ...] | None,
+    **look: Any,
 ) -> Figure:
     """Align one pair and draw it; a pair with the number 0 is no line of a file."""
     from nmtalign.report.corpus import attention_of
@@ -128,8 +134,8 @@ def _draw(
         matrices,
         links=kept if links else None,
         gold=gold,
-        numbers=numbers,
         title=f"pair {record.number}" if record.number else "",
+        **look,
     )
 
 

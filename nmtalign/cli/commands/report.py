@@ -21,6 +21,7 @@ from nmtalign.errors import UsageError
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.report.corpus import Record
+    from nmtalign.report.sample import SamplePair
     from nmtalign.report.summary import Figure
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
@@ -80,10 +81,17 @@ def report(
             write_report(partial, shown, title=title, corpus=figures, lines=total)
     if why := doubt(reduce(Coverage.joined, known)):
         warn(why)
+    _say_where_heads_end(shown)
     of = f" of {total:,}" if len(shown) < total else ""
     drawn_by = " at random" if of and chosen.lines is None and worst is None else ""
     text = f"{len(shown):,}{of} pairs{drawn_by} in {output}, {progress.seconds:.1f} s; open it in a browser"
     log(text, event="report", pairs=len(shown))
+
+
+def _say_where_heads_end(shown: list[SamplePair]) -> None:
+    with_heads = sum(bool(pair.heads) for pair in shown)
+    if 0 < with_heads < len(shown):
+        warn(f"only the first {with_heads:,} pairs have the weights of each head, to keep the page small")
 
 
 def _check_choice(

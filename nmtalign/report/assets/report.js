@@ -13,11 +13,16 @@ function tick(label, key) {
   box.addEventListener("change", () => { state[key] = box.checked; showChoice(); });
   return html("label", {}, box, label);
 }
+// Weights of heads are left out of later pairs, to keep the file small.
+function extent(view) {
+  const shown = pairs.filter((pair) => pair.m[view]).length;
+  return shown < pairs.length ? ` (${shown} pairs)` : "";
+}
 function makeToolbar() {
-  const tools = document.querySelector(".toolbar"), views = data.views.map((view) => [view, view]);
+  const tools = document.querySelector(".toolbar"), views = data.views.map((view) => [view, view + extent(view)]);
   const against = [["none", "nothing"], ...(data.gold ? [["gold", "gold"]] : []), ...data.others.map((name, i) => [String(i), name])];
   const systems = [["=links", "links"], ...(data.gold ? [["=gold", "gold"]] : []), ...data.others.map((name, i) => [`=${i}`, name])];
-  tools.append(choice("Weights", "view", views), choice("Beside", "beside", [["none", "nothing"], ...views, ...systems]));
+  tools.append(choice("Weights", "view", views), choice("Beside", "beside", [["none", "nothing"], ["=all", "all weights"], ...views, ...systems]));
   if (against.length > 1) tools.append(choice("Compare with", "compare", against), tick("only pairs that differ", "only"));
   tools.append(tick("matrices", "matrices"), tick("linear colours", "linear"), tick("columns", "down"));
   if (root.dataset.kind !== "cards") tools.append(tick("edit links", "edit")); // the pairs of a report are lines of a text
@@ -88,6 +93,7 @@ function chooseTheme() {
 
 function goTo() {
   if (readAddress()) find();
+  if (spotting.hidden && spotted.words.length) drawSpotting();
   const name = anchor(), pair = byNumber.get(name), part = document.getElementById(name);
   if (!pair) {
     if (part?.matches("details")) part.open = true;

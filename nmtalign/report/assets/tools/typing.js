@@ -48,4 +48,5 @@ form.addEventListener("submit", (event) => event.preventDefault());
 document.querySelector("main").prepend(form);
 [sides.source.value, sides.target.value] = data.example;
 list.replaceChildren();
+state.beside = "=all";
 ask();

@@ -4,6 +4,7 @@
 const MOST_PLACES = 50; // shown at a time
 const spotting = byId("spotting"), spotted = { side: "s", words: [], unit: null, from: null };
 const lower = (word) => word.normalize("NFC").toLowerCase();
+const wordsIn = (text) => text.split(/\s+/).filter(Boolean).map(lower);
 const unseen = (text) => html("span", { class: "unseen" }, text);
 
 // The places of the words that are sought, each with the positions of its partners and these as a text.
@@ -44,6 +45,15 @@ function drawSpotting() {
   const rest = chosen.length - MOST_PLACES;
   byId("spot-places").replaceChildren(...chosen.slice(0, MOST_PLACES).map(placeItem), ...(rest > 0 ? [html("li", {}, `and ${rest} more`)] : []));
   spotting.hidden = false;
+  writeAddress();
+}
+
+// The words that the address names, which goTo draws if they are others.
+function readSpotted(params) {
+  const side = ["s", "t"].find((one) => params.has(`spot-${one}`)), words = wordsIn(params.get(`spot-${side}`) ?? "");
+  if (root.dataset.kind === "cards" || !words.length || (side === spotted.side && words.join(" ") === spotted.words.join(" "))) return;
+  Object.assign(spotted, { side, words, unit: null, from: null });
+  spotting.hidden = true;
 }
 
 function unitButton(unit, count, n, most, all) {
@@ -78,7 +88,11 @@ function spotWord(token, extend) {
   spot(side, pair[side].slice(ends[0], ends[1] + 1), joined ? from : { pair, at });
 }
 
-function closeSpotting() { spotting.hidden = true; }
+function closeSpotting() {
+  spotting.hidden = true;
+  spotted.words = [];
+  writeAddress();
+}
 
 function makeSpotting() {
   if (root.dataset.kind === "cards") return;
@@ -87,7 +101,7 @@ function makeSpotting() {
   const side = html("select", { id: "spot-side", "aria-label": "Side of these words" }, html("option", { value: "s" }, "source"), html("option", { value: "t" }, "target"));
   const head = html("h2", { id: "spot-head" }, "Translations"), told = html("p", { id: "spot-told", role: "status" });
   spotting.append(html("header", {}, head, close), html("div", { class: "asked" }, input, side), told, html("ul", { id: "spot-units", "aria-label": "Translations; one that is pressed chooses the lines" }), html("ol", { id: "spot-places", "aria-label": "Lines" }));
-  const typed = () => spot(side.value, input.value.split(/\s+/).filter(Boolean));
+  const typed = () => spot(side.value, wordsIn(input.value));
   input.addEventListener("change", typed);
   side.addEventListener("change", typed);
   close.addEventListener("click", closeSpotting);

@@ -19,10 +19,13 @@ function wordList(pair, side) {
 // How the words stand, and how wide that is: computed, for asking the page would lay it out.
 function sizeOfWords(pair, room) {
   const type = onPaper() ? 12 : 15, line = (words) => words.reduce((sum, word) => sum + width(word, type) + 13, 0);
-  const column = (words) => Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, type))));
   const wide = Math.max(line(pair.s), line(pair.t));
   if (!state.down && wide <= room) return { layout: "across", wide };
   if (isLong(pair) && !onPaper()) return { layout: "text", wide: room > 520 && state.matrices ? 0.5 * room : room };
+  return sizeOfColumns(pair, room);
+}
+function sizeOfColumns(pair, room) {
+  const column = (words) => Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, onPaper() ? 12 : 15))));
   return { layout: "down", wide: column(pair.s) + 128 + column(pair.t) };
 }
 const isLong = (pair) => Math.max(pair.S, pair.T) >= LONG;

@@ -7,7 +7,7 @@ function matrixSizes(pair, space) {
     const most = Math.min(space, Math.max(240, window.innerHeight - barHeight() - 110));
     return { cell: clamp(Math.floor((2 * (most - 6)) / wide) / 2, 1, 9), size: 0, left: 3, top: 3 };
   }
-  const longest = (words, size) => Math.min(130, Math.max(12, ...words.map((word) => width(shorten(word, 18), size)))) + 8;
+  const longest = (words, size) => Math.min(130, Math.max(12, ...words.map((word) => 1.12 * width(shorten(word, 18), size)))) + 8; // bold while pointed at
   const cell = clamp(Math.floor((Math.min(space, 560) - longest(pair.t, 14) - 8) / wide), 9, 27);
   const size = clamp(cell * 0.8, 9, 14);
   return { cell, size, left: longest(pair.t, size), top: longest(pair.s, size) };
@@ -46,7 +46,7 @@ function drawMatrix(pair, card, space, view, minus = null) {
   return html("figure", { class: "matrix", ...about }, picture, html("figcaption", {}, scaleBar(low, high, ramp), title, html("span", {}, state.linear ? "linear scale" : minus !== null ? "square-root scale" : `square-root scale, middle ${share(low + (high - low) / 4)}`)));
 }
 
-// A square root shows small weights; linear colours are those of the pictures of `nmtalign heatmap`.
+// A square root shows small weights; linear colours are those of `nmtalign heatmap --linear`.
 const toScale = (x) => (state.linear ? x : Math.sqrt(x));
 
 function drawLabels(pair, picture, place, g) {

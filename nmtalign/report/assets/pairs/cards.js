@@ -20,9 +20,8 @@ function makeCard(pair) {
 function guessHeight(pair) {
   const wide = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
   if (isLong(pair)) return 90 + Math.max(state.matrices ? 420 : 0, (2 * 25 * wide) / (state.matrices ? room / 2 : room));
-  const words = wide < room ? 136 : Math.max(pair.S, pair.T) * 24.8, cell = clamp(440 / Math.max(pair.S, pair.T, 1), 11, 27);
-  const matrix = state.matrices ? pair.T * cell + 105 : 0;
-  return 60 + (wide < 0.5 * room || wide > room ? Math.max(words, matrix) : words + matrix);
+  const words = wide < (state.matrices ? 0.5 : 1) * room ? 136 : Math.max(pair.S, pair.T) * 24.8, cell = clamp(440 / Math.max(pair.S, pair.T, 1), 11, 27);
+  return 60 + Math.max(words, state.matrices ? pair.T * cell + 105 : 0);
 }
 
 function putAway(pair) {
@@ -37,12 +36,25 @@ function drawWords(pair) {
   pair.pinned ??= null;
   if (beside !== null) drawTwo(pair, body, view, beside);
   else {
-    const { layout, wide } = sizeOfWords(pair, room), left = room - wide - 36;
+    const { layout, left } = placeWords(pair);
     showLayout(pair, layout);
     body.replaceChildren(drawSentences(pair, pair.card, layout, view));
-    if (state.matrices && !onPaper()) body.append(drawMatrix(pair, pair.card, fitsBeside(pair, left) ? left : room, view));
+    if (!state.matrices || onPaper()) return markFound(pair);
+    const all = state.beside === "=all" ? data.views.filter((other) => other !== view && pair.m[other]) : [];
+    const space = all.length ? Math.max(220, room / 4 - 36) : left ?? room;
+    body.append(...[view, ...all].map((shown) => drawMatrix(pair, pair.card, space, shown)));
   }
   markFound(pair);
+}
+
+// The layout of the words, and the room that is left for a matrix beside them, if that is enough. Words that leave too
+// little beside their lines stand in columns, where that leaves enough.
+function placeWords(pair) {
+  const beside = ({ layout, wide }) => ({ layout, left: fitsBeside(pair, room - wide - 36) ? room - wide - 36 : null });
+  const usual = beside(sizeOfWords(pair, room));
+  if (!state.matrices || onPaper() || usual.left !== null || usual.layout !== "across") return usual;
+  const down = beside(sizeOfColumns(pair, room));
+  return down.left === null ? usual : down;
 }
 
 function showLayout(pair, layout) {
