@@ -15,7 +15,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import DataError
+from nmtalign.errors import FILES_USED_UP, DataError
 
 FREE_SIZE = 1 << 26  # bytes that any archive may unpack to
 HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
@@ -134,7 +134,8 @@ def _explained(path: str | Path) -> Iterator[None]:
     except DataError as error:
         raise error.at(path) from error
     except Exception as error:
-        if isinstance(error, OSError) and error.filename:
+        if isinstance(error, OSError) and (error.filename or error.errno in FILES_USED_UP):
+            error.filename = error.filename or str(path)
             raise
         found = f"{type(error).__name__}: {error}"
         raise DataError(f"not a readable file of arrays ({found})").at(path) from error

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,31 @@ import nmtalign
 import nmtalign as na
 from nmtalign.cli import COMMANDS
 from tests.aligner.toy_language import toy_bitext
+
+
+def test_type_checkers_are_told_the_same_names():
+    stub = ast.parse((Path(nmtalign.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+    told = {
+        one.asname: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for one in node.names
+    }
+    assert told == {**nmtalign._HOME, "attention": "nmtalign"}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
+def test_a_typed_script_is_checked_from_outside(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import nmtalign as na\n"
+        "number: int = na.load().align('the cat', 'le chat')\n"
+        "aligner: na.Aligner = na.train([('a', 'b')])\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "script.py"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
+    assert 'script.py:2: error: Incompatible types in assignment (expression has type "AlignedPair"' in said
+    assert "Found 1 error in 1 file" in said
+
 
 PUBLIC_NAMES = {
     "__version__",

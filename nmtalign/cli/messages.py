@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -111,10 +112,18 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         message = text.strip().replace("\nnmtalign: ", "; ")
         record = {"time": now, "level": level, "event": event, "message": message, **values}
-        click.echo(json.dumps(record, ensure_ascii=False), err=True)
+        write(json.dumps(record, ensure_ascii=False))
     else:
         prefix = "" if level == "info" else click.style(f"{level}: ", fg=COLOURS[level], bold=True)
-        click.echo(f"{line_start()}nmtalign: {prefix}{text}", err=True, color=in_colour())
+        write(f"{line_start()}nmtalign: {prefix}{text}")
+
+
+def write(text: str, *, nl: bool = True) -> None:
+    """Write to stderr; if that is full, messages are lost, but not the work."""
+    try:
+        click.echo(text, nl=nl, err=True, color=in_colour())
+    except OSError:
+        sys.stderr = io.TextIOWrapper(io.FileIO(os.devnull, "w"), encoding="utf-8", write_through=True)
 
 
 def in_colour() -> bool:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from nmtalign.cli.messages import in_colour, line_start, log, shows_progress
+from nmtalign.cli.messages import in_colour, line_start, log, shows_progress, write
 
 Record = TypeVar("Record")
 
@@ -45,7 +45,7 @@ class Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        click.echo(line_start(), nl=False, err=True)
+        write(line_start(), nl=False)
 
     @property
     def seconds(self) -> float:
@@ -128,7 +128,7 @@ class Progress:
         return text if left is None else f"{text}, {_duration(left)} left"
 
     def _draw(self) -> None:
-        click.echo(f"{line_start()}{self._text}", nl=False, err=True)
+        write(f"{line_start()}{self._text}", nl=False)
 
 
 class Stages(Progress):

@@ -158,11 +158,11 @@ def _open(path: str | Path, columns: tuple[str, str]) -> Any:
         ) from None
     try:
         file = ParquetFile(path)
-    except (ArrowException, OSError) as error:
+        names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
+    except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise DataError(f"expected a Parquet file ({error})").at(path) from None
-    names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
     for column in columns:
         if column not in names:
             found = ", ".join(sorted(names))

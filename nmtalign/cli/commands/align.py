@@ -118,7 +118,7 @@ def align(
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length)
+        pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length, bitext.files)
         if given.source is None:
             aligned = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
         else:

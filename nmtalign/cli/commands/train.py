@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number, Whole
 from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.cli.outputs import batch_texts, write_whole
 from nmtalign.cli.progress import Stages
-from nmtalign.errors import UsageError
+from nmtalign.errors import StoppedError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -119,12 +119,12 @@ def train(
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
         options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization), languages)
-    bound = Shortened(max_length)
+    bound = Shortened(max_length, bitext.files)
     shortened = partial(bound.pairs, text=options["text"], languages=languages)
     settings, state = named_preset(preset), f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(settings, **more), quiet=quiet)
     report = partial(_report, progress, quiet=quiet)
-    with ExitStack() as stack:
+    with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
         found = learn(
@@ -150,6 +150,18 @@ def train(
             _write_links(batch, outputs)
     if not quiet:
         _say_what_is_next(bitext, output, more["links"])
+
+
+@contextmanager
+def _explained(state: str) -> Iterator[None]:
+    """Say how a run that was stopped goes on, if there is a checkpoint."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not Path(state).is_dir():
+            raise
+        where = f"{state} holds the state of training; the same command goes on from there"
+        raise StoppedError(f"interrupted\nnmtalign: {where}") from None
 
 
 def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None, **_: Any) -> dict[str, Any]:
