@@ -2,7 +2,10 @@
 
     python scripts/evaluate_contextual.py
 
-A tiny encoder is trained in seconds (tests/contextual/tiny.py, which describes the languages); torch and
+Then, for each head of a tiny translation model: how alignment error, the gain by which a head is chosen, and
+the agreement of its rows with its own columns go together.
+
+Tiny models are trained in seconds (tests/contextual/tiny.py, which describes the languages); torch and
 transformers are needed. The lexicon is learned from the very pairs that are aligned.
 """
 
@@ -16,11 +19,42 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+import numpy as np
+
 import nmtalign
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import align_stream
+from nmtalign.contextual.choice import rank
+from nmtalign.contextual.translator import Translator
 from nmtalign.text.bitext import SentencePair
-from tests.contextual.tiny import LAYERS, ambiguous_bitext, train_encoder
+from tests.contextual.tiny import (
+    LAYERS,
+    ambiguous_bitext,
+    reversed_bitext,
+    train_encoder,
+    train_translator,
+)
+
+
+def show_heads() -> None:
+    """Print gain, agreement and error of each head of a translation model, the largest gain first."""
+    toy = reversed_bitext(100, seed=5)
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(Translator(str(train_translator(Path(folder)))).attention(toy.words))
+    print("layer  head  shift   gain  agreement  error")
+    for choice in rank(toy.words, found):
+        heads = slice(None) if choice.head is None else slice(choice.head, choice.head + 1)
+        right, agreed, words = 0, 0, 0
+        for own, links in zip(found, toy.links, strict=True):
+            weights = own.of_words(len(links), choice.shift)[choice.layer, heads, :, :-1].mean(axis=0)
+            best = weights.argmax(axis=1)
+            right += len({(int(s), t) for t, s in enumerate(best)} & links)
+            agreed += int((weights[:, best].argmax(axis=0) == np.arange(len(best))).sum())
+            words += len(best)
+        head = "mean" if choice.head is None else choice.head
+        share, error = 100 * agreed / words, 100 * (1 - right / words)
+        name = f"{choice.layer:5}  {head!s:>4}  {choice.shift:5}"
+        print(f"{name}  {choice.gain:5.2f}  {share:7.1f} %  {error:.1f} %")
 
 
 def main() -> None:
@@ -45,6 +79,7 @@ def main() -> None:
         show("contextual vectors, ours", nmtalign.with_context(encoder=tiny, layer=LAYERS))
         show("mixture with static vectors", nmtalign.with_context(lexicon, encoder=tiny, layer=0))
         show("mixture with contextual vectors", nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS))
+    show_heads()
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ Axes: N words, D dimension, L sub-words.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,12 @@ def opened(kind: str, name: str, device: str, **settings: Any) -> tuple[Any, Any
     return model.eval().to(device), tokenizer
 
 
+def limit_of(tokenizer: Any, config: Any) -> int:
+    """Return how many sub-words a model takes."""
+    positions = getattr(config, "max_position_embeddings", None) or LONGEST
+    return int(min(tokenizer.model_max_length, positions - _SPECIAL))
+
+
 class Window(NamedTuple):
     """Some sub-words of a sentence, with the special ones around them.
 
@@ -95,10 +101,16 @@ class Pieces:
     tokenizer : tokeniser of transformers
     limit : int
         Sub-words of a window, special ones included.
+    prefix : str
+        Before each sentence.
+    target : bool
+        Whether these are sub-words of the target side of a translation model.
     """
 
     tokenizer: Any
     limit: int
+    prefix: str = ""
+    target: bool = False
     _known: dict[str, list[int]] = field(default_factory=dict)
     _lost: int = 0
 
@@ -106,8 +118,7 @@ class Pieces:
         """Return the sub-words of each word; warns once of words that the tokeniser makes nothing of."""
         new = [word for word in dict.fromkeys(words) if word not in self._known]
         if new:
-            given = [[word] for word in new]
-            found = self.tokenizer(given, is_split_into_words=True, add_special_tokens=False)["input_ids"]
+            found = self._ids([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
             self._known.update(zip(new, found, strict=True))
             lost = [word for word, ids in zip(new, found, strict=True) if not ids]
             if lost and not self._lost:
@@ -119,10 +130,20 @@ class Pieces:
     @cached_property
     def special(self) -> tuple[list[int], list[int]]:
         """The special sub-words before and after a sentence."""
-        plain = self.tokenizer("a", add_special_tokens=False)["input_ids"]
-        whole = self.tokenizer("a")["input_ids"]
-        start = next(n for n in range(len(whole)) if whole[n : n + len(plain)] == plain)
+        plain = self._ids("a", add_special_tokens=False)
+        whole = self._ids(f"{self.prefix} a".strip())
+        start = max(n for n in range(len(whole)) if whole[n : n + len(plain)] == plain)
         return whole[:start], whole[start + len(plain) :]
+
+    def _ids(self, text: Any, **settings: Any) -> Any:
+        return self.tokenizer(**{"text_target" if self.target else "text": text}, **settings)["input_ids"]
+
+    def whole(self, words: Sequence[str]) -> tuple[list[int], NDArray[np.int64]]:
+        """Return all sub-words of a sentence, and the word of each; -1 for special ones."""
+        pieces, (before, after) = self.of(words), self.special
+        ids = [*before, *(number for piece in pieces for number in piece), *after]
+        of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
+        return ids, np.pad(of_word, (len(before), len(after)), constant_values=-1)
 
     def windows(self, sentence: int, words: Sequence[str]) -> Iterator[Window]:
         """Yield the windows of a sentence; each overlaps the next by half."""
@@ -175,8 +196,7 @@ class Encoder:
         stack = getattr(getattr(model, "encoder", None), "layer", None)
         if stack is not None:
             model.encoder.layer = stack[: max(self.layer, 1)]  # the later ones are not asked for
-        limits = [tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or LONGEST]
-        return model, Pieces(tokenizer, int(min(limits[0], limits[1] - _SPECIAL)))
+        return model, Pieces(tokenizer, limit_of(tokenizer, config))
 
     def vectors(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
         """Return the vectors (N, D) of the words of each sentence: means over their sub-words.
@@ -187,8 +207,9 @@ class Encoder:
         _, pieces = self._opened
         windows = [window for n, words in enumerate(sentences) for window in pieces.windows(n, words)]
         sums: list[Floats | None] = [None] * len(sentences)
-        for batch in _batches(windows):
-            for window, states in zip(batch, self._states(batch), strict=True):
+        for batch in batches(windows, TOKENS):
+            found = within_memory(self._run, batch, self.device)
+            for window, states in zip(batch, found, strict=True):
                 n, kept = window.sentence, window.words >= 0
                 total = sums[n]
                 if total is None:
@@ -198,19 +219,6 @@ class Encoder:
             np.zeros((len(words), 1), np.float32) if total is None else _means(total, pieces.of(words))
             for words, total in zip(sentences, sums, strict=True)
         ]
-
-    def _states(self, batch: Sequence[Window], *, again: bool = True) -> list[Floats]:
-        """Return the hidden states (L, D) of each window; a batch too large for the device is halved once."""
-        torch, _ = packages()
-        try:
-            return self._run(batch)
-        except torch.OutOfMemoryError:
-            size = max(len(window.ids) for window in batch)
-            if not again or len(batch) == 1:
-                found = f"out of memory on {self.device} with {len(batch)} sentences of {size} sub-words"
-                raise NmtalignError(f"{found}; use --device cpu or a smaller encoder") from None
-        halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
-        return [state for half in halves for state in self._states(half, again=False)]
 
     def _run(self, batch: Sequence[Window]) -> list[Floats]:
         torch, _ = packages()
@@ -247,11 +255,37 @@ def _means(total: Floats, pieces: Sequence[Sequence[int]]) -> Floats:
     return np.asarray(total / np.maximum(counts, 1)[:, None])
 
 
-def _batches(windows: Sequence[Window]) -> Iterator[list[Window]]:
-    """Yield windows of like length, the longest first."""
-    order = sorted(windows, key=lambda window: -len(window.ids))
+class Sized(Protocol):
+    """What has sub-words."""
+
+    @property
+    def ids(self) -> list[int]: ...
+
+
+Item = TypeVar("Item", bound=Sized)
+
+
+def batches(items: Sequence[Item], tokens: int) -> Iterator[list[Item]]:
+    """Yield batches of like length, the longest first, of about so many sub-words with the padding."""
+    order = sorted(items, key=lambda item: -len(item.ids))
     start = 0
     while start < len(order):
-        size = max(1, TOKENS // len(order[start].ids))
+        size = max(1, tokens // max(len(order[start].ids), 1))
         yield order[start : start + size]
         start += size
+
+
+def within_memory(
+    run: Callable[[Sequence[Item]], list[Floats]], batch: Sequence[Item], device: str, *, again: bool = True
+) -> list[Floats]:
+    """Return what `run` makes of a batch; one too large for the device is halved once."""
+    torch, _ = packages()
+    try:
+        return run(batch)
+    except torch.OutOfMemoryError:
+        size = max(len(item.ids) for item in batch)
+        if not again or len(batch) == 1:
+            found = f"out of memory on {device} with {len(batch)} sentences of {size} sub-words"
+            raise NmtalignError(f"{found}; use --device cpu or a smaller model") from None
+    halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
+    return [found for half in halves for found in within_memory(run, half, device, again=False)]

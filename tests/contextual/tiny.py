@@ -1,12 +1,13 @@
-"""A synthetic pair of languages in which context decides, and a tiny encoder that learns it.
+"""Synthetic languages: one in which context decides, with a tiny encoder; one of a tiny translator.
 
-Each sentence has a topic, a or b, which a marker names. The words x7 and y7 are X7 and Y7 in topic a, but Y7
-and X7 in topic b: both always stand together, so only the topic tells which is which. Names are not in the
-vocabulary of the encoder, only a lexicon can tell them apart. The target is in any order.
+Each sentence of the first has a topic, a or b, which a marker names. The words x7 and y7 are X7 and Y7 in
+topic a, but Y7 and X7 in topic b: both always stand together, so only the topic tells which is which. Names
+are not in the vocabulary of the encoder, only a lexicon can tell them apart. The target is in any order.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,84 @@ def _states(model: Any, tokenizer: Any, lines: list[str]) -> Any:
     numbers = [[-1 if w is None else w for w in found.word_ids(n)] for n in range(len(lines))]
     of_word = torch.nn.functional.one_hot(torch.tensor(numbers) + 1).float()[:, :, 1:]  # (B, L, words)
     return of_word.transpose(1, 2) @ states / of_word.sum(1)[:, :, None]
+
+
+def reversed_bitext(n: int, *, seed: int = 0) -> Toy:
+    """Return `n` pairs of six words and their links; the target says them from the last to the first."""
+    rng = np.random.default_rng(seed)
+    stems = [first + second for first in "bdgk" for second in "aeio"]
+    toy = Toy([], [], [])
+    for _ in range(n):
+        digits = [str(rng.integers(3)) if rng.random() < 0.25 else "" for _ in range(6)]
+        words = [stems[k] + digit for k, digit in zip(rng.choice(16, 6, replace=False), digits, strict=True)]
+        toy.source.append(" ".join(words))
+        toy.target.append(" ".join(words[::-1]).upper())
+        toy.links.append({(5 - t, t) for t in range(6)})
+    return toy
+
+
+def make_marian_tokenizer(folder: Path) -> Any:
+    """Write Marian's tokeniser with a SentencePiece model for each side; a digit is a sub-word of its own."""
+    import sentencepiece
+    from transformers import MarianTokenizer
+
+    toy, pieces = reversed_bitext(300, seed=1), []
+    for side, lines in (("source", toy.source), ("target", toy.target)):
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_prefix=str(folder / side),
+            vocab_size=60,
+            hard_vocab_limit=False,
+            split_digits=True,
+            model_type="bpe",
+            num_threads=1,
+            minloglevel=2,
+        )
+        (folder / f"{side}.model").rename(folder / f"{side}.spm")
+        model = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
+        pieces += [model.id_to_piece(k) for k in range(3, len(model))]
+    words = ["</s>", "<unk>", *dict.fromkeys(pieces), "<pad>"]
+    (folder / "vocab.json").write_text(json.dumps({word: k for k, word in enumerate(words)}), "utf-8")
+    files = [str(folder / name) for name in ("source.spm", "target.spm", "vocab.json")]
+    return MarianTokenizer(*files, source_lang="xx", target_lang="yy")
+
+
+def train_translator(folder: Path) -> Path:
+    """Train a tiny Marian model on reversed sentences, and write it into a folder."""
+    import torch
+    from transformers import MarianConfig, MarianMTModel
+
+    tokenizer = make_marian_tokenizer(folder)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    sides = ("encoder", "decoder")
+    sizes = {f"{side}_attention_heads": 2 for side in sides} | {f"{side}_ffn_dim": 64 for side in sides}
+    config = MarianConfig(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=2,
+        dropout=0.0,
+        max_position_embeddings=64,
+        pad_token_id=tokenizer.pad_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+        eos_token_id=0,
+        forced_eos_token_id=0,
+        scale_embedding=True,
+        activation_function="relu",
+        init_std=0.1,
+        **sizes,
+    )
+    model = MarianMTModel(config)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    for step in range(320):
+        toy = reversed_bitext(24, seed=1000 + step)
+        given = tokenizer(toy.source, return_tensors="pt", padding=True)
+        labels = tokenizer(text_target=toy.target, return_tensors="pt", padding=True)["input_ids"]
+        loss = model(**given, labels=labels.masked_fill(labels == tokenizer.pad_token_id, -100)).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval().save_pretrained(folder)
+    return folder

@@ -114,12 +114,12 @@ def align(
     if "table" in outputs:
         table_format(outputs["table"])  # before the work
     outputs |= {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
-    run = sharding.open(bitext.files, outputs, given.matrices)
+    run = sharding.open(bitext.files, outputs, given.source)
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length, bitext.files)
-        if given.matrices is None:
+        if given.source is None:
             aligned = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
         else:
             aligned = _Aligned(*given.align(options, pairs))

@@ -49,7 +49,7 @@ class RecordOptions:
         from nmtalign.report.corpus import read_corpus
 
         self.given.check()
-        if self.given.matrices is not None:
+        if self.given.source is not None:
             bitext, again = tee(bitext)
             aligned = self.given.inspect(self.options, again)
             return None, read_corpus(bitext, gold=self.gold, others=others, aligned=aligned)
