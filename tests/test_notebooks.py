@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import nbformat
+import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
@@ -38,7 +39,7 @@ class Shell(InteractiveShell):
 def test_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(path.parent)
     shell = Shell.instance()
-    with mpl.rc_context(), capture_output() as shown:
+    with mpl.rc_context(), np.printoptions(), capture_output() as shown:
         for source in code_of(path):
             shell.run_cell(source).raise_error()
     Shell.clear_instance()
