@@ -189,7 +189,7 @@ def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
 def held_here(estimator: Estimator, bitext: DistributedBitext) -> int:
     arrays = [estimator.index.source, estimator.index.target, *(shard.pairs for shard in bitext.shards)]
     for view in estimator.views:
-        arrays += [view.source, view.target, view.prior]
+        arrays += [view.source, view.target, view.alike, view.prior]
         arrays += [] if view.pair is None else [view.pair]
     return sum(array.nbytes for array in {id(array): array for array in arrays}.values())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.mapped import WEIGHT, check_vectors, make_vectors_head
-from nmtalign.heads.mixture import Mixture, SeenViews
+from nmtalign.heads.mixture import Mixture, PairScores, SeenViews
 from nmtalign.heads.spectral import learn_spectral
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
@@ -271,16 +271,31 @@ def learn(
     elif gold_links:
         aligner = _taught(aligner, (source, target), gold_links, settings.seed, report)
 
+    encoded = EncodedText(cut_source, cut_target, segments, estimator.buckets)
+    if place is not None or not estimator.index.complete:
+        return Training(
+            aligner, lambda own: replace(aligner, extraction=own, workers=workers).align_text(encoded)
+        )
+    encoded.__dict__["index"] = estimator.index
+    seen = SeenViews(estimate.views, estimate.counts, estimator.smoothing)
+    return Training(aligner, _own_links(aligner, heads, encoded, seen, workers))
+
+
+def _own_links(
+    aligner: Aligner, heads: Mixture, text: EncodedText, seen: SeenViews, workers: int | None
+) -> Callable[[Extraction], AlignedBatch]:
+    """Return what aligns the text that was learned from; its views are gone once they are read."""
+    views = [seen]
+
+    @cache
+    def scores() -> PairScores:
+        return heads.read(text, views.pop())
+
     def align(extraction: Extraction) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction, workers=workers)
-        encoded = EncodedText(cut_source, cut_target, segments, estimator.buckets)
-        if place is not None or not estimator.index.complete:
-            return chosen.align_text(encoded)
-        encoded.__dict__["index"] = estimator.index
-        seen = SeenViews(estimate.views, estimate.counts, estimator.smoothing)
-        return chosen.decoder(heads.read(encoded, seen)).align(workers or default_workers())
+        return chosen.decoder(scores()).align(workers or default_workers())
 
-    return Training(aligner, align)
+    return align
 
 
 def _check_options(

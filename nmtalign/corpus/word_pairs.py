@@ -12,8 +12,9 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 PIECE = 1 << 22  # cells that are numbered at a time: 32 MB of keys
+FEW = 1 << 20  # cells up to which a plain sort numbers them
+RUN = 1 << 19  # cells of a run of source words, about
 PART = 1 << 17  # keys that are worked on at a time: a megabyte
 LARGE = 1 << 26  # cells of a bitext from which on rare pairs share a number
 SELDOM = 2  # pairs that meet more often are always kept
@@ -51,16 +54,13 @@ def index_pairs(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedS
     """Number the word pairs that co-occur in a sentence pair; `buckets` hold all of them."""
     if is_large(buckets):
         return _index_large(buckets, source, target)
-    targets = len(target.words)
+    index = number_pairs(buckets, len(target.words))
     if sum(bucket.cells for bucket in buckets) <= PIECE:
-        return number_pairs(buckets, targets)
-    pieces = [(first, *distinct(_keys(piece, targets))) for first, piece in _pieces(buckets)]
-    keys, numbers = distinct(np.concatenate([own for _, own, _ in pieces]))
-    cells, start = Cells([bucket.shape for bucket in buckets]), 0
-    for first, own, places in pieces:
-        cells.write(first, numbers[start : start + len(own)][places[:-1]])
-        start += len(own)
-    return PairIndex(*words_of(keys, targets), cells)
+        return index
+    cells = Cells([bucket.shape for bucket in buckets])
+    for k, numbers in enumerate(index.cells):
+        cells.write(k, numbers)
+    return replace(index, cells=cells)
 
 
 def _index_large(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
@@ -80,7 +80,8 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
 
 def number_pairs(buckets: Sequence[Bucket], targets: int) -> PairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
-    keys, numbers = distinct(_keys(buckets, targets))
+    many = sum(bucket.cells for bucket in buckets) > FEW
+    keys, numbers = _numbered(buckets, targets) if many else distinct(_keys(buckets, targets))
     parts = np.split(numbers, np.cumsum([bucket.cells for bucket in buckets], dtype=np.int64))
     cells = [part.reshape(bucket.shape) for part, bucket in zip(parts, buckets, strict=False)]
     return PairIndex(*words_of(keys, targets), cells)
@@ -90,6 +91,63 @@ def words_of(keys: Longs, targets: int) -> tuple[Ints, Ints]:
     """Return the source and the target word of each key."""
     source, target = np.divmod(keys, targets)
     return source.astype(np.int32), target.astype(np.int32)
+
+
+class _Tokens(NamedTuple):
+    """The source words of all buckets, and where the cells of each one are."""
+
+    word: NDArray[np.integer]
+    start: NDArray[np.integer]  # first cell of each word
+    step: NDArray[np.integer]  # from there to its next cell
+    first: NDArray[np.integer]  # first target word of its pair, among those of all buckets
+    length: NDArray[np.integer]  # number of its cells
+
+    @classmethod
+    def of(cls, bucket: Bucket, cells: int, targets: int) -> _Tokens:
+        """Return those of a bucket that stands behind so many cells and target words."""
+        (T, S, B), place = bucket.shape, np.flatnonzero(bucket.source).astype(np.int32)
+        pair = place % np.int32(B)
+        step = np.full(len(place), S * B, np.int32)
+        length = bucket.target_lengths.astype(np.int32)[pair]
+        start = place + (np.int32 if cells < 1 << 30 else np.int64)(cells)
+        return cls(bucket.source.ravel()[place], start, step, np.int32(targets) + pair * np.int32(T), length)
+
+    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        """Return the cells of each word, and the place of their target word."""
+        ends = np.cumsum(self.length, dtype=np.int32)
+        nth = np.arange(self.length.sum(), dtype=np.int32) - np.repeat(ends - self.length, self.length)
+        start, step, first = (np.repeat(a, self.length) for a in (self.start, self.step, self.first))
+        return start + nth * step, first + nth
+
+
+def _numbered(buckets: Sequence[Bucket], targets: int) -> tuple[Longs, Ints]:
+    """Return what :func:`distinct` does of the keys of the buckets, by counting sorts.
+
+    Runs of source words are numbered one after the other. Turning a sparse matrix and back sorts the cells of
+    a run by source and target word.
+    """
+    from scipy.sparse import csr_array
+
+    starts = [np.cumsum([0, *n]) for n in zip(*((b.cells, b.target.size) for b in buckets), strict=True)]
+    found = (_Tokens.of(b, c, t) for b, c, t in zip(buckets, *(s.tolist() for s in starts), strict=False))
+    tokens = _Tokens(*map(np.concatenate, zip(*found, strict=True)))
+    words = np.concatenate([b.target.T.ravel() for b in buckets])
+    order = np.arange(len(tokens.word), dtype=np.int32)
+    by_word = csr_array((order, tokens.word, [0, len(order)])).tocsc()
+    begin = np.concatenate([[0], np.cumsum(tokens.length[by_word.data], dtype=np.int64)])[by_word.indptr]
+    cuts = [0, *(np.flatnonzero(np.diff(begin[1:] // RUN)) + 1).tolist(), len(begin) - 1]
+    numbers, keys, done = np.zeros(starts[0][-1], np.int32), [np.zeros(1, np.int64)], 0
+    for low, high in pairwise(cuts):
+        own = _Tokens(*(a[by_word.data[by_word.indptr[low] : by_word.indptr[high]]] for a in tokens))
+        cells, at = own.cells()
+        rows = begin[low : high + 1] - begin[low]
+        run = csr_array((cells, words[at], rows), shape=(high - low, targets)).tocsc().tocsr()
+        new = np.diff(run.indices, prepend=-1) != 0
+        new[rows[:-1][np.diff(rows) > 0]] = True
+        numbers[run.data] = np.cumsum(new, dtype=np.int32) + np.int32(done)
+        keys.append((np.repeat(np.arange(low, high), np.diff(rows)) * targets + run.indices)[new])
+        done += len(keys[-1])
+    return np.concatenate(keys), numbers
 
 
 def _keys(buckets: Sequence[Bucket], targets: int) -> Longs:

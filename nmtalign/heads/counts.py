@@ -111,7 +111,8 @@ class Smoothing(NamedTuple):
 def ratios(view: View, counts: ViewCounts, smoothing: Smoothing) -> Floats:
     """Return r(e, f) of each of the view's pairs, shape (Q,); see the head of this module."""
     words, discount, floor = smoothing
-    result = counts.pairs + view.prior
+    result = counts.pairs.copy()
+    result[view.alike] += view.prior
     result *= (words / (counts.source.linked + discount)).astype(np.float32)[view.source]
     result *= (1 / (counts.target.linked + discount)).astype(np.float32)[view.target]
     result += np.float32(floor)

@@ -83,7 +83,9 @@ class View:
     # (Q,): forms of the view's pairs
     source: Ints
     target: Ints
-    prior: Floats  # (Q,): counts added beforehand
+    # counts added beforehand: to which of the view's pairs, distinct, and how much
+    alike: NDArray[np.int64]
+    prior: Floats
 
     def counts(self, counts: Doubles) -> Doubles:
         """Sum counts of word pairs (P,) into counts of the view's pairs (Q,)."""
@@ -117,12 +119,19 @@ def make_view(
     """
     s, s_forms = shorten(source.words, letters[0])
     t, t_forms = shorten(target.words, letters[1])
-    of_pair, at_source, at_target = None, s[pairs.source], t[pairs.target]
+    of_pair = None
+    at_source, at_target = _forms_of(s, s_forms, pairs.source), _forms_of(t, t_forms, pairs.target)
     if apart and any(letters):
         keys, of_pair = distinct(at_source.astype(np.int64) * len(t_forms) + at_target)
         at_source, at_target = words_of(keys, len(t_forms))
     prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
-    return View(letters, s_forms, t_forms, s, t, of_pair, at_source, at_target, prior)
+    alike = np.flatnonzero(prior)
+    return View(letters, s_forms, t_forms, s, t, of_pair, at_source, at_target, alike, prior[alike])
+
+
+def _forms_of(number: Ints, forms: Sequence[str], words: Ints) -> Ints:
+    """Return the form of each word; where no words share a form, these are the same numbers."""
+    return words if len(forms) == len(number) else number[words]
 
 
 def spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints, at_target: Ints) -> Floats:

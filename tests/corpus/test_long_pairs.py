@@ -92,12 +92,12 @@ def test_short_pairs_are_not_touched():
 
 
 def test_links_outside_the_core_are_dropped_and_the_others_moved():
-    *_, pieces = cut_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))  # seven cores of 114 words
-    piece = np.array([0, 0, 1, 1])
-    kept, pair, s, t = pieces.restore(piece, np.array([3, 5, 4, 6]), np.array([3, 120, 95, 130]))
+    *_, pieces = cut_long_pairs(encode([["a"] * 800]), encode([["b"] * 800]))  # 13 cores of 61 or 62 words
+    piece = np.array([0, 0, 2, 2])  # the core of number 2 begins at word 123
+    kept, pair, s, t = pieces.restore(piece, np.array([3, 5, 4, 6]), np.array([3, 65, 60, 66]))
     assert kept.tolist() == [True, False, False, True]
-    assert t.tolist() == [3, 130 + 114 - 96]
-    assert s.tolist() == [3, 6 + 114 - 96]
+    assert t.tolist() == [3, 66 + 123 - 64]
+    assert s.tolist() == [3, 6 + 123 - 64]
     assert pair.tolist() == [0, 0]
 
 

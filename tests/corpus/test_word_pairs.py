@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nmtalign.corpus import word_pairs as pairs
@@ -25,12 +25,20 @@ def cell_words(buckets):
 
 
 @settings(max_examples=50)
-@given(st.lists(st.tuples(SENTENCE, SENTENCE), max_size=20), st.sampled_from([10, pairs.PIECE]))
-def test_numbers_are_those_of_unique(bitext, piece):
+@example([(["a", "a"], []), (["b"], ["x"])], 10, (0, 7))  # the first word meets none
+@example([(["a", "b"], ["x"])], pairs.PIECE, (0, 1000))  # both meet the same word
+@given(
+    st.lists(st.tuples(SENTENCE, SENTENCE), max_size=20),
+    st.sampled_from([10, pairs.PIECE]),
+    st.sampled_from([(0, 7), (0, 1000), (pairs.FEW, pairs.RUN)]),
+)
+def test_numbers_are_those_of_unique(bitext, piece, few_and_run):
     source, target = (encode([pair[side] for pair in bitext]) for side in (0, 1))
     buckets = make_buckets(source, target)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "PIECE", piece)
+        for name, size in zip(("FEW", "RUN"), few_and_run, strict=True):
+            patch.setattr(pairs, name, size)
         index = index_pairs(buckets, source, target)
     meet = {(0, 0)}
     for cells, (s, t) in zip(index.cells, cell_words(buckets), strict=True):
