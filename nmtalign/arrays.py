@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -14,12 +15,13 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import DataError
+from nmtalign.errors import FILES_USED_UP, DataError
 
 FREE_SIZE = 1 << 26  # bytes that any archive may unpack to
 HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
 _PLAIN = "biuf"  # kinds of numbers
 _NPY = b"\x93NUMPY"
+_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 
 
 class Archive:
@@ -71,6 +73,22 @@ class Archive:
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
+def in_order(names: Sequence[str], path: str | Path) -> list[str]:
+    """Return the names of arrays by the number that they end with: from 0 or from 1, without gaps."""
+    numbered = {}
+    for name in names:
+        found = _NUMBER.search(name)
+        if found is None or int(found[1]) in numbered:
+            raise DataError(f"expected names that end with the number of the pair, found {name!r}").at(path)
+        numbered[int(found[1])] = name
+    order = sorted(numbered)
+    if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
+        raise DataError(
+            f"expected an array for each pair, found {len(order)} with numbers from {order[0]} to {order[-1]}"
+        ).at(path)
+    return [numbered[n] for n in order]
+
+
 def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
     """Return all arrays of an .npz file by name; errors as of :class:`Archive`."""
     with Archive(path) as archive:
@@ -95,8 +113,17 @@ def read_array(path: str | Path, *, mapped: bool = False) -> NDArray[Any]:
 
 def is_archive(path: str | Path) -> bool:
     """Tell whether a file begins as an .npz file does."""
+    return _begins(path, b"PK")
+
+
+def is_array(path: str | Path) -> bool:
+    """Tell whether a file begins as an .npy file does."""
+    return _begins(path, _NPY)
+
+
+def _begins(path: str | Path, mark: bytes) -> bool:
     with open(path, "rb") as file:
-        return file.read(2) == b"PK"
+        return file.read(len(mark)) == mark
 
 
 @contextmanager
@@ -107,16 +134,16 @@ def _explained(path: str | Path) -> Iterator[None]:
     except DataError as error:
         raise error.at(path) from error
     except Exception as error:
-        if isinstance(error, OSError) and error.filename:
+        if isinstance(error, OSError) and (error.filename or error.errno in FILES_USED_UP):
+            error.filename = error.filename or str(path)
             raise
         found = f"{type(error).__name__}: {error}"
         raise DataError(f"not a readable file of arrays ({found})").at(path) from error
 
 
 def _refuse_single(path: str | Path) -> None:
-    with open(path, "rb") as file:
-        if file.read(len(_NPY)) == _NPY:
-            raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
+    if is_array(path):
+        raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
 
 
 def _check_header(file: IO[bytes], size: int) -> None:

@@ -11,7 +11,10 @@ with :meth:`DataError.at`.
 
 from __future__ import annotations
 
+import errno
 import os
+
+FILES_USED_UP = (errno.EMFILE, errno.ENFILE)  # a process, or the machine, may open no more
 
 
 class NmtalignError(Exception):

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+from uuid import uuid4
 from weakref import WeakSet
 
 from nmtalign.errors import DataError, UsageError
@@ -29,6 +30,7 @@ LONGEST_LINE = 1 << 26  # bytes
 # What the decompressors raise on a damaged or cut-off file.
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_ENDING = 40  # characters of a name that its partial file keeps: those of some languages take 4 bytes
 _inputs: WeakSet[io.FileIO] = WeakSet()  # that are being read
 
 
@@ -198,6 +200,17 @@ def open_text(path: str | Path, mode: str = "r", *, encoding: str = "utf-8") -> 
     return io.TextIOWrapper(stream, encoding=encoding, newline="\n")
 
 
+def new_partial(path: Path) -> Path:
+    """Make an empty file beside `path` whose name no other process has; it keeps the ending of `path`."""
+    partial = path.with_name(f".partial-{uuid4().hex}-{path.name[-_ENDING:]}")
+    try:
+        partial.open("xb").close()
+    except OSError as error:
+        error.filename = str(path)  # the name that is known
+        raise
+    return partial
+
+
 def fingerprint(path: Path) -> dict[str, Any]:
     """Return the size of a file and the SHA-256 of its bytes."""
     with open(path, "rb") as file:
@@ -281,14 +294,21 @@ def parse_json(text: str) -> Any:
     return value
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object that a small JSON file holds; a DataError if it holds anything else."""
+def read_utf8(path: Path) -> str:
+    """Return the text of a file, every line end as it is; a DataError if it is not UTF-8."""
     try:
-        value = parse_json(path.read_text(encoding="utf-8"))
-        if not isinstance(value, dict):
-            raise DataError(f"expected a JSON object, found {type(value).__name__}")
+        return path.read_bytes().decode()
     except UnicodeDecodeError as error:
         raise DataError(f"expected UTF-8 ({error})").at(path) from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object that a small JSON file holds; a DataError if it holds anything else."""
+    text = read_utf8(path)
+    try:
+        value = parse_json(text)
+        if not isinstance(value, dict):
+            raise DataError(f"expected a JSON object, found {type(value).__name__}")
     except DataError as error:
         raise error.at(path) from None
     return value

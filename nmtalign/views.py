@@ -1,4 +1,4 @@
-"""How results show themselves: as HTML in a notebook, as a table, as a picture.
+"""How results show themselves: in a notebook, as a table, as a picture.
 
 Drawing needs floors above the results. The door of the package registers what draws, and results call it.
 """
@@ -19,6 +19,12 @@ class Views(Protocol):
     def to_html(self, result: Any, /) -> str:
         """Return a result as HTML."""
 
+    def to_png(self, result: Any, /) -> tuple[bytes, dict[str, int]]:
+        """Return a picture of a result."""
+
+    def to_card(self, result: Any, /) -> Any:
+        """Return the card of a result."""
+
     def to_table(self, result: Any, /) -> pd.DataFrame:
         """Return a result as a table."""
 
@@ -37,11 +43,8 @@ def register_views(open_views: Callable[[], Views]) -> None:
     _views[:] = [open_views]
 
 
-class Listed:
-    """A result that a notebook shows, and that can be listed and compared."""
-
-    def _repr_html_(self) -> str:
-        return _views[0]().to_html(self)
+class Result:
+    """A result that can be listed and compared."""
 
     def table(self) -> pd.DataFrame:
         """Return the result as a table: a row for each link or score, a cell for each weight."""
@@ -57,8 +60,22 @@ class Listed:
         return _views[0]().to_comparison(self, other)
 
 
-class Viewable(Listed):
-    """A result that can also be drawn."""
+class Listed(Result):
+    """A result that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        return _views[0]().to_html(self)
+
+
+class Viewable(Result):
+    """A result that can be drawn; a notebook shows its heatmap."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return _views[0]().to_png(self)
+
+    def show(self) -> Any:
+        """Return the interactive card of the report for a notebook; it loads nothing from a network."""
+        return _views[0]().to_card(self)
 
     def heatmap(self, **options: Any) -> Figure:
         """Draw the weights; options as of :func:`nmtalign.report.heatmap.draw_heatmap`.

@@ -3,19 +3,24 @@
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_gold.py WORK [--sets a10k ...] [--folds 5] [--taught 50 1000]
     python scripts/evaluate_gold.py WORK --sets h10k --distil additive,features scaled-dot,features
+    python scripts/evaluate_gold.py WORK --corrected 50
 
 WORK is the folder of ``benchmark_aligners.py corpora``. A model is learned from the text of each corpus,
 without its gold. Each fold of gold lines is then aligned by it, and by the model with a rescorer that learned
 from some gold lines of the other folds. With `--distil` rescorers are distilled instead, and the gold lines
-are aligned by the model without it, with it, and by the rescorer alone. The figures are alignment error rates
+are aligned by the model without it, with it, and by the rescorer alone. With `--corrected` the gold lines of
+the least certain pairs teach, in the file that the report's editor writes, and the others are aligned; so for
+as many pairs drawn at random. The figures are alignment error rates
 in percent (Och and Ney, 2003), and CPU seconds of one thread to train a rescorer.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +31,8 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.train import _distilled, _taught
 from nmtalign.aligner.train import learn as learn_aligner
 from nmtalign.corpus.sides import encode_pairs
-from nmtalign.links.formats import format_pharaoh, parse_gold
+from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
+from nmtalign.rescoring.training import gold_of_pairs
 from nmtalign.training.settings import PRESETS
 
 SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10k")
@@ -67,6 +73,29 @@ def by_folds(folder: Path, options: argparse.Namespace) -> list[list[str]]:
     return rows
 
 
+def corrected(folder: Path, options: argparse.Namespace) -> list[list[str]]:
+    """Return two rows of errors on the other pairs: the least certain pairs are corrected, or random ones."""
+    aligner, pairs = learn(folder, options.preset)
+    lines, sides, rows = lines_of(folder / "gold"), encode_pairs(pairs), []
+    text, before = pairs[: -len(lines)], aligner.align_words(pairs[-len(lines) :])
+    certain = [before.probability[a:b].mean() if b > a else 0 for a, b in pairwise(before.offsets)]
+    random = np.random.default_rng(options.seed).permutation(len(lines))
+    for name, order in (("least certain", np.argsort(certain, kind="stable")), ("random", random)):
+        chosen, others = np.split(order, [options.corrected])
+        start = time.process_time()
+        with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:  # as the page writes it
+            file.write("\n" * len(text))
+            file.writelines((lines[n] if n in chosen else "") + "\n" for n in range(len(lines)))
+            file.flush()
+            gold = gold_of_pairs(list(read_gold(file.name)), *sides)
+        aligners = aligner, _taught(aligner, sides, gold, 0, None)
+        seconds = time.process_time() - start
+        rest, known = [pairs[len(text) + n] for n in others], [lines[n] for n in others]
+        errors = [f"{score(links(own, rest), known).aer:.2f}" for own in aligners]
+        rows.append([folder.name, f"{len(gold)} {name}", str(len(others)), *errors, f"{seconds:.1f}"])
+    return rows
+
+
 def distilled(folder: Path, options: argparse.Namespace) -> list[list[str]]:
     """Return a row of errors for each rescorer that is distilled."""
     aligner, pairs = learn(folder, options.preset)
@@ -92,12 +121,16 @@ def main() -> None:
     parser.add_argument("--taught", nargs="+", type=int, default=[50, 1000], help="gold lines that teach")
     parser.add_argument("--seed", type=int, default=0, help="of the folds")
     parser.add_argument("--distil", nargs="+", metavar="NAME,INPUTS", help="distil these instead")
+    parser.add_argument("--corrected", metavar="N", type=int, help="the N least certain pairs teach")
     options = parser.parse_args()
     table = [["text", "gold lines", "none", "taught", "CPU seconds"]]
     if options.distil:
         table = [["text", "rescorer", "without", "with", "alone", "CPU seconds"]]
+    if options.corrected:
+        table = [["text", "corrected", "other pairs", "before", "after", "CPU seconds"]]
+    rows_of = distilled if options.distil else corrected if options.corrected else by_folds
     for name in options.sets:
-        table += (distilled if options.distil else by_folds)(options.work / name, options)
+        table += rows_of(options.work / name, options)
     print(markdown(table))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,31 @@ import nmtalign as na
 from nmtalign.cli import COMMANDS
 from tests.aligner.toy_language import toy_bitext
 
+
+def test_type_checkers_are_told_the_same_names():
+    stub = ast.parse((Path(nmtalign.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+    told = {
+        one.asname: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for one in node.names
+    }
+    assert told == {**nmtalign._HOME, "attention": "nmtalign"}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
+def test_a_typed_script_is_checked_from_outside(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import nmtalign as na\n"
+        "number: int = na.load().align('the cat', 'le chat')\n"
+        "aligner: na.Aligner = na.train([('a', 'b')])\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "script.py"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
+    assert 'script.py:2: error: Incompatible types in assignment (expression has type "AlignedPair"' in said
+    assert "Found 1 error in 1 file" in said
+
+
 PUBLIC_NAMES = {
     "__version__",
     "AlignedPair",
@@ -22,6 +49,12 @@ PUBLIC_NAMES = {
     "Alignment",
     "AlignmentMatrix",
     "DataError",
+    "LinkCounts",
+    "SamplePair",
+    "count_embeddings",
+    "place_of",
+    "vector_aligner",
+    "write_report",
     "Embeddings",
     "GoldAlignment",
     "Link",
@@ -31,6 +64,7 @@ PUBLIC_NAMES = {
     "draw_heatmap",
     "evaluate",
     "fit_to",
+    "with_context",
     "link_table",
     "load",
     "load_embeddings",
@@ -38,6 +72,7 @@ PUBLIC_NAMES = {
     "read_gold",
     "save_embeddings",
     "save_heatmaps",
+    "show",
     "train",
 }
 

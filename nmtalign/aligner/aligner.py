@@ -14,6 +14,8 @@ from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import read_model, save_aligner
 from nmtalign.aligner.pair_scores import TrainingSize
+from nmtalign.contextual.head import NAME, ContextualHead
+from nmtalign.contextual.published import Published
 from nmtalign.corpus.coverage import Coverage, coverage
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.text import EncodedText, encode_text
@@ -42,9 +44,9 @@ class Aligner(Listed):
 
     Parameters
     ----------
-    heads : Mixture or EmbeddingHead
+    heads : Mixture, EmbeddingHead or ContextualHead
         Scores of word pairs.
-    positions : SoftmaxPositions or HiddenMarkov, optional
+    positions : SoftmaxPositions, HiddenMarkov or Published, optional
         Posteriors from scores; a softmax without a prior if left out.
     extraction : Extraction, optional
         How links are chosen.
@@ -72,8 +74,8 @@ class Aligner(Listed):
     [Link(source=0, target=1), Link(source=1, target=0)]
     """
 
-    heads: Mixture | EmbeddingHead
-    positions: SoftmaxPositions | HiddenMarkov = field(default_factory=SoftmaxPositions)
+    heads: Mixture | EmbeddingHead | ContextualHead
+    positions: SoftmaxPositions | HiddenMarkov | Published = field(default_factory=SoftmaxPositions)
     extraction: Extraction = field(default_factory=Extraction)
     text: TextSettings = field(default_factory=TextSettings)
     languages: tuple[str | None, str | None] = (None, None)
@@ -91,7 +93,7 @@ class Aligner(Listed):
     @property
     def head_settings(self) -> str:
         """The heads of a learned aligner, the rescorer among them, and what else makes the scores."""
-        if not isinstance(self.heads, Mixture):
+        if isinstance(self.heads, EmbeddingHead):
             return self.heads.settings
         return f"heads={','.join(self.head_names)} {self.heads.settings}"
 
@@ -103,13 +105,22 @@ class Aligner(Listed):
     @property
     def mixture(self) -> Mixture:
         """The heads of a learned aligner; errors as of :attr:`lexicon`."""
-        if isinstance(self.heads, Mixture):
-            return self.heads
+        learned = self._learned
+        if learned is not None:
+            return learned
         raise UsageError("word vectors have no lexicon; learn an aligner from a bitext")
 
     @property
+    def _learned(self) -> Mixture | None:
+        """The heads of a learned aligner, perhaps mixed with the contextual one; None if there are none."""
+        heads = self.heads.base if isinstance(self.heads, ContextualHead) else self.heads
+        return heads if isinstance(heads, Mixture) else None
+
+    @property
     def needs_fitting(self) -> bool:
-        """Whether transitions are to be fitted to a text before it is aligned."""
+        """Whether something is to be fitted to a text before it is aligned."""
+        if isinstance(self.heads, ContextualHead):
+            return self.heads.calibration is None and not isinstance(self.positions, Published)
         return isinstance(self.positions, HiddenMarkov) and self.positions.fitted == 0
 
     @property
@@ -119,6 +130,8 @@ class Aligner(Listed):
 
     def with_heads(self, names: Iterable[str]) -> Aligner:
         """Return an aligner by some of the heads of a learned model; UsageError if one is missing."""
+        if isinstance(self.heads, ContextualHead):
+            return self._with_context(set(names), self.heads)
         if not isinstance(self.heads, Mixture):
             raise UsageError("word vectors are one head; only a learned model has several to choose from")
         wanted = set(names)
@@ -134,6 +147,19 @@ class Aligner(Listed):
             name = self.rescorer.name
             raise UsageError(f"the rescorer {name} looks at the vectors of the head spectral; name it too")
         return replace(self, heads=self.heads.chosen(wanted - {self.rescorer.name}))
+
+    def _with_context(self, wanted: set[str], head: ContextualHead) -> Aligner:
+        """Return an aligner by some of the heads beside the contextual one, and perhaps this."""
+        if wanted == {NAME}:
+            return replace(self, heads=head.alone(), rescorer=None)
+        base = replace(self, heads=head.base, text=head.text).with_heads(wanted - {NAME})
+        return replace(base, heads=replace(head, base=base.heads), text=self.text) if NAME in wanted else base
+
+    def at(self, number: int) -> Aligner:
+        """Return the aligner for a text whose first pair has this number in the bitext, from 1."""
+        if isinstance(self.heads, ContextualHead):
+            return replace(self, heads=self.heads.at(number))
+        return self
 
     @property
     def head_names(self) -> tuple[str, ...]:
@@ -195,6 +221,11 @@ class Aligner(Listed):
         text = encode_text(pairs)
         return self.align_text(text), coverage(text.source, text.target, self.heads.vocabularies)
 
+    def covered(self, source: Sentence, target: Sentence) -> Coverage:
+        """Count how many words of a sentence pair are known."""
+        text = encode_text([self._words(source, target)])
+        return coverage(text.source, text.target, self.heads.vocabularies)
+
     def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
         """Return the positions of source and target words without a vector, over given vectors."""
         if isinstance(self.heads, EmbeddingHead):
@@ -205,24 +236,26 @@ class Aligner(Listed):
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
         if self.needs_fitting and scores.text.buckets:
             raise UsageError(
-                "positions hmm over word vectors are to be fitted: aligner = fit_to(aligner, text)"
+                "positions hmm over given vectors are to be fitted: aligner = fit_to(aligner, text)"
             )
         attend = self._rescored(self.positions.over(scores), scores)
         evidence = scores.evidence if self.positions.has_null else None
-        decoder = Decoder(scores.text, attend, self.resolved_extraction, evidence)
-        if isinstance(self.heads, Mixture):
-            return decoder._replace(size=TrainingSize.of(*self.heads.training_words))
+        extraction, informed = self.resolved_extraction, scores.informed
+        decoder = Decoder(scores.text, attend, extraction, evidence, informed=informed)
+        if self._learned is not None:
+            return decoder._replace(size=TrainingSize.of(*self._learned.training_words))
         return decoder
 
     def _rescored(
         self, attend: Callable[[int], BucketPosteriors], scores: TextScores
     ) -> Callable[[int], BucketPosteriors]:
         """Return `attend` followed by the rescorer, where there is one."""
-        if self.rescorer is None or not isinstance(self.heads, Mixture):
+        learned = self._learned
+        if self.rescorer is None or learned is None:
             return attend
         text = scores.text
-        vectors = self.heads.word_vectors(text.source.words, text.target.words)
-        reader = self.rescorer.reader(text.source, text.target, self.heads.counts(text), vectors)
+        vectors = learned.word_vectors(text.source.words, text.target.words)
+        reader = self.rescorer.reader(text.source, text.target, learned.counts(text), vectors)
 
         def rescored(k: int) -> BucketPosteriors:
             found, ratios = attend(k)

@@ -46,12 +46,17 @@ class Decoder(NamedTuple):
     # as of :meth:`nmtalign.positions.model.TextScores.evidence`; None where there is no null word
     evidence: Callable[[int, NDArray[np.float32]], NDArray[np.float32]] | None = None
     size: TrainingSize = TrainingSize()
+    # as of :meth:`nmtalign.positions.model.TextScores.informed`; None where every pair has attention
+    informed: Callable[[int, NDArray[np.float32] | None], NDArray[np.bool_]] | None = None
 
     def links(self, k: int) -> BucketLinks:
         """Compute the posteriors of bucket k and choose links."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.attend(k)
         (t, s, b), probability = self._cells(posteriors, bucket)
+        if self.informed is not None:
+            kept = self.informed(k, ratios)[b]
+            t, s, b, probability = t[kept], s[kept], b[kept], probability[kept]
         real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
         if ratios is None or self.evidence is None:
             weights = probability if core is None else probability * core[t, s, b]

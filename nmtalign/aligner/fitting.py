@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner, Words
+from nmtalign.contextual.calibration import Fitting
+from nmtalign.contextual.head import Calibration, ContextualHead
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
@@ -36,6 +38,8 @@ from nmtalign.training.e_step import EStep, expected_counts
 
 Floats = NDArray[np.float32]
 
+UNFITTED = Calibration(1.0, 1.0, 0.0, 1.0)
+FITTED_IN_CONTEXT = 2_000  # pairs of a text that the contextual head is fitted to: three numbers
 FITTED = 5_000  # pairs of a text that transitions are fitted on
 TUNED = 1 << 13  # words on either side of them that the temperature is fitted on: one number needs fewer
 ITERATIONS, MAX_ITERATIONS = 3, 10  # of transitions; of the temperature until it moves by less than SETTLED
@@ -54,21 +58,44 @@ class Fit:
     transitions: BothTransitions
 
 
+@dataclass(frozen=True, eq=False)
+class ContextualFit:
+    """Calibration of the contextual head, and the fit of the head that it is mixed with."""
+
+    pairs: int
+    calibration: Calibration
+    base: Fit | None
+    transitions: BothTransitions | None  # None where they were learned with a lexicon
+
+
 def unfitted_hmm() -> HiddenMarkov:
     """Return a hidden Markov model that prefers one step ahead, for any words."""
     return HiddenMarkov((initial_transitions(0, 0), initial_transitions(0, 0)), ({}, {}), NULL, fitted=0)
 
 
-def with_fit(aligner: Aligner, fit: Fit | None) -> Aligner:
+def with_fit(aligner: Aligner, fit: Fit | ContextualFit | None) -> Aligner:
     """Return an aligner with a fit, or as it is where there is none."""
     if fit is None:
         return aligner
+    if isinstance(fit, ContextualFit):
+        return _with_context(aligner, fit)
     head = replace(_head(aligner).rescaled(fit.scale), references=fit.references)
     positions = HiddenMarkov(fit.transitions, ({}, {}), NULL, fitted=fit.pairs)
     return replace(aligner, heads=head, positions=positions)
 
 
-def fit_text(aligner: Aligner, pairs: Iterable[SentencePair]) -> tuple[Fit | None, Iterator[SentencePair]]:
+def _with_context(aligner: Aligner, fit: ContextualFit) -> Aligner:
+    head, positions = _contextual(aligner), aligner.positions
+    if fit.base is not None:
+        head = replace(head, base=with_fit(replace(aligner, heads=head.base), fit.base).heads)
+    if fit.transitions is not None:
+        positions = HiddenMarkov(fit.transitions, ({}, {}), NULL, fitted=fit.pairs)
+    return replace(aligner, heads=replace(head, calibration=fit.calibration), positions=positions)
+
+
+def fit_text(
+    aligner: Aligner, pairs: Iterable[SentencePair]
+) -> tuple[Fit | ContextualFit | None, Iterator[SentencePair]]:
     """Fit an aligner to the first pairs of a text, if it has transitions to fit.
 
     `pairs` is read as far as needed. Returns the fit, or None for an aligner that needs none, and an iterator
@@ -77,9 +104,10 @@ def fit_text(aligner: Aligner, pairs: Iterable[SentencePair]) -> tuple[Fit | Non
     rest = iter(pairs)
     if not aligner.needs_fitting:
         return None, rest
-    first = list(islice(rest, FITTED))
+    contextual = isinstance(aligner.heads, ContextualHead)
+    first = list(islice(rest, FITTED_IN_CONTEXT if contextual else FITTED))
     words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in first]
-    return fit(aligner, words), chain(first, rest)
+    return (fit_context if contextual else fit)(aligner, words), chain(first, rest)
 
 
 def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
@@ -88,7 +116,8 @@ def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
     Parameters
     ----------
     aligner : Aligner
-        Made by ``load(vectors, positions="hmm")``; others are returned as they are.
+        Made by ``load(vectors, positions="hmm")`` or :func:`nmtalign.with_context`; others are returned as
+        they are.
     bitext : iterable of SentencePair
         As :func:`nmtalign.read_bitext` gives it; 5,000 pairs are read.
 
@@ -104,6 +133,38 @@ def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
     'positions=hmm(fitted on 9 pairs)'
     """
     return with_fit(aligner, fit_text(aligner, bitext)[0])
+
+
+def fit_context(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> ContextualFit | None:
+    """Fit the contextual head to the first pairs of words of a bitext, and its weight beside another head."""
+    text, head = encode_text(pairs), _contextual(aligner)
+    if not text.buckets:
+        return None
+    of_base = None
+    if isinstance(head.base, EmbeddingHead):
+        words = [(head.text.normalized(source), head.text.normalized(target)) for source, target in pairs]
+        of_base = fit(replace(aligner, heads=head.base, text=head.text), words)
+        head = _contextual(_with_context(aligner, ContextualFit(0, UNFITTED, of_base, None)))
+    scores, workers = head.read(text), default_workers(aligner.workers)
+    scores.prepare(ratios=True)
+    sides = scores.text.source, scores.text.target
+    alone = Fitting(replace(scores, base=None), unfitted_hmm().transitions_of(*sides), NULL, workers)
+    calibration, transitions = alone.calibrate(), None
+    positions = aligner.positions
+    if not isinstance(positions, HiddenMarkov) or positions.fitted is not None:
+        transitions = alone.transitions
+        positions = HiddenMarkov(transitions, ({}, {}), NULL)
+    if head.weight is not None:
+        calibration = calibration._replace(weight=head.weight)
+    elif head.base is not None:
+        both = Fitting(scores, positions.transitions_of(*sides), positions.null, workers)
+        calibration = both.weigh(calibration)
+    return ContextualFit(sum(all(pair) for pair in pairs), calibration, of_base, transitions)
+
+
+def _contextual(aligner: Aligner) -> ContextualHead:
+    assert isinstance(aligner.heads, ContextualHead)
+    return aligner.heads
 
 
 def fit(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Fit | None:

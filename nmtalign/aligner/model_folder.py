@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.checks import StoredArrays, expect_files, expect_rising, fingerprints
-from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_json
+from nmtalign.errors import FILES_USED_UP, DataError, UsageError
+from nmtalign.files import read_json, read_utf8
 from nmtalign.heads.counts import FormCounts, Smoothing
 from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.mixture import HEADS, Mixture
@@ -46,7 +46,7 @@ Arrays = dict[str, NDArray[Any]]
 _SIDES = ("source", "target")
 _RANGES: dict[str, dict[str, float]] = {  # of the constants of smoothing, in their order
     "words": {"low": 1, "high": 1e12},
-    "discount": {"low": 0, "high": 1e6},
+    "discount": {"low": 1e-6, "high": 1e6},
     "floor": {"low": 0, "high": 1},
 }
 _KINDS = {  # of the entries of meta.json
@@ -172,6 +172,10 @@ def read_model(folder: str | Path) -> dict[str, Any]:
         return _open(folder, meta)
     except DataError as error:
         raise error.at(folder) from error
+    except OSError as error:
+        if error.errno in FILES_USED_UP:
+            raise
+        raise DataError(f"{error.strerror or error}; learn it again").at(error.filename or folder) from error
     except Exception as error:  # whatever parts that do not fit make Python and NumPy raise
         what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
         damage = DataError(f"this model folder is damaged or incomplete: {what}; learn it again")
@@ -243,8 +247,7 @@ def _read_rescorer(meta: dict[str, Any] | None, arrays: StoredArrays) -> Rescore
 
 
 def _read_words(path: Path, count: int) -> list[str]:
-    with path.open(encoding="utf-8", newline="\n") as file:
-        words = file.read().split("\n")
+    words = read_utf8(path).split("\n")
     if len(words) - 1 != count:
         raise DataError(f"expected {count} words, found {len(words) - 1}").at(path)
     return ["", *words[:-1]]

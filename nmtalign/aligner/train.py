@@ -107,7 +107,7 @@ def train(
     ('lexicon', 'spectral', 'additive')
     """
     given = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
-    known, text = warm_start(prior, init, given)
+    known, text = warm_start(prior, init, given, languages)
     return learn(
         bitext,
         settings=named_preset(preset),
@@ -136,7 +136,10 @@ def _opened(
 
 
 def warm_start(
-    words: str | Path | None, init: str | Path | None, text: Mapping[str, Any]
+    words: str | Path | None,
+    init: str | Path | None,
+    text: Mapping[str, Any],
+    languages: tuple[str | None, str | None] = (None, None),
 ) -> tuple[Prior | None, TextSettings]:
     """Return the prior that a word list, and a model or aligned vectors make, and how lines become words.
 
@@ -148,12 +151,14 @@ def warm_start(
     UsageError
         If the model cuts text in another way.
     """
+    init = None if init is None else place_of(init)
     older = load_aligner(init) if init is not None and is_model(init) else None
     default = TextSettings() if older is None else older.text
     settings = replace(default, **{name: value for name, value in text.items() if value is not None})
     listed = [] if words is None else read_word_list(words, settings)
     if older is None:
-        listed += [] if init is None else similar_words(*load_pair(init))
+        vectors = None if init is None else _opened(init, languages)
+        listed += [] if vectors is None else similar_words(*vectors)
         return (Prior(listed) if listed else None), settings
     if older.text != settings:
         found = f"{init} was learned with text={older.text}, found text={settings}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Archive, is_archive
+from nmtalign.arrays import Archive, in_order, is_archive, is_array, read_array
 from nmtalign.errors import DataError
 from nmtalign.files import read_lines
 
@@ -21,7 +21,6 @@ Floats = NDArray[np.floating]
 Lines = Iterable[tuple[int, str]]
 
 LOOK = 1_000  # first lines of a text that tell its form
-_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 _BEFORE = " ||| "  # Marian writes the translation, this, and the weights
 _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
 _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
@@ -37,6 +36,7 @@ def read_matrices(path: str | Path) -> Iterator[Floats]:
 
         * npz with one array a pair, (T, S) or (layers, heads, T, S), whose names end with the number of the
           pair (``arr_0``, ``pair-0``; from 0 or from 1, without gaps);
+        * npy with the one array of one pair;
         * text of Marian's ``--alignment soft``: one line a pair, the target words between spaces, for each
           the weights of the source words between commas; what is in front of the last ``|||`` is left out;
         * what ``fairseq-generate`` or ``fairseq-interactive`` print with ``--print-alignment soft``: lines
@@ -55,6 +55,8 @@ def read_matrices(path: str | Path) -> Iterator[Floats]:
     """
     if str(path) != "-" and is_archive(path):
         return _read_npz(path)
+    if str(path) != "-" and is_array(path):
+        return iter([read_array(path)])
     lines = enumerate(read_lines(path), 1)
     head = list(islice(lines, LOOK))
     return _form([line for _, line in head])(chain(head, lines), path)
@@ -69,23 +71,7 @@ def _form(lines: Sequence[str]) -> Callable[[Lines, str | Path], Iterator[Floats
 
 def _read_npz(path: str | Path) -> Iterator[Floats]:
     with Archive(path) as archive:
-        yield from map(archive.read, _in_order(archive.names, path))
-
-
-def _in_order(names: Sequence[str], path: str | Path) -> list[str]:
-    """Return the names of arrays by their number."""
-    numbered = {}
-    for name in names:
-        found = _NUMBER.search(name)
-        if found is None or int(found[1]) in numbered:
-            raise DataError(f"expected names that end with the number of the pair, found {name!r}").at(path)
-        numbered[int(found[1])] = name
-    order = sorted(numbered)
-    if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):
-        raise DataError(
-            f"expected an array for each pair, found {len(order)} with numbers from {order[0]} to {order[-1]}"
-        ).at(path)
-    return [numbered[n] for n in order]
+        yield from map(archive.read, in_order(archive.names, path))
 
 
 def _read_marian(lines: Lines, path: str | Path) -> Iterator[Floats]:

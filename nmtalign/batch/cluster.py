@@ -7,6 +7,7 @@ later ones: workers need neither the files of the model nor those of the text.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import pickle
@@ -70,13 +71,8 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
             where: Any = stack.enter_context(_processes(workers))
         else:
             where = scheduler
-        try:
-            client = stack.enter_context(Client(where, timeout=CONNECT, set_as_default=False))
-        except (OSError, ValueError) as error:
-            why = str(error).partition("\n")[0]
-            raise UsageError(
-                f"no dask scheduler answers at {scheduler} ({why}); is the address right?"
-            ) from None
+            _expect_scheduler(scheduler)
+        client = stack.enter_context(Client(where, timeout=CONNECT, set_as_default=False))
         try:
             client.wait_for_workers(1, timeout=START)
         except TimeoutError:
@@ -85,6 +81,36 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
             ) from None
         _check_version(client)
         yield client
+
+
+def _expect_scheduler(address: str) -> None:
+    """Refuse an address where no scheduler says what it is; dask's client would wait for ever for some."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    try:
+        logger.setLevel(logging.CRITICAL + 1)
+        found = asyncio.run(asyncio.wait_for(_identity(address), CONNECT))
+        right = isinstance(found, dict) and found.get("type") == "Scheduler"
+        why = "" if right else "another program answers"
+    except Exception as error:  # whatever the bytes of other servers make dask raise
+        why = str(error).partition("\n")[0] or f"it keeps silent for {CONNECT} s"
+    finally:
+        logger.setLevel(level)
+    if why:
+        hint = "is the address right, and tls:// if it wants certificates?"
+        raise UsageError(f"no dask scheduler answers at {address} ({why}); {hint}")
+
+
+async def _identity(address: str) -> Any:
+    from distributed import Security
+    from distributed.comm import connect
+
+    comm = await connect(address, **Security().get_connection_args("client"))
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        return await comm.read()
+    finally:
+        comm.abort()
 
 
 def _processes(workers: int) -> LocalCluster:

@@ -1,9 +1,11 @@
-"""Links from attention of other programs, streamed beside the bitext."""
+"""Links from attention of translation models and other programs, streamed beside the bitext."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,15 @@ from nmtalign.aligner.extraction import Extraction
 from nmtalign.batch.attention_files import read_matrices
 from nmtalign.batch.remapping import SPACES
 from nmtalign.batch.stream import AlignedChunk, Chunk, cut
+from nmtalign.contextual.choice import Choice, rank
+from nmtalign.contextual.translator import Translator
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import join_pieces, word_numbers
 
 PAIRS = 1_000  # of one chunk, whose matrices are held in memory
+FEW, CHOSEN = 20, 300  # pairs from which on a head is chosen, and most that are looked at
 ROUNDED = 1e-3  # rows may differ so much from a sum of 1: programs write few decimals
 
 Floats = NDArray[np.floating]
@@ -32,6 +37,7 @@ def align_matrices(
     reading: Reading,
     extraction: Extraction,
     *,
+    matrices: Iterator[Floats] | None = None,
     chunk: int = PAIRS,
 ) -> Generator[AlignedChunk]:
     """Choose links from attention matrices; those of a chunk are in memory.
@@ -44,6 +50,8 @@ def align_matrices(
         Of the matrices, as of :func:`nmtalign.batch.attention_files.read_matrices`, one a pair.
     reading : Reading
     extraction : Extraction
+    matrices : iterator of arrays, optional
+        Instead of what the file at `path` holds: those of :func:`translated`.
     chunk : int
         Most pairs of a chunk.
 
@@ -57,30 +65,65 @@ def align_matrices(
     DataError
         If there are fewer or more matrices than pairs, or one does not fit its pair.
     """
-    given = _Weights(path, reading)
+    given = _Weights(path, reading, matrices)
     for part in cut(pairs, chunk=chunk):
         yield _aligned(part, given, extraction)
     given.check_end()
 
 
 def inspect_matrices(
-    pairs: Iterable[SentencePair], path: str | Path, reading: Reading, extraction: Extraction
-) -> Iterator[AlignedPair]:
-    """Yield each pair with its weights; parameters and errors as of :func:`align_matrices`."""
-    given = _Weights(path, reading)
-    settings = f"matrices={path} {reading} {extraction}"
+    pairs: Iterable[SentencePair],
+    path: str | Path,
+    reading: Reading,
+    extraction: Extraction,
+    *,
+    matrices: Iterator[Floats] | None = None,
+) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, Floats]]]]:
+    """Yield each pair with its weights, and what computes those of each head.
+
+    Parameters and errors are those of :func:`align_matrices`.
+    """
+    given = _Weights(path, reading, matrices)
+    settings = f"{'matrices' if matrices is None else 'translator'}={path} {reading} {extraction}"
     for pair in pairs:
         words, weights = given.next(pair)
-        yield external_decoder([words], [weights], extraction).pair(words, settings)
+        aligned = external_decoder([words], [weights], extraction).pair(words, settings)
+        yield aligned, partial(reading.by_head, *given.last)
     given.check_end()
+
+
+def choose_head(
+    pairs: Iterator[SentencePair], translator: Translator
+) -> tuple[Choice | None, Iterator[SentencePair]]:
+    """Return the best candidate of a translation model by the first pairs of a text, and the whole text.
+
+    None is chosen from fewer than `FEW` pairs; see :func:`nmtalign.contextual.choice.rank`.
+    """
+    first = list(islice(pairs, CHOSEN))
+    words = [_words(pair) for pair in first]
+    choice = rank(words, translator.attention(words))[0] if len(first) >= FEW else None
+    return choice, chain(first, pairs)
+
+
+def translated(pairs: Iterable[SentencePair], translator: Translator, shift: int) -> Iterator[Floats]:
+    """Yield the attention (L, H, T, S + 1) of a translation model, pair by pair."""
+    pairs, again = tee(pairs)
+    found = translator.attention(map(_words, again))
+    for pair, attention in zip(pairs, found, strict=True):
+        yield attention.of_words(len(SPACES.words(pair.target)), shift)
+
+
+def _words(pair: SentencePair) -> tuple[list[str], list[str]]:
+    return SPACES.words(pair.source), SPACES.words(pair.target)
 
 
 class _Weights:
     """The weights of one pair after the other."""
 
-    def __init__(self, path: str | Path, reading: Reading) -> None:
+    def __init__(self, path: str | Path, reading: Reading, matrices: Iterator[Floats] | None) -> None:
         self.reading = reading
-        self._path, self._matrices, self._number = path, read_matrices(path), 0
+        self._path, self._matrices, self._number = path, matrices or read_matrices(path), 0
+        self.last: tuple[Floats, list[str], list[str]]  # attention and pieces of the latest pair
 
     def next(self, pair: SentencePair) -> tuple[tuple[list[str], list[str]], NDArray[np.floating]]:
         """Return the words of the next pair and their weights, shape (T, S)."""
@@ -89,9 +132,10 @@ class _Weights:
         if attention is None:
             found = f"expected attention for each pair, found none for pair {self._number}"
             raise DataError(found).at(self._path)
-        pieces = SPACES.words(pair.source), SPACES.words(pair.target)
+        pieces = _words(pair)
         try:
             weights = self.reading.weights(attention, *pieces)
+            self.last = attention, *pieces
         except DataError as error:
             raise DataError(f"pair {self._number}: {error}").at(self._path) from None
         return (self.reading.words(pieces[0]), self.reading.words(pieces[1])), weights
@@ -129,6 +173,8 @@ class Reading:
     normalize : bool
         Divide each row by its sum. Otherwise rows have to sum to 1, the end of the sentence included, or to
         be zero: a word without attention.
+    shifted : bool
+        Whether row t has the weights of target word t already, as :func:`translated` gives them.
     """
 
     layers: tuple[int, ...] | None = None
@@ -136,6 +182,7 @@ class Reading:
     shift: int = 0
     pieces: str | None = None
     normalize: bool = False
+    shifted: bool = False
 
     def __str__(self) -> str:
         layers, heads = (
@@ -180,6 +227,29 @@ class Reading:
         sums = rows @ weights @ columns.T
         return np.asarray(np.minimum(sums / rows.sum(axis=1, keepdims=True), 1))  # sums round
 
+    def by_head(
+        self, attention: NDArray[Any], source: Sequence[str], target: Sequence[str]
+    ) -> dict[str, Floats]:
+        """Return the weights as of :meth:`weights` by each head alone; none where there is one.
+
+        Examples
+        --------
+        >>> attention = np.array([[[[0.75, 0.25]], [[0.5, 0.5]]]])
+        >>> {name: w.tolist() for name, w in Reading().by_head(attention, ["a", "b"], ["c"]).items()}
+        {'head 0': [[0.75, 0.25]], 'head 1': [[0.5, 0.5]]}
+        """
+        shape = _numbers(attention).shape
+        layers, heads = (self.layers or range(shape[0])), (self.heads or range(shape[1]))
+        if len(layers) * len(heads) == 1:
+            return {}
+        return {
+            (f"layer {layer} " if shape[0] > 1 else "") + f"head {head}": replace(
+                self, layers=(layer,), heads=(head,)
+            ).weights(attention, source, target)
+            for layer in layers
+            for head in heads
+        }
+
     def _averaged(self, attention: NDArray[Any], S: int, T: int) -> Floats:
         """Return the mean over the chosen layers and heads, as many rows and columns as there are."""
         weights = _numbers(attention)
@@ -215,7 +285,7 @@ class Reading:
 
     def _shifted(self, weights: Floats, S: int, T: int) -> Floats:
         """Return the rows of the target pieces; a piece without a row gets zeros."""
-        rows = np.arange(T) + self.shift
+        rows = np.arange(T) + (0 if self.shifted else self.shift)
         there = (rows >= 0) & (rows < len(weights))
         shifted = np.zeros((T, S))
         shifted[there] = weights[rows[there], :S]

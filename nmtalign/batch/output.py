@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nmtalign.errors import UsageError
+from nmtalign.files import new_partial
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
         return
     if not final.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {final.parent} to write into; make it first")
-    partial = final.with_name(f".partial-{os.getpid()}-{final.name}")  # keeps the ending: it names the format
+    partial = new_partial(final)  # keeps the ending: it names the format
     try:
         yield partial
         os.replace(partial, final)

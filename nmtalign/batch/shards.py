@@ -20,13 +20,12 @@ from itertools import chain, count, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
-from uuid import uuid4
 
 from nmtalign.batch.locks import locked
 from nmtalign.batch.stream import AlignedChunk, Chunk, cut
 from nmtalign.batch.workers import WorkerError
 from nmtalign.errors import DataError, StoppedError, UsageError
-from nmtalign.files import fingerprint, open_text, read_json
+from nmtalign.files import fingerprint, new_partial, open_text, read_json
 from nmtalign.text.bitext import SentencePair
 
 PAIRS = 100_000  # of one shard
@@ -186,7 +185,7 @@ class _Shard:
         self.pairs = self._links = 0
         self._folder, self._number, self._texts = folder, number, texts
         self._hashes = {kind: hashlib.sha256() for kind in texts}
-        self._paths = {kind: _partial(folder / _name(number, kind)) for kind in texts}
+        self._paths = {kind: new_partial(folder / _name(number, kind)) for kind in texts}
         self._files = {kind: path.open("wb") for kind, path in self._paths.items()}  # until close()
 
     def write(self, chunk: AlignedChunk) -> None:
@@ -266,14 +265,9 @@ def _name(number: int, kind: str) -> str:
     return f"{number:06d}.{kind}"
 
 
-def _partial(path: Path) -> Path:
-    """Return a name beside `path` that no other process has, on whatever machine."""
-    return path.with_name(f".partial-{uuid4().hex}-{path.name}")
-
-
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a small file that gets its name when it is on the disk."""
-    partial = _partial(path)
+    partial = new_partial(path)
     with open(partial, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.flush()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.remapping import SPACES, places_of, remap_batch
 from nmtalign.corpus.coverage import Coverage
+from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.subwords import join_pieces
@@ -15,6 +16,8 @@ from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
+GROWTH = 20  # times as many tokens as characters: a ligature may become 18 letters in NFKC
+LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's work
 
 
 class Chunk(NamedTuple):
@@ -102,7 +105,7 @@ def align_stream(
 def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) -> AlignedChunk:
     """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
     words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in chunk.lines]
-    batch, known = aligner.align_covered(words)
+    batch, known = aligner.at(chunk.first).align_covered(words)
     sizes = [(len(source), len(target)) for source, target in words]
     found = AlignedChunk(*chunk, batch, sizes, known, aligner.text, aligner.languages)
     return _remapped(found, remap_to) if remap_to else found
@@ -121,7 +124,14 @@ class Shortened:
     Parameters
     ----------
     most : int, optional
-        None leaves all pairs as they are.
+        None leaves all pairs as they are; one of more than `LONGEST` tokens is then an error.
+    files : sequence of str
+        Where the pairs come from, for this error.
+
+    Raises
+    ------
+    DataError
+        With the number of the pair.
 
     Examples
     --------
@@ -132,8 +142,8 @@ class Shortened:
     1
     """
 
-    def __init__(self, most: int | None) -> None:
-        self.most, self.count = most, 0
+    def __init__(self, most: int | None, files: Sequence[str] = ()) -> None:
+        self.most, self.count, self._files = most, 0, files
 
     def __str__(self) -> str:
         """Return what to add to a closing line."""
@@ -149,9 +159,19 @@ class Shortened:
     ) -> Iterator[SentencePair]:
         """Yield the pairs in order; `text` cuts them into tokens."""
         self.count = 0
-        for pair in pairs:
-            if self.most is None or max(map(len, text.pieces_of_pair(pair, languages))) <= self.most:
+        most = LONGEST if self.most is None else min(self.most, LONGEST)
+        for number, pair in enumerate(pairs, 1):
+            if max(map(len, pair)) <= most // GROWTH:
                 yield pair
+                continue
+            words = max(map(len, text.pieces_of_pair(pair, languages)))
+            if words <= most:
+                yield pair
+            elif self.most is None:
+                found = f"expected at most {most:,} words a side, found {words:,}"
+                raise DataError(f"{found}; --max-length {most} leaves such pairs out").at(
+                    f"{' and '.join(self._files)}, pair {number:,}"
+                )
             else:
                 self.count += 1
                 yield SentencePair("", "")

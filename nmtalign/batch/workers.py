@@ -7,20 +7,20 @@ They receive lines and return flat arrays of links. While they start, the first 
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import multiprocessing
-import os
 import signal
 import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection
+from typing import Any, cast
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, Chunk, align_chunk
@@ -33,13 +33,11 @@ Answer = tuple[AlignedChunk, list[str]]  # without its lines, and the warnings o
 
 FEW = 4  # chunks that are aligned before as many processes have started
 MOST = 5  # chunks for each process that wait for the first answer
+_PIPE_ENDED = (None, errno.EPIPE, errno.ECONNRESET)  # None in the middle of a message
 
 
 class WorkerError(NmtalignError):
     """A worker process died."""
-
-
-_of_this_process: list[Aligner] = []
 
 
 def align_chunks(
@@ -93,10 +91,8 @@ def _by_processes(
     here: Callable[[Chunk], AlignedChunk],
 ) -> Iterator[AlignedChunk]:
     """Align chunks by other processes, and in this one while they start."""
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(open_aligner,))
-    waiting: deque[tuple[Chunk, Future[Answer]]] = deque()
-    answered = False
+    processes, waiting, answered = _Processes(open_aligner), deque[tuple[Chunk, Future[Answer]]](), False
+    pool = ThreadPoolExecutor(workers)
     try:
         for chunk in chunks:
             starting = bool(waiting) and not answered and not waiting[0][1].done()
@@ -104,19 +100,61 @@ def _by_processes(
                 future: Future[Answer] = Future()
                 future.set_result((here(chunk), []))
             else:
-                future = pool.submit(_align, pack(chunk), remap_to)
+                future = pool.submit(processes.align, pack(chunk), remap_to)
             waiting.append((chunk, future))
             if len(waiting) > (MOST * workers if starting else workers + 1):
                 yield _finished(*waiting.popleft())
                 answered = True
         while waiting:
             yield _finished(*waiting.popleft())
-    except BrokenProcessPool:
-        raise WorkerError(
-            "a worker process died; was memory short? Each holds the model, so try fewer --workers"
-        ) from None
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        processes.end()
+        pool.shutdown()
+
+
+class _Processes:
+    """A process for each thread that calls, with a pipe of its own: the end of a process ends its pipe.
+
+    With the queues of a ProcessPoolExecutor all wait for ever for the rest of a message whose writer died.
+    """
+
+    def __init__(self, open_aligner: OpenAligner) -> None:
+        self._open_aligner = open_aligner
+        self._own = threading.local()
+        self._started: list[Any] = []
+
+    def align(self, packed: Packed, remap_to: str | None) -> Answer:
+        """Align a chunk in the process of this thread."""
+        try:
+            if not hasattr(self._own, "connection"):
+                self._own.connection = self._start()
+            self._own.connection.send((packed, remap_to))
+            error, answer = self._own.connection.recv()
+        except (EOFError, OSError) as error:
+            if isinstance(error, OSError) and error.errno not in _PIPE_ENDED:
+                raise  # no process could be started
+            raise WorkerError(
+                "a worker process died; was memory short? Each holds the model, so try fewer --workers"
+            ) from None
+        if error is not None:
+            raise error
+        return cast(Answer, answer)
+
+    def _start(self) -> Connection:
+        context = multiprocessing.get_context("spawn")
+        connection, others = context.Pipe()
+        process = context.Process(target=_serve, args=(others, self._open_aligner), daemon=True)
+        process.start()
+        self._started.append(process)
+        others.close()
+        return connection
+
+    def end(self) -> None:
+        """End the processes, whatever they do."""
+        for process in self._started:
+            process.kill()
+            process.join()
 
 
 def _finished(chunk: Chunk, future: Future[Answer]) -> AlignedChunk:
@@ -145,24 +183,21 @@ def unpacked(answer: Answer, chunk: Chunk) -> AlignedChunk:
 # --- in a worker process -------------------------------------------------------------------------
 
 
-def _start(open_aligner: OpenAligner) -> None:
-    """Open the aligner; its warnings are those that the first process has printed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the first process ends the others
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with contextlib.redirect_stderr(io.StringIO()):
-        _of_this_process.append(replace(open_aligner(), workers=1))
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it was killed; it would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
-def _align(packed: Packed, remap_to: str | None) -> Answer:
-    return align_packed(_of_this_process[0], packed, remap_to)
+def _serve(connection: Connection, open_aligner: OpenAligner) -> None:
+    """Open the aligner and send (error, answer) for each chunk, until the first process ends."""
+    for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):
+        signal.signal(number, signal.SIG_IGN)  # it reaches all; the first process ends the others
+    with contextlib.suppress(EOFError, ConnectionError):
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):  # its warnings are those of the first process
+                aligner = replace(open_aligner(), workers=1)
+            while True:
+                packed, remap_to = connection.recv()
+                connection.send((None, align_packed(aligner, packed, remap_to)))
+        except (EOFError, ConnectionError):
+            raise
+        except Exception as error:
+            connection.send((error, None))
 
 
 def align_packed(aligner: Aligner, packed: Packed, remap_to: str | None) -> Answer:

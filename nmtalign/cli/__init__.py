@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
+import io
 import os
+import signal
 import sys
 import traceback
 from typing import Any, NoReturn
@@ -13,7 +16,7 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.config import check_names, config_option
-from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable
+from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable, verbose
 from nmtalign.cli.options.types import has_outputs
 
 _HELP = {
@@ -29,12 +32,20 @@ _HELP = {
     "report": "Write an HTML report of an aligned corpus.",
     "vectors": "Show, convert, learn and map word vectors.",
     "lexicon": "List translations with probabilities.",
+    "find": "Translations of a word, with the lines where it stands.",
+    "index": "Make the index of a corpus that find searches.",
+    "serve": "Align pairs in the browser as they are typed.",
 }
 _OF_LINKS = ("symmetrize", "convert", "phrases", "project")
-_MODULES = dict.fromkeys(_OF_LINKS, "links")  # the rest is called as its command
+_MODULES = {  # the rest is called as its command
+    **dict.fromkeys(_OF_LINKS, "commands.links"),
+    **dict.fromkeys(("find", "index"), "looking.find"),
+    "serve": "looking.serve",
+}
 # name -> (module, attribute, one line of help)
 COMMANDS = {
-    name: (f"nmtalign.cli.commands.{_MODULES.get(name, name)}", name, text) for name, text in _HELP.items()
+    name: (f"nmtalign.cli.{_MODULES.get(name, f'commands.{name}')}", name, text)
+    for name, text in _HELP.items()
 }
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -105,22 +116,62 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every error becomes one message and an exit code."""
-    from nmtalign.errors import DataError, NmtalignError
+    from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError
 
     log_json(False)
+    verbose(False)
     debug(False)
+    _catch_signals()
+    _hold_closed_streams()
     try:
         return group.main(args=arguments, prog_name="nmtalign")
     except NmtalignError as error:
         _end(str(error), error.exit_code)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        bad_input = error.filename and error.errno not in _FULL
-        _end(f"{place}{error.strerror or error}", (DataError if bad_input else NmtalignError).exit_code)
+        bad_input = error.filename and error.errno not in (*_FULL, *FILES_USED_UP)
+        hint = " (ulimit -n raises their number)" if error.errno in FILES_USED_UP else ""
+        _end(f"{place}{error.strerror or error}{hint}", (DataError if bad_input else NmtalignError).exit_code)
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
         hint = "--debug shows where" if not debugging() else "please report it"
         _end(f"{what} ({type(error).__name__}: {error}); {hint}", NmtalignError.exit_code)
+
+
+def _catch_signals() -> None:
+    """Let SIGTERM and SIGHUP end a run as Ctrl-C does; one that is ignored, as under nohup, stays so."""
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # Windows has no second one
+        with contextlib.suppress(ValueError):  # in another thread than the first
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, signal.default_int_handler)
+
+
+def _hold_closed_streams() -> None:
+    """Keep the numbers of closed standard streams from the files that are opened; to use one is an error."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+            raw = io.FileIO(2, "w") if number == 2 else _Closed(name)
+            setattr(sys, name, io.TextIOWrapper(raw, encoding="utf-8", write_through=True))
+
+
+class _Closed(io.RawIOBase):
+    """A standard stream that was closed before the start."""
+
+    def __init__(self, name: str) -> None:
+        self._text = f"standard {name.removeprefix('std')}put is closed"
+
+    def readable(self) -> bool:
+        return True
+
+    writable = readable
+
+    def readinto(self, buffer: Any) -> NoReturn:
+        from nmtalign.errors import NmtalignError
+
+        raise NmtalignError(self._text)
+
+    write = readinto
 
 
 def _end(text: str, exit_code: int) -> NoReturn:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from nmtalign.corpus.coverage import Coverage
+
+_AS_OTHER = "more source words are known as target words, and target words as source words"
+_CAUSES = (
+    "so the links are guesses: learn a model of these languages (nmtalign train), or check --model,"
+    " --vectors, --tokenizer, --lowercase and --unicode"
+)
 MOST_CHARACTERS = 2_000  # of a message
+COLOURS = {"error": "red", "warning": "yellow"}
 _as_json = False
+_verbose = False
 _debugging = False
 
 
@@ -19,6 +31,12 @@ def log_json(on: bool) -> None:
     """Switch messages between JSON and lines for people."""
     global _as_json
     _as_json = on
+
+
+def verbose(on: bool) -> None:
+    """Switch messages for those who look closely on and off."""
+    global _verbose
+    _verbose = on
 
 
 def debug(on: bool) -> None:
@@ -67,6 +85,23 @@ log_option = click.option(
 )
 
 
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, parameter, on: verbose(on),
+    help="Also say with which settings the links were made.",
+)
+
+
+def detail(text: str, *, event: str) -> None:
+    """Write what only programs and ``--verbose`` want to know."""
+    if _verbose or _as_json:
+        log(text, event=event)
+
+
 def log(text: str, *, level: str = "info", event: str = "message", **values: Any) -> None:
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
     text = "\nnmtalign: ".join(map(printable, text.split("\nnmtalign: ")))
@@ -77,15 +112,38 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         message = text.strip().replace("\nnmtalign: ", "; ")
         record = {"time": now, "level": level, "event": event, "message": message, **values}
-        click.echo(json.dumps(record, ensure_ascii=False), err=True)
+        write(json.dumps(record, ensure_ascii=False))
     else:
-        prefix = "" if level == "info" else f"{level}: "
-        click.echo(f"{line_start()}nmtalign: {prefix}{text}", err=True)
+        prefix = "" if level == "info" else click.style(f"{level}: ", fg=COLOURS[level], bold=True)
+        write(f"{line_start()}nmtalign: {prefix}{text}")
+
+
+def write(text: str, *, nl: bool = True) -> None:
+    """Write to stderr; if that is full, messages are lost, but not the work."""
+    try:
+        click.echo(text, nl=nl, err=True, color=in_colour())
+    except OSError:
+        sys.stderr = io.TextIOWrapper(io.FileIO(os.devnull, "w"), encoding="utf-8", write_through=True)
+
+
+def in_colour() -> bool:
+    """Return whether stderr shows colours: a terminal does, unless ``NO_COLOR`` is set."""
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 def warn(text: str) -> None:
     """Write a warning."""
     log(text, level="warning", event="warning")
+
+
+def doubt(known: Coverage) -> str:
+    """Return why links are not to be trusted, if the words say so."""
+    if known.swapped:
+        return f"the sides are swapped: {_AS_OTHER}; give SOURCE and TARGET (or --langs) the other way round"
+    if known.uncut:
+        return "unknown words end in punctuation: cut raw text with --tokenizer simple"
+    few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in known.few.items()]
+    return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
 
 def line_start() -> str:

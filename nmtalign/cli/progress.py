@@ -5,17 +5,22 @@ click's bar shows nothing but on a terminal, needs the length before, and has no
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from nmtalign.cli.messages import line_start, log, shows_progress
+from nmtalign.cli.messages import in_colour, line_start, log, shows_progress, write
 
 Record = TypeVar("Record")
 
 _PAUSE = 0.2  # seconds between two writings on a terminal
+_TICK = 0.5  # seconds between two drawings of a bar
+_WIDTH = 24  # characters of the bar
 _INTERVAL = 15.0  # and elsewhere
 _LOOK = 1_000  # records between two looks at how far the files are read
 
@@ -40,7 +45,7 @@ class Progress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        click.echo(line_start(), nl=False, err=True)
+        write(line_start(), nl=False)
 
     @property
     def seconds(self) -> float:
@@ -82,14 +87,21 @@ class Progress:
                 self._total = number / share
         self._total = number
 
-    def counted(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Yield and count records of the inputs."""
+    def done_one_by_one(self, items: Iterable[Record]) -> Iterator[Record]:
+        """Yield items, and count each as done when the next one is asked for."""
+        for item in items:
+            yield item
+            self.advance(1)
+
+    def counted(self, records: Iterable[Record], then: Callable[[], None] = lambda: None) -> Iterator[Record]:
+        """Yield and count records of the inputs; call `then` at their end."""
         number = 0
         for number, record in enumerate(self.reading(records), 1):
             yield record
             if number % _LOOK == 0:
                 self.advance(_LOOK)
         self.advance(number % _LOOK)
+        then()
         if not self._quiet:
             log(f"{number:,} {self.unit} read", event="read", **self.values)
 
@@ -104,13 +116,91 @@ class Progress:
         now = time.perf_counter()
         if not self._quiet and now - self._written > (_PAUSE if shows_progress() else _INTERVAL):
             self._written = now
-            left = self.seconds_left
-            text = f"{self.done:,} {self.unit}, {self.rate:,.0f} a second"
-            text += "" if left is None else f", {_duration(left)} left"
             if shows_progress():
-                click.echo(f"{line_start()}{text}", nl=False, err=True)
+                self._draw()
             else:
-                log(text, event="progress", **self.values)
+                log(self._text, event="progress", **self.values)
+
+    @property
+    def _text(self) -> str:
+        left = self.seconds_left
+        text = f"{self.done:,} {self.unit}, {self.rate:,.0f} a second"
+        return text if left is None else f"{text}, {_duration(left)} left"
+
+    def _draw(self) -> None:
+        write(f"{line_start()}{self._text}", nl=False)
+
+
+class Stages(Progress):
+    """Progress through stages: the first counts records, of the others is known what they cost.
+
+    On a terminal a bar with per cent and time left is drawn anew twice a second, by a timer: beside a
+    thread, work could not be forked.
+
+    Parameters
+    ----------
+    unit, inputs, quiet
+        As of :class:`Progress`.
+    costs : sequence of float
+        Time that each stage takes, in relation to the others.
+    """
+
+    def __init__(
+        self, unit: str, inputs: Sequence[str], costs: Sequence[float], *, quiet: bool = False
+    ) -> None:
+        super().__init__(unit, inputs, quiet=quiet)
+        self._costs, self._stage, self._since = list(costs), 0, self._start
+        self._before: Any = None  # what the timer called before, while the bar is shown
+
+    def __enter__(self) -> Stages:
+        if not self._quiet and shows_progress() and hasattr(signal, "setitimer"):
+            self._before = signal.signal(signal.SIGALRM, lambda *_: self._draw())
+            signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)
+            self._draw()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before)
+            self._before = None
+        super().__exit__(*error)
+
+    def next_stage(self) -> None:
+        """Go on to the next stage, if there is one."""
+        self._stage = min(self._stage + 1, len(self._costs) - 1)
+        self._since = time.perf_counter()
+        if self._before is not None:
+            self._draw()
+
+    @property
+    def share(self) -> float | None:
+        """The share of all work that is done, about; None while that is unknown."""
+        done, cost = sum(self._costs[: self._stage]), self._costs[self._stage]
+        if self._stage:
+            expected = (self._since - self._start) / done * cost
+            part = min((time.perf_counter() - self._since) / max(expected, 1e-9), 0.95)
+        elif self._total:
+            part = self._last / self._total
+        else:
+            return None
+        return (done + part * cost) / sum(self._costs)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time until all stages are done, if that is known."""
+        share = self.share
+        return self.seconds * (1 - share) / share if share else None
+
+    def _draw(self) -> None:
+        """Draw the bar, past Python's buffer: a timer may interrupt another message."""
+        share, left = self.share, self.seconds_left
+        bar = "━" * round((share or 0) * _WIDTH)
+        rest = "─" * (_WIDTH - len(bar))
+        text = f"{bar}{rest}" if not in_colour() else click.style(bar, fg="cyan") + rest
+        text += f" {100 * (share or 0):3.0f} %" + ("" if left is None else f", {_duration(left)} left")
+        counted = f", {self.done:,} {self.unit} read" if self._stage == 0 else ""
+        os.write(sys.stderr.fileno(), f"{line_start()}{text}{counted}".encode())
 
 
 def _duration(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """Long sentence pairs as overlapping pieces, so that memory and time grow with the length, not its square.
 
-A pair with up to 300 words a side is one piece and is aligned exactly. A longer one is cut along the
+A pair with up to 500 words a side is one piece and is aligned exactly. A longer one is cut along the
 diagonal: each piece holds at most 64 words of either side with a margin of 64 words of the longer side at
 both ends, and the words of the other side that stand at the same share of the sentence. So the diagonal of a
 piece is that of its pair. Links are taken from the middle of each piece, its core.
@@ -24,7 +24,7 @@ from nmtalign.corpus.sides import EncodedSide
 
 Longs = NDArray[np.int64]
 
-LONGEST = 300  # words of a sentence that is aligned in one piece
+LONGEST = 500  # words of a sentence that is aligned in one piece
 CORE = 64  # words of the longer side in the core of a piece
 MARGIN = 64  # words of the longer side at both ends of the core
 

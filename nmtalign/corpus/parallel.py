@@ -81,34 +81,44 @@ def _forked(function: Callable[[Item], Result], items: Sequence[Item], workers: 
     try:
         for first in range(workers):
             receiver, sender = fork.Pipe(duplex=False)
-            process = fork.Process(target=_work, args=(function, items[first::workers], sender), daemon=True)
-            process.start()
-            sender.close()  # the end of a process is then the end of its results
             receivers.append(receiver)
+            given = function, items[first::workers], sender, receivers
+            process = fork.Process(target=_work, args=given, daemon=True)
+            process.start()
             processes.append(process)
+            sender.close()  # the end of a process is then the end of its results
         for number in range(len(items)):
             yield _received(receivers[number % workers])
     finally:
         for receiver in receivers:
             receiver.close()
         for process in processes:
-            process.terminate()
+            process.kill()  # SIGTERM can be lost where a process has just been forked
             process.join()
 
 
 def _received(receiver: Connection) -> Any:
     try:
         error, result = receiver.recv()
-    except EOFError:
+    except (EOFError, OSError):  # before or within an answer
         raise NmtalignError("a process ended in the middle of its work; was the memory used up?") from None
     if error is not None:
         raise error
     return result
 
 
-def _work(function: Callable[[Item], Result], items: Sequence[Item], sender: Connection) -> None:
-    """Send a pair (error, result) for each item; stop at the first error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told, and ends this process
+def _work(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    sender: Connection,
+    receivers: Sequence[Connection],
+) -> None:
+    """Send a pair (error, result) for each item; stop at the first error, or when nobody is to receive it."""
+    for receiver in receivers:
+        receiver.close()
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the parent is told, and ends this process
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for item in items:
         try:
             answer: tuple[BaseException | None, Any] = None, function(item)

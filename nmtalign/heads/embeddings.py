@@ -82,16 +82,24 @@ class EmbeddingHead:
 
     def read(self, text: EncodedText) -> CellScores:
         """Look up the words of a text."""
-        return CellScores(text, *self.prepared(text.source.words, text.target.words), self)
+        found = self._vectors(text.source.words, text.target.words)
+        known = np.any(found[0] != 0, axis=1), np.any(found[1] != 0, axis=1)
+        return CellScores(text, *self._prepared(*found), self, known)
 
     def prepared(self, source: Sequence[str], target: Sequence[str]) -> tuple[Doubles, Doubles]:
         """Return the prepared vectors of source and target words, each (N, K)."""
+        return self._prepared(*self._vectors(source, target))
+
+    def _vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
         found = self.source.vectors(source), self.target.vectors(target)
         for name, vectors, words in zip(("source", "target"), found, (source, target), strict=True):
             wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
             if len(wrong):
                 raise DataError(f"the vector of the {name} word {words[wrong[0]]!r} holds NaN or infinity")
-        keys, queries = self.scorer.keys(found[0]), self.scorer.queries(found[1])
+        return found
+
+    def _prepared(self, source: Floats, target: Floats) -> tuple[Doubles, Doubles]:
+        keys, queries = self.scorer.keys(source), self.scorer.queries(target)
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     @cached_property
@@ -147,6 +155,7 @@ class CellScores:
     keys: Doubles
     queries: Doubles
     head: EmbeddingHead
+    known: tuple[NDArray[np.bool_], NDArray[np.bool_]]  # source and target words with a vector, each (V,)
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
@@ -183,6 +192,11 @@ class CellScores:
         logits = np.clip(self.scores(k), -SCORE_LIMIT, SCORE_LIMIT).astype(np.float32)
         logits -= (of_source[bucket.source] + of_target[bucket.target][:, None]) / 2
         return np.asarray(np.exp(logits, out=logits) * bucket.inside)
+
+    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
+        """Tell of which pairs (B,) of bucket k words of both sides have a vector."""
+        bucket = self.text.buckets[k]
+        return np.asarray(self.known[0][bucket.source].any(axis=0) & self.known[1][bucket.target].any(axis=0))
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return the evidence of each cell that its pair is parallel: its log ratio, 0 for less than 1."""

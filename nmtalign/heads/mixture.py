@@ -121,6 +121,16 @@ class PairScores:
         ratios = self.ratios(k)
         return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDED)
 
+    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
+        """Tell of which pairs (B,) of bucket k ratios are above chance, or tell words of both sides apart."""
+        found = self.ratios(k) if ratios is None else ratios
+        informed = np.asarray(found.max(axis=(0, 1)) > 1)
+        rest = np.flatnonzero(~informed)
+        ratio, inside = found[..., rest], self.text.buckets[k].inside[..., rest]
+        apart = [((ratio != first) & inside).any(axis=(0, 1)) for first in (ratio[:1], ratio[:, :1])]
+        informed[rest] = apart[0] & apart[1]
+        return informed
+
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return the evidence of each cell that its pair is parallel, shape (T, S, B)."""
         return self.worth.take(self.text.index.cells[k])

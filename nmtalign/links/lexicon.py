@@ -113,6 +113,17 @@ def association(together: int, first: int, second: int, total: int) -> float:
     return ratio if together * total >= first * second else -ratio
 
 
+def priors(entries: Iterable[Entry]) -> Iterator[str]:
+    """Yield links as priors that eflomal reads: ``LEX source target links``, between tabs.
+
+    Examples
+    --------
+    >>> list(priors([Entry("the", "le", 2.5, 0.75, 1.0, None)]))
+    ['LEX\\tthe\\tle\\t2.5000\\n']
+    """
+    return (f"LEX\t{e.source}\t{e.target}\t{e.links:.4f}\n" for e in entries if e.links >= 0.0001)
+
+
 def shortlist(entries: Iterable[Entry], *, reverse: bool = False, most: int = 100) -> Iterator[str]:
     """Yield the lines of a Marian shortlist: ``target source p(target|source)``.
 

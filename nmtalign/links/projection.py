@@ -188,7 +188,10 @@ def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_E
             path[-1].children.append(_Element(name, match[0], bisect_right(ends, place), 0))
             path.append(path[-1].children[-1])
     if len(path) > 1:
-        raise DataError(f"expected </{path[-1].name}> before the end of the line")
+        name = path[-1].name
+        raise DataError(
+            f"expected </{name}> before the end of the line; where <{name}> is a word, give labels or spans"
+        )
     return [plain[start:end] for start, end in places], root.children
 
 
@@ -196,6 +199,35 @@ def _check_closing(element: _Element, name: str) -> None:
     if element.name != name:
         expected = f"</{element.name}>" if element.name else "no closing tag"
         raise DataError(f"expected {expected}, found </{name}>; tags must be nested")
+
+
+def spans_of_tags(line: str, cut: Cut = between_spaces) -> list[Span]:
+    """Return the words that each element of a tagged line goes around, in order (errors: :func:`parse_tags`).
+
+    Examples
+    --------
+    >>> spans_of_tags("the <b>black <i>cat</i></b> <br/>")
+    [Span(start=1, end=3, label='b'), Span(start=2, end=3, label='i')]
+    """
+    found, waiting = [], parse_tags(line, cut)[1]
+    while waiting:
+        element = waiting.pop(0)
+        waiting = element.children + waiting
+        if element.start < element.end:
+            found.append(Span(element.start, element.end, element.name))
+    return found
+
+
+def unlinked(spans: Iterable[Span], links: Iterable[tuple[int, int]]) -> list[Span]:
+    """Return the spans of which no word has a link.
+
+    Examples
+    --------
+    >>> unlinked([Span(0, 2, "PER"), Span(2, 3, "LOC")], {(1, 0)})
+    [Span(start=2, end=3, label='LOC')]
+    """
+    linked = {s for s, _ in links}
+    return [span for span in spans if linked.isdisjoint(range(span.start, span.end))]
 
 
 def project_tags(

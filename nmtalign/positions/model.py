@@ -42,6 +42,10 @@ class TextScores(Protocol):
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
         ...
 
+    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
+        """Tell of which pairs (B,) of bucket k the scores know anything; others get no links."""
+        ...
+
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return the evidence of each cell that its sentence pair is parallel, shape (T, S, B)."""
         ...
@@ -89,10 +93,15 @@ class SoftmaxPosteriors:
         """p(t|s); sums over target words are 1."""
         return np.exp(self.scores - self._columns) * self.inside
 
+    @property
+    def log_joint(self) -> Matrix:
+        """Logarithm of :attr:`joint`, inside of the sentences."""
+        return np.asarray(self.scores - (self._rows[:, None] + self._columns) / 2)
+
     @cached_property
     def joint(self) -> Matrix:
         """sqrt(p(s|t) p(t|s))."""
-        return np.exp(self.scores - (self._rows[:, None] + self._columns) / 2) * self.inside
+        return np.exp(self.log_joint) * self.inside
 
     def probability(self, cells: Cells) -> Matrix:
         """Return the joint probability of some cells without computing all."""

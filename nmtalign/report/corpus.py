@@ -5,10 +5,13 @@ from __future__ import annotations
 import heapq
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.errors import DataError, UsageError
@@ -19,6 +22,10 @@ from nmtalign.report.sample import SamplePair
 from nmtalign.text.bitext import SentencePair
 
 CHUNK = 1000  # pairs aligned at a time when looking for the worst
+BY_HEAD = 200  # pairs of a report whose heads are shown one by one, as far as
+WEIGHTS = 1_500_000  # weights of heads go, so that a report stays below 3 MB
+
+ByHead = dict[str, NDArray[np.floating]]
 
 
 class Record(NamedTuple):
@@ -34,6 +41,8 @@ class Record(NamedTuple):
         Links of other systems.
     aligned : AlignedPair, optional
         Where the attention is given; else an aligner computes it.
+    by_head : callable, optional
+        Computes the weights of each head by itself, where the attention is given.
     """
 
     number: int
@@ -41,6 +50,7 @@ class Record(NamedTuple):
     gold: GoldAlignment | None
     others: dict[str, frozenset[Link]]
     aligned: AlignedPair | None = None
+    by_head: Callable[[], ByHead] | None = None
 
 
 def read_corpus(
@@ -48,7 +58,7 @@ def read_corpus(
     *,
     gold: str | Path | None = None,
     others: Mapping[str, str | Path] | None = None,
-    aligned: Iterable[AlignedPair] | None = None,
+    aligned: Iterable[tuple[AlignedPair, Callable[[], ByHead]]] | None = None,
 ) -> Iterator[Record]:
     """Yield sentence pairs with their gold links and the links of other systems.
 
@@ -59,8 +69,8 @@ def read_corpus(
         Pharaoh gold, one line for each pair.
     others : dict of str to path, optional
         Pharaoh links of other systems, by name.
-    aligned : iterable of AlignedPair, optional
-        The attention of each pair, where it is known.
+    aligned : iterable of (AlignedPair, callable), optional
+        The attention of each pair, where it is known, and what computes that of each head.
 
     Raises
     ------
@@ -75,8 +85,8 @@ def read_corpus(
         _check_lengths(row, ["the bitext", *map(str, files)], number)
         pair, *links = row
         golden = links.pop(0) if gold is not None else None
-        known = None if aligned is None else next(attention)
-        yield Record(number, pair, golden, dict(zip(others or {}, links, strict=True)), known)
+        known = () if aligned is None else next(attention)
+        yield Record(number, pair, golden, dict(zip(others or {}, links, strict=True)), *known)
     if aligned is not None:
         next(attention, None)  # raises an error if attention of further pairs follows
 
@@ -169,7 +179,7 @@ def _aligned(
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
         words = [aligner.text.words_of_pair(record.pair, aligner.languages) for record in chunk]
-        batch = aligner.align_batch(words)
+        batch = aligner.at(chunk[0].number).align_batch(words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
@@ -194,21 +204,33 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
         return record.aligned
     if aligner is None:
         raise UsageError("expected an aligner, or records that have attention")
-    return aligner.align(*record.pair)
+    return aligner.at(max(record.number, 1)).align(*record.pair)
+
+
+def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
+    """Return the weights (T, S) of each head by itself; none where there is one head."""
+    if aligner is None:
+        return record.by_head() if record.by_head else {}
+    names = aligner.head_names if len(aligner.head_names) > 1 else ()
+    aligner = aligner.at(max(record.number, 1))
+    return {name: aligner.with_heads([name]).align(*record.pair).matrix.weights for name in names}
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
-    """Align records for a report, with all weights.
+    """Align records for a report, with all weights; those of each head for the first `BY_HEAD` pairs.
 
     Raises
     ------
     DataError
         If gold or other links lie outside a pair.
     """
-    pairs = []
+    pairs: list[SamplePair] = []
+    room = WEIGHTS
     for record in records:
         aligned = attention_of(record, aligner)
         T, S = aligned.matrix.weights.shape
+        heads = heads_of(record, aligner) if len(pairs) < BY_HEAD and room > 0 else {}
+        room -= len(heads) * T * S
         pairs.append(
             SamplePair(
                 record.number,
@@ -216,6 +238,7 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
                 record.gold,
                 {name: _inside(links, S, T, record.number) for name, links in record.others.items()},
                 None if aligner is None else aligner.unknown_words(*record.pair),
+                heads,
             )
         )
     return pairs

@@ -20,10 +20,11 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.report.fonts import choose_fonts, suggestion
 from nmtalign.report.page import LEGEND_CELL, Page
-from nmtalign.report.style import is_light, shorten, visible
+from nmtalign.report.style import DARK, is_light, shorten, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -39,8 +40,9 @@ def draw_heatmap(
     gold: GoldAlignment | None = None,
     title: str = "",
     numbers: bool | None = None,
+    linear: bool | None = None,
     limits: tuple[float, float] | None = None,
-    colours: str = "inferno",
+    colours: str = DARK,
     columns: int | None = None,
 ) -> Figure:
     """Draw the attention weights of one sentence pair.
@@ -57,10 +59,14 @@ def draw_heatmap(
     title : str
     numbers : bool, optional
         Write the weights into the cells. The default writes them when they fit.
+    linear : bool, optional
+        Whether colours go up with the weights, from the smallest to the largest. The default is a square-root
+        scale from 0 to 1, on which small weights can be seen, unless some weights are outside of it.
     limits : (float, float), optional
-        Weights at the two ends of the colour scale. The default is the smallest and the largest weight.
+        Weights at the two ends of the colour scale.
     colours : str
-        A matplotlib colour map. The default ``inferno`` can be read without colour vision and in grey.
+        A matplotlib colour map. The default ``inferno`` can be read without colour vision and in grey, as can
+        `LIGHT`, for paper.
     columns : int, optional
         Panels in a row; by default as square as it gets.
 
@@ -99,13 +105,13 @@ def draw_heatmap(
     chosen = _inside(() if links is None else links, first)
     sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
-    lowest, highest = limits or limits_of(list(matrices.values()))
+    norm = _norm(list(matrices.values()), linear, limits)
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices]
         page = Page(first, names, shorten(visible(title), LONGEST_TITLE), columns)
         show_numbers = page.cell >= _NUMBERS_FIT if numbers is None else numbers
         for axes, matrix in zip(page.panels, matrices.values(), strict=True):
-            image = _draw_cells(axes, matrix.weights, colours, lowest, highest)
+            image = _draw_cells(axes, matrix.weights, colours, norm)
             _draw_boxes(axes, possible - sure, page.cell, dashed=True)
             _draw_boxes(axes, sure, page.cell, dashed=False)
             _draw_dots(axes, chosen, page.cell, corner=show_numbers)
@@ -134,6 +140,47 @@ def matrices_of(pair: AlignedPair, view: str = "combined") -> dict[str, Alignmen
     if view not in matrices:
         raise UsageError(f"expected one of the views {', '.join(matrices)} or all, found {view!r}")
     return {"": matrices[view]}
+
+
+def cropped(
+    matrices: Mapping[str, AlignmentMatrix],
+    links: Iterable[tuple[int, int]],
+    gold: GoldAlignment | None,
+    rows: Sequence[int],
+    columns: Sequence[int],
+) -> tuple[dict[str, AlignmentMatrix], frozenset[Link], GoldAlignment | None]:
+    """Return some rows and columns of matrices of one pair, with the links between the words that are left.
+
+    Parameters
+    ----------
+    matrices, links, gold
+        As of :func:`draw_heatmap`.
+    rows, columns : sequence of int
+        Target and source words to keep, from 0.
+
+    Raises
+    ------
+    DataError
+        If a link lies outside the matrices.
+    """
+    source, target = ({old: new for new, old in enumerate(kept)} for kept in (columns, rows))
+
+    first = _same_words(list(matrices.values()))
+
+    def left(pairs: Iterable[tuple[int, int]]) -> frozenset[Link]:
+        inside = _inside(pairs, first)
+        return frozenset(Link(source[s], target[t]) for s, t in inside if s in source and t in target)
+
+    parts = {
+        title: AlignmentMatrix(
+            matrix.weights[np.ix_(rows, columns)],
+            tuple(matrix.source_tokens[s] for s in columns),
+            tuple(matrix.target_tokens[t] for t in rows),
+        )
+        for title, matrix in matrices.items()
+    }
+    kept = None if gold is None else GoldAlignment(left(gold.sure), left(gold.possible))
+    return parts, left(links), kept
 
 
 def save_heatmaps(
@@ -211,9 +258,21 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
     return set(Alignment(frozenset(Link(*link) for link in links), S, T).links)
 
 
-def limits_of(matrices: Sequence[AlignmentMatrix]) -> tuple[float, float]:
-    """Return the ends of the colour scale: smallest and largest weight, or 0 and 1 when all are equal."""
+def _norm(
+    matrices: Sequence[AlignmentMatrix], linear: bool | None, limits: tuple[float, float] | None
+) -> Normalize:
+    """Return the colour scale, linear or of square roots."""
+    from matplotlib.colors import Normalize, PowerNorm
+
     values = np.concatenate([matrix.weights.ravel() for matrix in matrices])
+    shares = bool(((values >= 0) & (values <= 1 + 1e-5)).all())
+    if linear or (linear is None and not shares):
+        return Normalize(*(limits or _span(values)))
+    return PowerNorm(0.5, *(limits or ((0.0, 1.0) if shares else _span(values))))
+
+
+def _span(values: NDArray[np.floating]) -> tuple[float, float]:
+    """Return the smallest and the largest weight, or 0 and 1 when all are equal."""
     if values.size == 0 or values.min() == values.max():
         return min([0.0, *values[:1]]), max([1.0, *values[:1]])
     return float(values.min()), float(values.max())
@@ -244,20 +303,21 @@ def _script_was_named() -> Iterator[None]:
         yield
 
 
-def _draw_cells(
-    axes: Axes, weights: NDArray[np.floating], colours: str, lowest: float, highest: float
-) -> Any:
+def _draw_cells(axes: Axes, weights: NDArray[np.floating], colours: str, norm: Normalize) -> Any:
     """Draw one (T, S) matrix; return matplotlib's image, or None for an empty one."""
     if weights.size == 0:
         centre: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
         axes.text(0.5, 0.5, "no words", size=8, color="0.4", **centre)
         return None
+    from matplotlib.colors import to_hex
+
     T, S = weights.shape
     edges = np.arange(S + 1) - 0.5, np.arange(T + 1) - 0.5
     flat: dict[str, Any] = {"rasterized": True, "antialiased": False, "linewidth": 0}
-    image = axes.pcolormesh(*edges, weights, cmap=colours, vmin=lowest, vmax=highest, **flat)
+    image = axes.pcolormesh(*edges, weights, cmap=colours, norm=norm, **flat)
     # faint lines guide the eye from a label to its cells
-    faint: dict[str, Any] = {"colors": "white", "linewidths": 0.4, "alpha": 0.13}
+    line = "black" if is_light(to_hex(image.cmap(0.0))) else "white"
+    faint: dict[str, Any] = {"colors": line, "linewidths": 0.4, "alpha": 0.13}
     axes.vlines(np.arange(1, S) - 0.5, -0.5, T - 0.5, **faint)
     axes.hlines(np.arange(1, T) - 0.5, -0.5, S - 0.5, **faint)
     axes.set(xlim=(-0.5, S - 0.5), ylim=(T - 0.5, -0.5))  # limits stay when marks are added
@@ -315,8 +375,10 @@ def number(weight: float) -> str:
 
 def _draw_legend(page: Page, names: Sequence[str], colours: str) -> None:
     """Draw one cell for each kind of mark that the picture holds, with its name beside it."""
+    from matplotlib.colors import Normalize
+
     for axes, name in zip(page.add_legend(names), names, strict=True):
-        _draw_cells(axes, np.full((1, 1), 0.35), colours, 0.0, 1.0)
+        _draw_cells(axes, np.full((1, 1), 0.35), colours, Normalize(0.0, 1.0))
         if name == "chosen link":
             _draw_dots(axes, {Link(0, 0)}, LEGEND_CELL, corner=False)
         else:

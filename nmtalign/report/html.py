@@ -30,11 +30,19 @@ from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
 
 # What the page draws, a file each; all share one scope, and what is read at once stands before its readers.
-SCRIPTS = ("pairs", "reasons", "curves", "matrix", "cards", "index", "find", "report")
+SCRIPTS = (
+    *(f"pairs/{name}" for name in ("pairs", "reasons", "curves", "fan", "matrix", "cards")),
+    *(f"tools/{name}" for name in ("index", "find", "spotting", "errors", "editor")),
+    "report",
+)
 
 
 def html_report(
-    pairs: Sequence[SamplePair], *, title: str = "Word alignment", corpus: Sequence[Figure] = ()
+    pairs: Sequence[SamplePair],
+    *,
+    title: str = "Word alignment",
+    corpus: Sequence[Figure] = (),
+    lines: int | None = None,
 ) -> str:
     """Return a report of sentence pairs as one HTML file.
 
@@ -45,6 +53,9 @@ def html_report(
     title : str
     corpus : sequence of Figure
         Figures of the whole corpus, shown before those of the pairs.
+    lines : int, optional
+        Pairs of the whole corpus: the gold links that are corrected in the page are so many lines; as many as
+        the largest number of a pair if left out.
 
     Returns
     -------
@@ -56,15 +67,43 @@ def html_report(
     UsageError
         If two pairs have the same number, or show different systems.
     """
-    _check(pairs)
-    script, style = _script(), _asset("report.css")
+    return _page(report_data(pairs, corpus) | {"lines": lines}, title)
+
+
+def html_cards(pairs: Sequence[SamplePair]) -> str:
+    """Return the cards of some pairs alone, with their tools, as one HTML file."""
+    return _page(report_data(pairs), "Word alignment", kind="cards")
+
+
+def html_typing(models: Sequence[str], example: tuple[str, str]) -> str:
+    """Return a page that shows the cards of pairs that are typed into it.
+
+    It sends ``{"model": ..., "source": ..., "target": ...}`` to ``pairs`` at the server it comes from, and is
+    answered with :func:`report_data`, or ``{"error": ...}``.
+    """
+    data = report_data([]) | {"models": list(models), "example": example}
+    return _page(data, "Word alignment", kind="cards", scripts=(*SCRIPTS, "tools/typing"), connect="'self'")
+
+
+def _page(
+    data: dict[str, Any],
+    title: str,
+    *,
+    kind: str = "report",
+    scripts: Sequence[str] = SCRIPTS,
+    connect: str = "'none'",
+) -> str:
+    script, style = _script(scripts), _asset("report.css")
+    data |= {"id": hashlib.sha256(_json(data).encode()).hexdigest()[:16]}
     return _asset("report.html").format(
         title=html.escape(visible(title)),
+        kind=kind,
         script=script,
         style=style,
         script_hash=_hash(script),
         style_hash=_hash(style),
-        data=_json(_report_data(pairs, corpus)),
+        connect=connect,
+        data=_json(data),
     )
 
 
@@ -86,8 +125,8 @@ def _asset(name: str) -> str:
     return resources.files("nmtalign.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    return "\n".join(['"use strict";', "(() => {", *(_asset(f"{name}.js") for name in SCRIPTS), "})();"])
+def _script(names: Sequence[str] = SCRIPTS) -> str:
+    return "\n".join(['"use strict";', "(() => {", *(_asset(f"{name}.js") for name in names), "})();"])
 
 
 def _hash(text: str) -> str:
@@ -100,14 +139,19 @@ def _json(data: object) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[str, Any]:
-    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`."""
+def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
+    """Return what the script draws; the short keys of pairs are explained in :func:`_pair_data`.
+
+    Errors as of :func:`html_report`.
+    """
+    _check(pairs)
     others = list(pairs[0].others) if pairs else []
     made = pairs[0].aligned if pairs else None
     with_gold = any(pair.gold is not None for pair in pairs)
     directions = [
         name for name in ("forward", "reverse") if any(getattr(p.aligned, name) is not None for p in pairs)
     ]
+    heads = dict.fromkeys(name for pair in pairs for name in pair.heads)
     figures = [*corpus, *summarize(pairs)]
     return {
         "headline": headline(figures),
@@ -116,8 +160,9 @@ def _report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure]) -> dict[
         "gold": with_gold,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
-        "views": ["combined", *directions],
+        "views": ["combined", *directions, *heads],
         "colours": scale(),
+        "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
         "lexicon": [
@@ -151,7 +196,7 @@ def _pair_data(pair: SamplePair) -> dict[str, Any]:
         "l": [x for link in aligned.alignment for x in (*link, _thousandths(aligned, link))],
         "g": None if pair.gold is None else _gold_data(pair.gold),
         "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
-        "m": _matrices(aligned),
+        "m": _matrices(pair),
         "bf": best_sources(aligned),
         "br": best_targets(aligned),
         "nt": _null(aligned.target_null),
@@ -176,8 +221,10 @@ def _gold_data(gold: GoldAlignment) -> list[int]:
     return [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))]
 
 
-def _matrices(pair: AlignedPair) -> dict[str, tuple[float, float, str]]:
-    named = {"combined": pair.matrix.weights, "forward": pair.forward, "reverse": pair.reverse}
+def _matrices(pair: SamplePair) -> dict[str, tuple[float, float, str]]:
+    aligned = pair.aligned
+    named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
+    named |= pair.heads
     return {name: pack(weights) for name, weights in named.items() if weights is not None}
 
 

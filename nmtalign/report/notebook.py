@@ -1,13 +1,13 @@
-"""Results in a notebook: plain tables with inline styles, so they also show where scripts do not run.
+"""Results in a notebook: pictures and tables, which every host shows, and cards and pages of the report.
 
-On a code host that takes the styles away, the numbers and the marks of links are left.
+A card is the page of the report in a frame of its own, which runs its script but cannot reach the notebook.
 """
 
 from __future__ import annotations
 
-import base64
 import io
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import singledispatch
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -18,73 +18,116 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
-from nmtalign.report.heatmap import (
-    SMALLEST_NUMBER,
-    draw_heatmap,
-    limits_of,
-    matrices_of,
-    number,
-)
-from nmtalign.report.style import LEVELS, is_light, scale, visible
+from nmtalign.report.heatmap import draw_heatmap, matrices_of
+from nmtalign.report.html import html_cards, html_report
+from nmtalign.report.sample import SamplePair
 from nmtalign.report.tables import link_table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-MOST_CELLS = 1600  # a larger matrix is shown as a picture
-NUMBERS_FIT = 24  # words: wider matrices have no numbers in their cells
+HEIGHT = 720  # pixels of a page
+DPI = 80  # of a picture as it is shown; it has twice as many dots
+LABELS = "#7a7a7a"
+
+Png = tuple[bytes, dict[str, int]]  # a picture, and how large it is shown
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """What is drawn of a result."""
+@dataclass(frozen=True, repr=False)
+class Page:
+    """An HTML page that a notebook shows in a frame.
 
-    matrix: AlignmentMatrix
-    links: frozenset[Link] = frozenset()
-    caption: str = ""
-    probabilities: dict[Link, float] = field(default_factory=dict)
+    Attributes
+    ----------
+    html : str
+        The whole page.
+    height : int
+        Of the frame, in pixels.
+    """
+
+    html: str
+    height: int = HEIGHT
+
+    def _repr_html_(self) -> str:
+        style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
+        page = escape(self.html)
+        return f'<iframe sandbox="allow-scripts" title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
+
+
+def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
+    """Return the report of some aligned pairs for a notebook.
+
+    Examples
+    --------
+    >>> import nmtalign
+    >>> aligner = nmtalign.load()
+    >>> page = nmtalign.show([aligner.align("the cat", "le chat"), aligner.align("a dog", "un chien")])
+    >>> page.html.count("chien")
+    2
+    """
+    numbered = [SamplePair(n, pair) for n, pair in enumerate(pairs, 1)]
+    return Page(html_report(numbered, title=title))
 
 
 @singledispatch
-def _shown(result: Any) -> _Shown:
+def _pair(result: Any) -> AlignedPair:
+    """Return a result as a pair of words, weights and links."""
     raise UsageError(f"there is no picture of a {type(result).__name__}")
 
 
-@_shown.register
-def _(result: AlignmentMatrix) -> _Shown:
-    return _Shown(result)
+@_pair.register
+def _(result: AlignedPair) -> AlignedPair:
+    return result
 
 
-@_shown.register
-def _(result: AlignedPair) -> _Shown:
-    parts = [f"{len(result.alignment)} links"]
-    if result.score is not None:
-        parts.append(f"score {result.score:.3f}")
-    caption = " · ".join([*parts, result.settings] if result.settings else parts)
-    return _Shown(result.matrix, result.alignment.links, caption, result.probabilities)
+@_pair.register
+def _(result: AlignmentMatrix) -> AlignedPair:
+    return AlignedPair(Alignment(frozenset(), len(result.source_tokens), len(result.target_tokens)), result)
 
 
-@_shown.register
-def _(result: Alignment) -> _Shown:
+@_pair.register
+def _(result: Alignment) -> AlignedPair:
+    """Words are numbered from 0."""
     source, target = (map(str, range(n)) for n in (result.source_length, result.target_length))
     matrix = AlignmentMatrix(result.to_matrix().astype(np.float32), tuple(source), tuple(target))
-    return _Shown(matrix, result.links, f"{len(result)} links; words are numbered from 0")
+    return AlignedPair(result, matrix)
+
+
+def to_card(result: Any) -> Page:
+    """Return the card of a result, with the tools of the report."""
+    pair = _pair(result)
+    longest = max(pair.matrix.weights.shape)
+    return Page(html_cards([SamplePair(1, pair)]), min(HEIGHT, 260 + 27 * longest))
+
+
+def to_png(result: Any) -> Png:
+    """Return the heatmap of a result as a picture for a notebook."""
+    pair = _pair(result)
+    facts = f"{len(pair.alignment)} links" + ("" if pair.score is None else f" · score {pair.score:.3f}")
+    return _png(to_heatmap(result, title=facts if pair.alignment.links else ""))
+
+
+def _png(figure: Figure) -> Png:
+    """Return a sharp picture without background, whose labels can be read on white and on black."""
+    from matplotlib.text import Text
+
+    file = io.BytesIO()
+    inside = {text for axes in figure.axes for text in axes.texts}
+    labels = [(text, text.get_color()) for text in figure.findobj(Text) if text not in inside]
+    for text, _ in labels:
+        text.set_color(LABELS)
+    figure.savefig(file, format="png", dpi=2 * DPI, facecolor="none", metadata={"Software": None})
+    for text, colour in labels:
+        text.set_color(colour)
+    width, height = (round(inches * DPI) for inches in figure.get_size_inches())
+    return file.getvalue(), {"width": width, "height": height}
 
 
 @singledispatch
 def to_html(result: Any) -> str:
-    """Return a result as HTML for a notebook.
-
-    Examples
-    --------
-    >>> "●" in to_html(Alignment({(0, 0)}, 1, 1))
-    True
-    """
-    shown = _shown(result)
-    caption = f"<figcaption style='font-size:smaller'>{escape(visible(shown.caption))}</figcaption>"
-    inner = _matrix_table(shown) if shown.matrix.weights.size <= MOST_CELLS else _picture(shown)
-    return f"<figure style='margin:0;overflow-x:auto'>{inner}{caption if shown.caption else ''}</figure>"
+    """Return a result as HTML for a notebook."""
+    raise UsageError(f"there is no HTML of a {type(result).__name__}")
 
 
 @to_html.register
@@ -95,62 +138,6 @@ def _(result: Aligner) -> str:
 @to_html.register
 def _(result: Evaluation) -> str:
     return str(to_table(result).to_html(float_format="{:.4f}".format))
-
-
-def _matrix_table(shown: _Shown) -> str:
-    """Return the weights as a table: target words are rows, ``●`` marks a link."""
-    matrix = shown.matrix
-    turned = "writing-mode:vertical-rl;transform:rotate(180deg);margin:auto"
-    heads = "".join(
-        f"<th style='vertical-align:bottom'><div style='{turned}'>{_word(word)}</div></th>"
-        for word in matrix.source_tokens
-    )
-    rows = "".join(f"<tr>{_row(shown, t)}</tr>" for t in range(len(matrix.target_tokens)))
-    style = "border-collapse:collapse;font-size:12px;line-height:1.3;text-align:center"
-    head = f"<thead><tr><th></th>{heads}</tr></thead>"
-    return f"<table style='{style}'>{head}<tbody>{rows}</tbody></table>"
-
-
-def _row(shown: _Shown, t: int) -> str:
-    matrix = shown.matrix
-    low, high = limits_of([matrix])
-    levels = np.clip(np.rint((matrix.weights[t] - low) / (high - low) * (LEVELS - 1)), 0, LEVELS - 1)
-    cells = [f"<th style='text-align:right'>{_word(matrix.target_tokens[t])}</th>"]
-    for s, level in enumerate(levels.astype(int)):
-        colour = scale()[level]
-        text = _cell(shown, s, t)
-        words = f"{_word(matrix.source_tokens[s])} → {_word(matrix.target_tokens[t])}"
-        title = f" title='{words}: {matrix.weights[t, s]:.3f}'" if text else ""
-        style = f"background:{colour}" + (f";color:{'#000' if is_light(colour) else '#fff'}" if text else "")
-        cells.append(f"<td style='{style}'{title}>{text}</td>")
-    return "".join(cells)
-
-
-def _cell(shown: _Shown, s: int, t: int) -> str:
-    """Return the mark of a link and the weight; a dot for a weight where numbers do not fit."""
-    weight = shown.matrix.weights[t, s]
-    mark = "●" if (s, t) in shown.links else ""
-    if abs(weight) < SMALLEST_NUMBER:
-        return mark
-    return mark + number(weight) if max(shown.matrix.weights.shape) <= NUMBERS_FIT else mark or "&nbsp;"
-
-
-def _word(word: str) -> str:
-    return escape(visible(word), quote=True)
-
-
-def _picture(shown: _Shown) -> str:
-    data = base64.b64encode(_png(draw_heatmap(shown.matrix, links=shown.links))).decode()
-    T, S = shown.matrix.weights.shape
-    return (
-        f"<img alt='attention weights of {T} target and {S} source words' src='data:image/png;base64,{data}'>"
-    )
-
-
-def _png(figure: Figure, dpi: int = 80) -> bytes:
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
-    return file.getvalue()
 
 
 @singledispatch
@@ -211,9 +198,9 @@ def to_heatmap(result: Any, *, view: str = "combined", **options: Any) -> Figure
 
     `view` chooses among the weights of an aligned pair, as in :func:`nmtalign.report.heatmap.matrices_of`.
     """
-    shown = _shown(result)
-    matrices = matrices_of(result, view) if isinstance(result, AlignedPair) else {"": shown.matrix}
-    return _displayed(draw_heatmap(matrices, **{"links": shown.links or None, **options}))
+    pair = _pair(result)
+    matrices = matrices_of(result, view) if isinstance(result, AlignedPair) else {"": pair.matrix}
+    return _displayed(draw_heatmap(matrices, **{"links": pair.alignment.links or None, **options}))
 
 
 def to_comparison(first: Any, second: Any) -> Any:
@@ -228,14 +215,14 @@ def to_comparison(first: Any, second: Any) -> Any:
 
 
 def _link_comparison(first: Any, second: Any) -> pd.DataFrame:
-    ours, theirs = (_shown(result) for result in (first, second))
+    ours, theirs = (_pair(result) for result in (first, second))
     if ours.matrix.weights.shape != theirs.matrix.weights.shape:
         shapes = f"{ours.matrix.weights.shape} and {theirs.matrix.weights.shape}"
         raise UsageError(f"expected two results of one sentence pair, found shapes (T, S) {shapes}")
     found = {
         **dict.fromkeys(ours.links, "first"),
         **dict.fromkeys(theirs.links, "second"),
-        **dict.fromkeys(ours.links & theirs.links, "both"),
+        **dict.fromkeys(ours.alignment.links & theirs.alignment.links, "both"),
     }
     words = ours.matrix.source_tokens, ours.matrix.target_tokens
     rows = [(s, words[0][s], t, words[1][t], found[Link(s, t)]) for s, t in sorted(found)]

@@ -62,6 +62,7 @@ class Page:
         self._labels = short[:S], short[S:]
         self._long = [f"{a} = {b}" for a, b in dict(zip(short, self._full, strict=True)).items() if a != b]
         self._top, self._left = (self._widest(side, self.font_size) + PAD for side in self._labels)
+        self._top = max(self._top, 0.35)  # of the name of the colour bar
         heading = self._size(title, 11)[0] if title else 0.0
         names_height = 0.25 if any(names) else 0.0
         self._head = MARGIN + (0.3 if title else 0.0)
@@ -126,16 +127,22 @@ class Page:
         axes.spines[:].set_visible(False)
 
     def add_colour_bar(self, image: Any) -> None:
-        """Add the colour scale at the right of the first row."""
-        from matplotlib.ticker import MaxNLocator
+        """Add the colour scale at the right of the first row; a square-root scale says so."""
+        from matplotlib.colors import PowerNorm
+        from matplotlib.ticker import FixedLocator, MaxNLocator
 
         left = MARGIN + self._left + self.columns * self._width + (self.columns - 1) * GAP + 0.15
         height = min(self._height, 4.0)
         place = self._axes(left, self._head + self._row - self._height, BAR, height)
-        bar = self.figure.colorbar(image, cax=place, ticks=MaxNLocator(max(2, min(6, int(height / 0.3)))))
+        most, (low, high) = max(2, min(6, int(height / 0.3))), image.get_clim()
+        roots = isinstance(image.norm, PowerNorm)
+        shares = (0, 0.05, 0.25, 0.5, 1) if most > 4 else (0, 0.25, 1)
+        ticks = FixedLocator([low + share * (high - low) for share in shares]) if roots else MaxNLocator(most)
+        bar = self.figure.colorbar(image, cax=place, ticks=ticks, format="%.3g")
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=NOTE_SIZE, length=2)
-        self._write("weight", left, self._head + self._row - self._height - 0.1, NOTE_SIZE)
+        name, top = "weight,\n√ scale" if roots else "weight", self._head + self._row - self._height
+        self._write(name, left, top - 0.06, NOTE_SIZE, va="bottom", linespacing=1.0)
 
     def add_legend(self, names: Sequence[str]) -> list[Axes]:
         """Write a line of names below the panels; return an empty cell before each."""

@@ -8,28 +8,30 @@ import unicodedata
 import numpy as np
 
 LEVELS = 32
+DARK, LIGHT = "inferno", "Blues"  # maps whose zero is black, for screens, and white, for paper
 _JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and emoji
 
 
 @functools.cache
-def scale() -> tuple[str, ...]:
-    """Return `LEVELS` colours from dark to light: matplotlib's inferno, readable without colour vision."""
+def scale(name: str = DARK) -> tuple[str, ...]:
+    """Return `LEVELS` colours of a map of matplotlib; inferno is readable without colour vision."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    return tuple(to_hex(colormaps["inferno"](level)) for level in np.linspace(0, 1, LEVELS))
+    return tuple(to_hex(colormaps[name](level)) for level in np.linspace(0, 1, LEVELS))
 
 
 def is_light(colour: str) -> bool:
-    """Tell whether dark text is easier to read on a colour like ``#fcffa4`` (luminance of Rec. 709).
+    """Tell whether black has more contrast than white with a colour like ``#fcffa4`` (WCAG 2: at least 4.58).
 
     Examples
     --------
     >>> is_light("#fcffa4"), is_light("#000004")
     (True, False)
     """
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.45 * 255
+    shares = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    return bool(linear @ (0.2126, 0.7152, 0.0722) > 0.179)
 
 
 def visible(text: str) -> str:

@@ -4,10 +4,12 @@
 moses        two files: line n of one is the translation of line n of the other
 fast-align   one file, ``source ||| target`` on a line
 tsv          one file, columns between tabs, no quoting
+csv          one file, columns between commas, quoted as RFC 4180 has it
 jsonl        one file, an object on a line: ``{"source": "...", "target": "..."}``
 tmx          translation memory; a pair for each unit
 xliff        1.2 and 2.0; a pair for each unit or segment, the target empty where there is none
-po           gettext catalogue; a pair for each message, the header left out
+po           gettext catalogue; a pair for each message, the target empty where it is missing or fuzzy
+po-fuzzy     the same with the fuzzy translations
 parquet      two columns (extra ``[parquet]``)
 ===========  =========================================================================
 
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +29,7 @@ from typing import Any, NamedTuple
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import parse_json, try_lines
 from nmtalign.text.catalogs import read_po
-from nmtalign.text.columns import read_parquet
+from nmtalign.text.columns import ROWS, read_parquet, read_table
 from nmtalign.text.memories import read_tmx, read_xliff
 
 OnError = Callable[[DataError], None]
@@ -64,8 +67,8 @@ def read_bitext(
     encoding : str
         Of text files; XML declares its own.
     select : (str, str), optional
-        Where the two sides are: columns of a TSV counted from 1, keys of JSON objects (``a.b`` for b
-        inside a), languages of a TMX, columns of a Parquet file.
+        Where the two sides are: columns of a TSV or CSV, counted from 1 or named by its first line; keys of
+        JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file.
     on_error : callable, optional
         Called with the error of a record that does not parse; an empty pair takes its place.
         Without it the error is raised.
@@ -160,6 +163,9 @@ def _read_one(path: str | Path, format: str, encoding: str, select: Select) -> I
     lines = try_lines(path, encoding=encoding)
     if format == "auto":
         format, lines = _guess(path, lines)
+    if format in ROWS:
+        yield from read_table(path, ROWS[format](lines, path), select)
+        return
     if format not in _LINE_PARSERS:
         raise UsageError(f"there is no bitext format {format!r}; choose one of {', '.join(FORMATS)}")
     parse = _LINE_PARSERS[format](select)
@@ -212,29 +218,6 @@ def _refuse_select(format: str, select: Select) -> None:
         )
 
 
-def _parse_tsv(select: Select) -> LineParser:
-    first, second = _columns(select)
-
-    def parse(line: str) -> tuple[str, str]:
-        if not line:
-            return "", ""
-        fields = line.split("\t")
-        if select is None and len(fields) != 2:
-            raise DataError(f"expected 2 columns, found {len(fields)}; choose which hold source and target")
-        if len(fields) < max(first, second):
-            raise DataError(f"expected at least {max(first, second)} columns, found {len(fields)}")
-        return fields[first - 1], fields[second - 1]
-
-    return parse
-
-
-def _columns(select: Select) -> tuple[int, int]:
-    names = select or ("1", "2")
-    if not all(name.isdecimal() and len(name) < 10 and int(name) > 0 for name in names):
-        raise UsageError(f"expected two columns counted from 1, such as 1,2, found {','.join(names)}")
-    return int(names[0]), int(names[1])
-
-
 def _parse_json(select: Select) -> LineParser:
     keys = select or ("source", "target")
 
@@ -256,15 +239,15 @@ def _value(record: Any, key: str) -> str:
 
 _LINE_PARSERS: dict[str, Callable[[Select], LineParser]] = {
     "fast-align": _parse_fast_align,
-    "tsv": _parse_tsv,
     "jsonl": _parse_json,
 }
 _FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[Record]]] = {
     "tmx": read_tmx,
     "xliff": read_xliff,
     "po": read_po,
+    "po-fuzzy": partial(read_po, fuzzy=True),
     "parquet": read_parquet,
 }
-_ENDINGS = {f".{format}": format for format in ("tsv", "jsonl", *_FILE_READERS)}
+_ENDINGS = {f".{format}": format for format in (*ROWS, "jsonl", *_FILE_READERS)}
 _ENDINGS |= {".xlf": "xliff", ".pot": "po"}
-FORMATS = ("moses", *_LINE_PARSERS, *_FILE_READERS)
+FORMATS = ("moses", *_LINE_PARSERS, *ROWS, *_FILE_READERS)

@@ -17,12 +17,18 @@ from nmtalign.files import read_lines
 Record = tuple[str, str] | DataError
 _KEYWORD = re.compile(r"(msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d+\])\s+(\".*)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*')
+_DOUBTFUL = "fuzzy"
+_FUZZY = re.compile(r"#,.*\bfuzzy\b")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": " ", "t": "\t", "r": "", '"': '"', "\\": "\\"}  # a line end inside a message is a space
 
 
-def read_po(path: str | Path, select: tuple[str, str] | None = None) -> Iterator[Record]:
+def read_po(
+    path: str | Path, select: tuple[str, str] | None = None, *, fuzzy: bool = False
+) -> Iterator[Record]:
     """Yield a pair for each message of a catalogue, the translation empty where there is none.
+
+    A translation marked as fuzzy is a guess: like gettext's own msgfmt, it is taken only if `fuzzy`.
 
     The header (the message with an empty ``msgid``) and obsolete messages (``#~``) are left out; of a message
     with plural forms the first is taken.
@@ -36,34 +42,39 @@ def read_po(path: str | Path, select: tuple[str, str] | None = None) -> Iterator
         raise UsageError("a PO file has one source and one target; they cannot be chosen")
     message: dict[str, list[str]] = {}
     problem: DataError | None = None
+    doubtful = False  # of the message that comes next
     keyword = ""
     for number, line in enumerate(read_lines(path), 1):
         line = line.strip(" \t")
         if not line or line.startswith("#"):
+            doubtful = (doubtful or bool(_FUZZY.match(line))) and not line.startswith("#~")
             continue
         match = _KEYWORD.fullmatch(line)
         if match and match[1] in ("msgctxt", "msgid") and any(key.startswith("msgstr") for key in message):
-            yield from _pair(message, problem)
+            yield from _pair(message, problem, fuzzy)
             message, problem = {}, None
+        if match and not message and doubtful:
+            message, doubtful = {_DOUBTFUL: []}, False
         keyword = match[1] if match else keyword
         string = _STRING.fullmatch(match[2] if match else line)
         if string and keyword:
             message.setdefault(keyword, []).append(_ESCAPE.sub(_unescape, string[1]))
         else:
             problem = problem or _problem(line).at(path, line=number)
-    yield from _pair(message, problem)
+    yield from _pair(message, problem, fuzzy)
 
 
 def _problem(line: str) -> DataError:
     return DataError(f'expected msgid "..." or msgstr "..." or "...", found {line[:60]!r}')
 
 
-def _pair(message: dict[str, list[str]], problem: DataError | None) -> Iterator[Record]:
+def _pair(message: dict[str, list[str]], problem: DataError | None, fuzzy: bool) -> Iterator[Record]:
     """Yield the pair of a message, or what is wrong with it; nothing for the header."""
     if problem:
         yield problem
     elif source := "".join(message.get("msgid", ())):
-        yield source, "".join(message.get("msgstr", message.get("msgstr[0]", ())))
+        known = fuzzy or _DOUBTFUL not in message
+        yield source, "".join(message.get("msgstr", message.get("msgstr[0]", ()))) if known else ""
 
 
 def _unescape(match: re.Match[str]) -> str:

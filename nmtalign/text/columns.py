@@ -1,15 +1,116 @@
-"""Sentence pairs in two columns of a Parquet file (extra ``[parquet]``)."""
+"""Sentence pairs in two columns of a table: TSV, CSV, or Parquet (extra ``[parquet]``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from nmtalign.errors import DataError, UsageError
 
 Record = tuple[str, str] | DataError
+Line = str | DataError
+Row = tuple[int, list[str] | DataError]  # its first line, and its fields
 _ROWS = 10_000  # read at a time
+
+
+def read_table(path: str | Path, rows: Iterator[Row], select: tuple[str, str] | None) -> Iterator[Record]:
+    """Yield a pair for each row of a table whose columns are numbered, or named by its first row.
+
+    Parameters
+    ----------
+    path : str or Path
+        For errors.
+    rows : iterator of Row
+    select : (str, str), optional
+        Two columns, by number from 1 or by name; by default ``source`` and ``target`` where the first row
+        names these, else the only two that there are.
+    """
+    columns: tuple[int, int] | None = None
+    width = 2 if select is None else None
+    for line, row in rows:
+        if columns is None:
+            if isinstance(row, DataError):  # it may hold the names
+                raise row
+            columns, named = _places(row, select, path)
+            if named:
+                width = None
+                continue
+        try:
+            yield row if isinstance(row, DataError) else _sides(row, columns, width)
+        except DataError as error:
+            yield error.at(path, line=line)
+
+
+def _places(row: list[str], select: tuple[str, str] | None, path: str | Path) -> tuple[tuple[int, int], bool]:
+    """Return which fields the two sides are, and whether the first row has names instead of text."""
+    names = select or ("source", "target")
+    if all(name in row for name in names):
+        return (row.index(names[0]), row.index(names[1])), True
+    if select is None:
+        return (0, 1), False
+    if all(name.isdecimal() and len(name) < 10 for name in names):
+        first, second = map(int, names)
+        if not (first and second):
+            raise UsageError(f"expected two columns counted from 1, such as 1,2, found {','.join(names)}")
+        return (first - 1, second - 1), False
+    wanted = f"expected the columns {' and '.join(names)} in the first line"
+    raise DataError(f"{wanted}, found {', '.join(row)[:80]}").at(path, line=1)
+
+
+def _sides(row: list[str], columns: tuple[int, int], width: int | None) -> tuple[str, str]:
+    if row in ([], [""]):
+        return "", ""
+    if width is not None and len(row) != width:
+        raise DataError(f"expected {width} columns, found {len(row)}; choose which hold source and target")
+    if len(row) <= max(columns):
+        raise DataError(f"expected at least {max(columns) + 1} columns, found {len(row)}")
+    return row[columns[0]], row[columns[1]]
+
+
+def tsv_rows(lines: Iterator[Line], path: str | Path) -> Iterator[Row]:
+    """Yield what stands between the tabs of each line."""
+    for number, line in enumerate(lines, 1):
+        yield number, line if isinstance(line, DataError) else line.split("\t")
+
+
+class _Counted:
+    """Lines with their end, counted; an error among them is raised, and does not end them."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self._lines, self.number = lines, 0
+
+    def __iter__(self) -> _Counted:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number += 1
+        if isinstance(line, DataError):
+            raise line
+        return f"{line}\n"
+
+
+def csv_rows(lines: Iterator[Line], path: str | Path) -> Iterator[Row]:
+    """Yield the fields of each record; line ends inside of quotes are spaces."""
+    counted = _Counted(lines)
+    reader = csv.reader(counted, strict=True)
+    while True:
+        first = counted.number + 1
+        try:
+            fields = next(reader, None)
+        except DataError as error:
+            yield first, error
+        except csv.Error as error:
+            yield first, DataError(f"expected a record of CSV ({error})").at(path, line=first)
+        else:
+            if fields is None:
+                return
+            yield first, [field.replace("\r\n", " ").replace("\n", " ") for field in fields]
+
+
+ROWS: dict[str, Callable[[Iterator[Line], str | Path], Iterator[Row]]] = {"tsv": tsv_rows, "csv": csv_rows}
 
 
 def read_parquet(path: str | Path, select: tuple[str, str] | None = None) -> Iterator[Record]:
@@ -57,11 +158,11 @@ def _open(path: str | Path, columns: tuple[str, str]) -> Any:
         ) from None
     try:
         file = ParquetFile(path)
-    except (ArrowException, OSError) as error:
+        names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
+    except (ArrowException, OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise DataError(f"expected a Parquet file ({error})").at(path) from None
-    names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
     for column in columns:
         if column not in names:
             found = ", ".join(sorted(names))

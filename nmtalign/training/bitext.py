@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nmtalign.corpus.coverage import GLUED, ends_in_punctuation
 from nmtalign.corpus.sides import EncodedSide, SideEncoder, look_up, number_words
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
@@ -23,9 +24,6 @@ UNCUT = 7.0  # mean letters of the words of such a script from which on they are
 BLOCK = 2_000  # pairs that are tokenised and numbered at a time
 EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
 FEWEST = 50  # pairs from which on statistics of lengths mean something
-GLUED = 0.04  # share of words that end in punctuation: at most 0.02 of texts in words, 0.07 of raw ones
-_MARKS = r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese
-_ends_in_punctuation = re.compile(rf"\w[{_MARKS}]$").search
 
 
 def encode_bitext(
@@ -75,7 +73,7 @@ def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
 
 def _of_punctuation(side: EncodedSide) -> list[str]:
     """Warn where punctuation is glued to the words: the text is not cut into words yet."""
-    glued = [k for k, word in enumerate(side.words) if _ends_in_punctuation(word)]
+    glued = [k for k, word in enumerate(side.words) if ends_in_punctuation(word)]
     share = side.counts[glued].sum() / max(side.counts.sum(), 1)
     if share < GLUED:
         return []

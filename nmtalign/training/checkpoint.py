@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -15,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.arrays import read_arrays
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
+from nmtalign.files import new_partial
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -54,24 +54,29 @@ class Checkpoint:
     def read(self) -> Arrays | None:
         """Return the arrays, or None if there is no file, or one that belongs to something else."""
         try:
-            with np.load(self.path, allow_pickle=False) as file:
-                if str(file[_KEY]) != self.key:
-                    return None
-                return {name: file[name] for name in file.files if name != _KEY}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+            arrays = read_arrays(self.path)
+        except (OSError, DataError):
             return None  # a damaged state costs time, no more
+        return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
+
+    @property
+    def _key(self) -> NDArray[np.uint8]:
+        return np.frombuffer(self.key.encode(), np.uint8)
 
     def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the arrays, or raise a DataError if the file cannot be written."""
-        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+        partial = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            partial = new_partial(self.path)
             with partial.open("wb") as file:
-                np.savez(file, **{_KEY: np.array(self.key)}, **arrays)  # type: ignore[arg-type]
+                np.savez(file, **{_KEY: self._key}, **arrays)  # type: ignore[arg-type]
             os.replace(partial, self.path)
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise DataError(f"{self.path}: cannot keep the state of training: {error.strerror}") from None
+        finally:
+            if partial is not None:
+                partial.unlink(missing_ok=True)
         self._written = time.monotonic()
 
     def write_if_due(self, arrays: Callable[[], Mapping[str, NDArray[Any]]]) -> None:

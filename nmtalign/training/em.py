@@ -195,7 +195,8 @@ class Estimator:
             jumps = [own + more.ravel() for own, more in zip(jumps, older, strict=True)]
         per_word = found.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
         self.report(
-            f"hidden Markov model, iteration {number} of {settings.hmm_iterations}:"
+            f"hidden Markov model, iteration {number} of {settings.hmm_iterations}"
+            f"{', directions agree' if agreed else ''}:"
             f" log-likelihood {per_word:.4f} a word over chance"
         )
         first, second = (

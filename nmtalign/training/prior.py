@@ -6,6 +6,7 @@ Both become pseudo-counts that are added to the expected counts of every EM iter
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,6 +34,8 @@ Longs = NDArray[np.int64]
 
 
 MOST = 50_000  # words of given vectors that are looked at
+# columns and first column of the lines of eflomal's priors that are not of the lexicon
+_OTHER_PRIORS = {(3, "HMMF"), (3, "HMMR"), (4, "FERF"), (4, "FERR")}
 WORDS_A_SENTENCE = 20  # about: jumps from a word for each jump from the start of a sentence
 
 
@@ -156,15 +159,19 @@ def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str
 
 
 def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str, float]]:
-    """Read a bilingual word list: word, translation and maybe weight, between tabs or spaces.
+    """Read a bilingual word list (word, translation, maybe weight; tabs or spaces) or eflomal's priors.
 
-    Words are normalised as `text` has it; a DataError names a line that is not of this form.
+    Words are normalised as `text` has it; a DataError names a line that is not of this form. Of priors the
+    lines ``LEX`` are taken; a warning says how many others were left out.
     """
-    found = []
+    found, others = [], 0
     for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
         columns = line.split("\t" if "\t" in line else " ")
+        if not line.strip() or (len(columns), columns[0]) in _OTHER_PRIORS:
+            others += bool(line.strip())
+            continue
+        if len(columns) == 4 and columns[0] == "LEX":
+            del columns[0]
         try:
             weight = float(columns[2]) if len(columns) > 2 else 1.0
         except ValueError:
@@ -174,4 +181,7 @@ def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str,
             raise DataError(f"{wanted}, found {line!r}").at(path, line=number)
         source, target = text.normalized(columns[:2])
         found.append((source, target, weight))
+    if others:
+        left_out = f"{path}: {others:,} lines of jumps and fertilities (HMMF, HMMR, FERF, FERR) are left out"
+        warnings.warn(left_out, stacklevel=2)
     return found

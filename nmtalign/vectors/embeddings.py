@@ -84,7 +84,8 @@ class CharacterNgrams:
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
             raise DataError(f"expected sub-word vectors of shape (K, D), found {self.matrix.shape}")
-        if not 0 <= self.shortest <= self.longest:
+        lengths = self.shortest, self.longest
+        if not all(type(n) is int for n in lengths) or not 0 <= self.shortest <= self.longest < 1 << 10:
             raise DataError(f"sub-words of {self.shortest} to {self.longest} characters make no sense")
 
     def __str__(self) -> str:

@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nmtalign.arrays import read_array
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import is_text, read_json
+from nmtalign.files import is_text, read_json, read_utf8
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.binary_files import (
@@ -116,8 +117,13 @@ def detect_format(path: str | Path) -> str:
     path = Path(path)
     if (path / "meta.json").is_file():
         return "folder"
+    if path.is_dir():
+        raise DataError(
+            "expected word2int_XX.pkl and embeddings_XX.npz of each language XX, or a folder that"
+            " `vectors convert` wrote; found neither"
+        ).at(path)
     if not path.is_file():
-        raise DataError("no such file of vectors, nor a folder with meta.json").at(path)
+        raise DataError("no such file or folder of vectors").at(path)
     if path.name.startswith(("word2int", "embeddings")) and path.suffix in (".pkl", ".npz"):
         return "word2int"
     with reading(path) as file:
@@ -182,19 +188,35 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
 
 def _read_folder(folder: Path) -> Embeddings:
     """Read the own format; the matrices stay on disk until their rows are used."""
+    try:
+        return _open_folder(folder)
+    except DataError as error:
+        raise error.at(folder) from None
+
+
+def _open_folder(folder: Path) -> Embeddings:
     meta = _read_meta(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
-    with open(folder / "vocab.txt", encoding="utf-8", newline="\n") as file:
-        words = file.read().split("\n")[:-1]
-    matrix = read_array(folder / "vectors.npy", mapped=True)
+    words = read_utf8(folder / "vocab.txt").split("\n")[:-1]
+    matrix = _read_vectors(folder / "vectors.npy", mapped=True)
     if len(words) != len(matrix):
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {len(matrix)} rows").at(folder)
     pieces = None
     if found := meta.get("subwords"):
-        table = read_array(folder / "subwords.npy", mapped=True)
-        pieces = CharacterNgrams(table, found["shortest"], found["longest"])
+        if not isinstance(found, dict):
+            raise DataError("expected sub-words that are an object").at(folder / "meta.json")
+        table = _read_vectors(folder / "subwords.npy", mapped=True)
+        pieces = CharacterNgrams(table, found.get("shortest", -1), found.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta.get("settings", {}))
+
+
+def _read_vectors(path: Path, *, mapped: bool = False) -> NDArray[Any]:
+    """Return vectors from a file of NumPy's; DataError unless all numbers are finite."""
+    matrix = read_array(path, mapped=mapped)
+    if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
+        raise DataError("the vectors hold NaN or infinity").at(path)
+    return matrix
 
 
 def _write_folder(embeddings: Embeddings, folder: Path) -> None:
@@ -241,6 +263,10 @@ def _word2int_files(path: Path) -> tuple[Path, Path]:
 
 def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) -> Embeddings:
     """Read the seeds' form: a pickled dictionary word -> row, and a matrix in an .npz or .npy file."""
+    for place, other in ((pickle_path, matrix_path), (matrix_path, pickle_path)):
+        if place.is_file() and not other.is_file():
+            expected = "word2int_XX.pkl has the row of each word, embeddings_XX.npz the matrix of the rows"
+            raise DataError(f"expected {other.name} beside it: {expected}").at(place)
     data = pickle_path.read_bytes()
     try:
         rows = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")
@@ -249,10 +275,8 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
         vocabulary = Vocabulary(rows)
     except DataError as error:
         raise error.at(pickle_path) from error
-    matrix = read_array(matrix_path)
+    matrix = _read_vectors(matrix_path)
     try:
-        if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
-            raise DataError("the vectors hold NaN or infinity")
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
     except DataError as error:
         raise error.at(matrix_path) from error
@@ -357,6 +381,8 @@ def pair_languages(folder: str | Path) -> tuple[str, str]:
     folder = Path(folder)
     found = list(languages_of(folder) or {})
     languages = _pair_note(folder).get("languages", found)
+    if not (isinstance(languages, list) and all(isinstance(name, str) for name in languages)):
+        raise DataError("expected languages that are a list of names").at(folder / "pair.json")
     if len(languages) != 2:
         raise UsageError(f"{folder}: expected vectors of two languages, found {found}; name them (--langs)")
     return languages[0], languages[1]

@@ -70,9 +70,7 @@ def test_second_words_of_a_pair_do_not_depend_on_its_bucket(first, second):
 def test_posterior_is_one_to_one_and_second_words(learned):
     text = toy_bitext(200, seed=3).words
     links = {
-        method: [
-            set(found) for found in replace(learned, extraction=Extraction(method)).align_batch(text)
-        ]
+        method: [set(found) for found in replace(learned, extraction=Extraction(method)).align_batch(text)]
         for method in (None, "posterior", "one-to-one")
     }
     assert links[None] == links["posterior"]

@@ -333,3 +333,12 @@ def test_the_default_diagonal_suits_dot_products_of_any_size(size: float, positi
         assert [batch.links(n) for n in range(30)] == [cosine.links(n) for n in range(30)]
     told = vector_aligner(longer[0], longer[1], score="dot", positions=positions, diagonal=2.0)
     assert f"positions={positions}(2)" in told.settings
+
+
+@pytest.mark.parametrize("score", ["cosine", "dot", "scaled-dot", "bahdanau"])
+def test_sentences_of_unknown_words_have_no_links(score):
+    found = aligner(score)
+    assert not found.align(["unknown"], WORDS[:2]).links
+    assert not found.align(WORDS[:2], ["unknown", "unknown"]).links
+    assert found.align(["unknown", WORDS[0]], WORDS[:2]).links
+    assert found.align(["unknown"], ["unknown"]).forward.tolist() == [[1.0]]  # weights are shown all the same

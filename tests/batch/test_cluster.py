@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -25,6 +28,30 @@ from nmtalign.shipped import shipped
 from nmtalign.text.bitext import read_bitext
 
 pytest.importorskip("distributed")
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [(b"", "keeps silent"), (b"HTTP/1.0 400 Bad\r\n\r\n" * 9, "no dask scheduler answers")],
+)
+def test_another_server_than_a_scheduler_is_told(answer, says, monkeypatch):
+    monkeypatch.setattr(cluster_module, "CONNECT", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):  # the server is closed
+                kept = []
+                while True:
+                    kept.append(server.accept()[0])
+                    kept[-1].sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        with (
+            pytest.raises(UsageError, match=says),
+            connected(f"tcp://127.0.0.1:{server.getsockname()[1]}", 1),
+        ):
+            pass
+
 
 OUTPUTS = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}
 

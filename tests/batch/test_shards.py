@@ -155,7 +155,7 @@ def test_a_damaged_shard_is_made_again(damage, command, wanted, tmp_path, capsys
         shard.unlink()
     assert run(*command, "--resume", *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
-    assert "100 pairs" in (err := capsys.readouterr().err)
+    assert "100 en-fr pairs" in (err := capsys.readouterr().err)
     assert "6 shards" in err
     assert "5 of them done before" in err
 
@@ -182,7 +182,7 @@ def test_parts_fill_one_folder(command, wanted, tmp_path, capsys):
         assert run(*command, "--shard", part) == 0
     assert run(*command, "--resume", *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
-    assert "0 pairs, 0 links" in capsys.readouterr().err.split("nmtalign: ")[-3]
+    assert "0 en-fr pairs, 0 links" in capsys.readouterr().err.split("nmtalign: ")[-2]
     for part in ("0/3", "4/3", "x"):
         assert run(*command, "--shard", part) == 2
 
@@ -220,12 +220,13 @@ def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, monkeypatch, caps
     def full(path: Path) -> Path:
         found = plain(path)
         if path.name == "000002.links":
+            found.unlink()
             found.symlink_to("/dev/full")
         return found
 
-    plain = shards._partial
+    plain = shards.new_partial
     with monkeypatch.context() as patch:
-        patch.setattr(shards, "_partial", full)
+        patch.setattr(shards, "new_partial", full)
         assert run(*command, *files(tmp_path)) == 4
     assert "No space left on device" in capsys.readouterr().err
     assert not list((tmp_path / "shards").glob(".partial-*"))

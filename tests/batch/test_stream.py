@@ -8,6 +8,7 @@ import pytest
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.batch import stream
 from nmtalign.batch.stream import align_stream
+from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -47,3 +48,13 @@ def test_tokens_are_those_that_the_links_count():
     assert plain.tokens()[0][3] == ["A", "b"]
     assert plain.sizes[3] == (2, 2)
     assert plain.coverage.source.known == 9
+
+
+def test_a_pair_of_too_many_words_is_refused_with_its_place(monkeypatch):
+    monkeypatch.setattr(stream, "LONGEST", 100)
+    pairs = [SentencePair("a", "b"), SentencePair("a " * 101, "b")]
+    with pytest.raises(DataError, match=r"^a and b, pair 2: expected at most 100 words a side, found 101"):
+        list(stream.Shortened(None, ("a", "b")).pairs(pairs, stream.SPACES))
+    bound = stream.Shortened(1000)
+    assert [pair.source for pair in bound.pairs(pairs, stream.SPACES)] == ["a", ""]
+    assert str(bound) == ", 1 pairs of more than 1,000 words left out"

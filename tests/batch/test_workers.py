@@ -10,6 +10,7 @@ import time
 import warnings
 from dataclasses import fields
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from nmtalign.aligner.opening import load
 from nmtalign.batch import workers as workers_module
 from nmtalign.batch.stream import cut
 from nmtalign.batch.workers import align_chunks
-from nmtalign.errors import NmtalignError
+from nmtalign.errors import DataError, NmtalignError
 from nmtalign.shipped import shipped
 from nmtalign.text.bitext import SentencePair, read_bitext
 
@@ -32,6 +33,17 @@ def sample() -> list[SentencePair]:
 
 def killed_on_opening() -> Aligner:
     os._exit(9)
+
+
+def killed_in_its_answer() -> Aligner:
+    """Open an aligner in a process that dies when half of its first answer is written."""
+
+    def half(connection, data):
+        os.write(connection.fileno(), data[: len(data) // 2])
+        os._exit(9)
+
+    Connection._send = half
+    return load()
 
 
 class Warner(Aligner):
@@ -65,14 +77,20 @@ def test_the_links_do_not_depend_on_the_number_of_workers(settings):
 
 @pytest.mark.parametrize(("count", "size"), [(1, 7), (2, 100)])
 def test_no_process_starts_without_work_for_it(count, size, monkeypatch):
-    monkeypatch.setattr(workers_module, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(workers_module, "_Processes", None)
     chunks = align_chunks(load(), load, cut(sample(), chunk=size), workers=count)
     assert sum(len(chunk.batch) for chunk in chunks) == len(sample())
 
 
-def test_a_dead_worker_is_an_error():
+@pytest.mark.parametrize("opener", [killed_on_opening, killed_in_its_answer])
+def test_a_dead_worker_is_an_error(opener):
     with pytest.raises(NmtalignError, match="a worker process died"):
-        list(align_chunks(load(), killed_on_opening, cut(sample(), chunk=30), workers=2))
+        list(align_chunks(load(), opener, cut(sample(), chunk=30), workers=2))
+
+
+def test_an_error_of_a_worker_is_told():
+    with pytest.raises(DataError, match="no such model: expected"):
+        list(align_chunks(load(), partial(load, "no such model"), cut(sample(), chunk=30), workers=2))
 
 
 def test_warnings_of_workers_are_heard():

@@ -8,11 +8,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+
+from nmtalign.report.html import write_report
+from nmtalign.report.sample import SamplePair
 
 HERE = Path(__file__).parent
 FLAGS = (
@@ -22,7 +26,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
 
 
@@ -51,15 +55,80 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     page.quit()
 
 
+@pytest.fixture
+def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Write a report, open it in a window of a given size, and check that nothing was complained about."""
+
+    def size(width: int, height: int) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def prefer(scheme: str) -> None:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def show(
+        pairs: list[SamplePair],
+        *,
+        width: int = 1400,
+        height: int = 900,
+        hash: str = "",
+        dark: bool = False,
+        lines: int | None = None,
+    ) -> Any:
+        write_report(tmp_path / "report.html", pairs, lines=lines)
+        chromium.get("about:blank")
+        forgotten = {"origin": "file://", "storageTypes": "local_storage"}
+        chromium.execute_cdp_cmd("Storage.clearDataForOrigin", forgotten)
+        size(width, height)
+        prefer("dark" if dark else "light")
+        chromium.get(f"file://{tmp_path}/report.html{hash}")
+        wait(chromium, "return document.documentElement.dataset.ready === ''")
+        return chromium
+
+    yield show
+    assert chromium.get_log("browser") == []  # no error, no violation of the page's policy
+    assert chromium.execute_script("return window.hacked") is None
+
+
+def wait(page: Any, condition: str, *arguments: Any) -> None:
+    """Wait until a script returns something true."""
+    end = time.monotonic() + 60
+    while not page.execute_script(condition, *arguments):
+        assert time.monotonic() < end, f"still not: {condition}"
+        time.sleep(0.05)
+
+
+def wait_until_still(page: Any) -> None:
+    """Wait until nothing has moved or been drawn for twenty frames, however long a frame takes."""
+    page.execute_async_script(
+        "const done = arguments[0]; let before = '', same = 0;"
+        "const look = () => {"
+        "  const drawn = document.querySelectorAll('.sentences').length;"
+        "  const now = `${scrollY} ${document.body.scrollHeight} ${drawn}`;"
+        "  same = now === before ? same + 1 : 0;"
+        "  before = now;"
+        "  if (same < 20) requestAnimationFrame(look); else done();"
+        "};"
+        "look();"
+    )
+
+
 @pytest.fixture(scope="session")
-def axe() -> str:
-    """The script of axe-core, fetched once into node_modules beside this file."""
-    script = HERE / "node_modules" / "axe-core" / "axe.min.js"
-    if not script.exists():
+def node_modules() -> Path:
+    """The packages of package.json, fetched once into node_modules beside this file."""
+    folder = HERE / "node_modules"
+    if not (folder / "axe-core").exists() or not (folder / "typescript").exists():
         if not shutil.which("npm"):
-            give_up("no npm to fetch axe-core with")
+            give_up("no npm to fetch axe-core and typescript with")
         command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]
         done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300)
         if done.returncode:
-            give_up(f"axe-core could not be fetched: {done.stderr[-300:]}")
-    return script.read_text(encoding="utf-8")
+            give_up(f"axe-core and typescript could not be fetched: {done.stderr[-300:]}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def axe(node_modules: Path) -> str:
+    """The script of axe-core."""
+    return (node_modules / "axe-core" / "axe.min.js").read_text(encoding="utf-8")

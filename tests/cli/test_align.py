@@ -48,11 +48,11 @@ def run(*arguments: object) -> int:
 
 
 def test_one_line_of_links_for_each_line(bitext, vectors, capsys):
-    assert run("align", *bitext, "--vectors", vectors) == 0
+    assert run("align", *bitext, "--vectors", vectors, "--verbose") == 0
     out, err = capsys.readouterr()
     assert out == "0-0 1-2 2-1 3-3 4-4\n\n0-0 1-2 2-1\n\n"
-    assert "4 pairs, 8 links" in err
-    assert "source: 7 of 8 words are known (87.5 %)" in err
+    assert err.startswith("nmtalign: 4 en-fr pairs, 8 links in ")
+    assert "; 87.5 % of the en and 87.5 % of the fr words are known\n" in err
     assert (
         "score=cosine scale=8 unknown=zero positions=diagonal(4) extract=mutual text=space+lower+nfc" in err
     )
@@ -112,7 +112,7 @@ def test_options_reach_the_aligner(options, first, bitext, vectors, capsys):
 
 def test_limit_reads_the_first_vectors_only(bitext, vectors, capsys):
     assert run("align", *bitext, "--vectors", vectors, "--limit", 3) == 0
-    assert "source: 4 of 8 words" in capsys.readouterr().err
+    assert "; 50.0 % of the en and 50.0 % of the fr words are known\n" in capsys.readouterr().err
 
 
 def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
@@ -168,13 +168,13 @@ def test_command_line_over_environment_over_file(bitext, vectors, tmp_path, monk
     )
     monkeypatch.setenv("NMTALIGN_ALIGN_TEMPERATURE", "0.25")
     for arguments in (
-        ["--config", config, "align", *bitext, "--extract", "match"],
-        ["align", *bitext, "--config", config, "--extract", "match"],
+        ["--config", config, "align", *bitext, "--extract", "match", "-v"],
+        ["align", *bitext, "--config", config, "--extract", "match", "-v"],
     ):
         assert run(*arguments) == 0
         assert "scale=4 unknown=zero positions=diagonal(4) extract=match" in capsys.readouterr().err
     monkeypatch.setenv("NMTALIGN_CONFIG", str(config))
-    assert run("align", *bitext) == 0
+    assert run("align", *bitext, "-v") == 0
     assert "scale=4 unknown=zero positions=diagonal(4) extract=argmax" in capsys.readouterr().err
 
 

@@ -33,11 +33,19 @@ def pieces(tmp_path):
 ATTENTION = np.array([[0.7, 0.1, 0.1, 0.1], [0, 0, 0.1, 0.9], [0.1, 0.6, 0.3, 0], [0.1, 0.3, 0.6, 0]])
 
 
+def test_the_matrix_of_an_npy_file(tmp_path, capsys):
+    for name, words in (("a", "a b c d"), ("b", "e f g h")):
+        (tmp_path / name).write_text(f"{words}\n")
+    np.save(tmp_path / "m.npy", ATTENTION)
+    assert run("align", tmp_path / "a", tmp_path / "b", "--matrices", tmp_path / "m.npy") == 0
+    assert capsys.readouterr().out == "0-0 1-2 2-3 3-1\n"
+
+
 def test_matrices_of_an_npz_file(pieces, tmp_path, capsys):
     layers = np.stack([np.full((2, 4, 4), 0.25), np.stack([ATTENTION] * 2)])  # (2, 2, T, S)
     np.savez(tmp_path / "m.npz", layers, np.ones((2, 2, 1, 1)), np.zeros((2, 2, 0, 0)))
     options = "--matrices", tmp_path / "m.npz", "--layers", "1", "--attention-heads", "0-1"
-    assert run("align", *pieces, *options) == 0
+    assert run("align", *pieces, *options, "-v") == 0
     out, err = capsys.readouterr()
     assert out == "0-0 1-2 2-3 3-1\n0-0\n\n"
     assert "layers=1 heads=0,1 shift=0 pieces=None extract=mutual" in err
@@ -82,6 +90,11 @@ def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
         assert run("report", *pieces, *given, "--gold", gold, *choice, "-o", report) == 0
         assert shown in report.read_text()
         assert "layers=1 heads=all" in report.read_text()
+        assert '"layer 1 head 0","layer 1 head 1"]' in report.read_text()  # its views
+    assert (
+        run("heatmap", "--pairs", tmp_path / "pairs.tsv", *given, "--view", "heads", "-o", tmp_path / "h.pdf")
+        == 0
+    )
     np.savez(tmp_path / "one.npz", ATTENTION)
     assert (
         run("heatmap", "a b c d", "e f g h", "--matrices", tmp_path / "one.npz", "-o", tmp_path / "o.png")
@@ -125,7 +138,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path,
         expected = "m.npz: pair 2: expected rows that sum to 1, found 2.25 in row 1; .*--normalize"
         assert re.search(expected, capsys.readouterr().err)
         assert not (tmp_path / "links").exists()
-    assert run("align", *pieces, "--matrices", tmp_path / "m.npz", *output, "--normalize") == 0
+    assert run("align", *pieces, "--matrices", tmp_path / "m.npz", *output, "--normalize", "-v") == 0
     assert "pieces=None normalized" in capsys.readouterr().err
     scores = [float(score) for score in (tmp_path / "scores").read_text().split()]
     assert max(scores) == 1
@@ -162,7 +175,7 @@ def test_jumps_are_fitted_on_the_first_pairs_in_any_chunk_and_process(tmp_path, 
     outputs = []
     for workers, characters in ((1, 4_000_000), (1, 2_000), (2, 500)):
         monkeypatch.setattr("nmtalign.batch.stream.CHARACTERS", characters)
-        places = tmp_path / "a", tmp_path / "b", "--vectors", tmp_path, "-o", tmp_path / "out"
+        places = tmp_path / "a", tmp_path / "b", "--vectors", tmp_path, "-o", tmp_path / "out", "-v"
         assert run("align", *places, "--positions", "hmm", "--workers", workers, "--threshold", "0.5") == 0
         outputs.append((tmp_path / "out").read_text())
     assert "positions=hmm(fitted on 300 pairs) extract=one-to-one" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`align` says when the text is of other languages than the model, or its sides are swapped."""
+"""`align` and `report` say when the text is of other languages than the model, or its sides are swapped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMES = [
 ]  # fmt: skip
 
 
-def align(folder: Path, source: object, target: object, *options: object) -> int:
+def align(folder: Path, source: object, target: object, *options: object, command: str = "align") -> int:
     """Align two texts, or two files, and return the exit code."""
     paths = []
     for name, side in (("a", source), ("b", target)):
@@ -48,7 +48,7 @@ def align(folder: Path, source: object, target: object, *options: object) -> int
             path.write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
         paths.append(path)
     with pytest.raises(SystemExit) as caught:
-        main(["align", *map(str, (*paths, *options))])
+        main([command, *map(str, (*paths, *options))])
     return int(caught.value.code or 0)
 
 
@@ -72,7 +72,7 @@ def test_other_languages_and_swapped_sides_are_named(source, target, expected, t
     (warning,) = [line for line in err.splitlines() if "warning" in line]
     assert expected in warning
     assert ("other way round" if "swapped" in expected else "nmtalign train") in warning
-    assert "words are known (" in err
+    assert "words are known\n" in err
 
     old = tmp_path / "links"
     old.write_text("older\n")
@@ -95,6 +95,21 @@ def test_text_of_the_languages_of_the_model_gives_no_warning(text, tmp_path, cap
     assert "warning" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (GERMAN, FRENCH, "of the source words are known"),
+        (FRENCH, ENGLISH, "the sides are swapped"),
+        (ENGLISH, FRENCH, "nmtalign: 3 pairs in "),
+    ],
+)
+def test_a_report_of_another_language_says_so(source, target, expected, tmp_path, capfd):
+    assert align(tmp_path, source, target, "-o", tmp_path / "r.html", command="report") == 0
+    err = capfd.readouterr().err
+    assert expected in err
+    assert err.count("warning") == (source is not ENGLISH)
+
+
 def test_given_vectors_count_too(tmp_path, capfd):
     vectors = "--vectors", "en_fr_vectors"
     assert align(tmp_path, *sample("fr", "en"), *vectors) == 0
@@ -103,10 +118,18 @@ def test_given_vectors_count_too(tmp_path, capfd):
     assert "warning" not in capfd.readouterr().err
 
 
+def test_raw_text_that_is_cut_at_spaces_is_named(tmp_path, capfd):
+    vectors = "--vectors", "en_fr_vectors", "--tokenizer", "space"
+    assert align(tmp_path, *sample("en", "fr"), *vectors) == 0
+    assert "cut raw text with --tokenizer simple" in capfd.readouterr().err
+    assert align(tmp_path, *sample("tok.en", "tok.fr"), *vectors, "--strict") == 0
+    assert "warning" not in capfd.readouterr().err
+
+
 def test_counts_are_there_for_programs(tmp_path, capfd):
     assert align(tmp_path, ENGLISH, GERMAN, "--log-json") == 0
     events = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
-    shares = {event["side"]: event["share"] for event in events if event["event"] == "coverage"}
+    (shares,) = [event["known"] for event in events if event["event"] == "aligned"]
     assert shares["source"] == 1.0
     assert shares["target"] < 0.45
 

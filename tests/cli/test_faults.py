@@ -42,31 +42,32 @@ def pairs(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "says", "number"),
     [
-        (["align", "-o", "links", "--probabilities", "scores.gz"], "--out-shards DIR keeps what is done"),
-        (["align", "-o", "links", "--workers", "2"], "--out-shards DIR keeps what is done"),
-        (["train", "-o", "model", "--links", "links"], "interrupted"),
+        (["align", "-o", "links", "--pair-scores", "s.gz"], "--out-shards DIR keeps", "SIGINT"),
+        (["align", "-o", "links", "--workers", "2"], "--out-shards DIR keeps", "SIGTERM"),
+        (["train", "-o", "model", "--links", "links"], "interrupted", "SIGHUP"),
     ],
 )
-def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path, command, says):
+def test_a_signal_is_one_line_and_leaves_no_file(tmp_path, command, says, number):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with started(*command, "--pairs", pipe, cwd=tmp_path) as process, open(pipe, "w") as file:
         file.write(PAIRS)  # the pipe opened when the program did
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.Signals[number])
         code, err = ended(process)
     assert (code, err.count("\n")) == (1, 1)
     assert says in err
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 
-def test_ctrl_c_of_a_run_in_shards_says_how_to_go_on(tmp_path, pairs):
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_to_a_run_in_shards_says_how_to_go_on(tmp_path, pairs, number):
     run = tmp_path / "run"
     with started("align", "--pairs", pairs, "-o", tmp_path / "links", "--out-shards", run) as process:
         while not (run / "manifest.json").exists():
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.Signals[number])
         code, err = ended(process)
     assert code == 4
     assert "interrupted\nnmtalign: what is done is kept in" in err
@@ -143,3 +144,53 @@ def test_who_has_seen_enough_of_a_list_gets_no_message(tmp_path):
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("closed", "command", "code", "says"),
+    [
+        (0, ["align", "--pairs", "-"], 1, "standard input is closed"),
+        (1, ["align", "--pairs", "few"], 1, "standard output is closed"),
+        (2, ["align", "--pairs", "few", "-o", "links"], 0, ""),
+    ],
+)
+def test_a_closed_stream_is_told_and_no_file_gets_its_number(tmp_path, closed, command, code, says):
+    (tmp_path / "few").write_text("the cat ||| le chat\n")
+    with started(*command, cwd=tmp_path, preexec_fn=lambda: os.close(closed)) as process:
+        found, err = ended(process)
+    assert found == code
+    assert says in err
+    if closed == 2:
+        assert (tmp_path / "links").read_text() == "0-0 1-1\n"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs the device /dev/full")
+def test_with_full_standard_error_messages_are_lost_but_not_the_work(tmp_path):
+    (tmp_path / "few").write_text("the cat ||| le chat\n")
+    with FULL.open("w") as full:
+        command = [*PROGRAM, "align", "--pairs", "few", "-o", "links"]
+        assert subprocess.run(command, cwd=tmp_path, stderr=full).returncode == 0
+    assert (tmp_path / "links").read_text() == "0-0 1-1\n"
+
+
+@pytest.mark.parametrize("most", [5, 12])
+def test_too_many_open_files_is_said_as_such(tmp_path, pairs, most):
+    resource = pytest.importorskip("resource")
+    pairs.write_text(PAIRS * 5)
+
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+    with started("align", "--pairs", pairs, "-o", tmp_path / "l", "--workers", 2, preexec_fn=few) as process:
+        code, err = ended(process)
+    assert code == 1
+    assert err.splitlines()[-1].endswith("Too many open files (ulimit -n raises their number)")
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs"]
+
+
+def test_partial_files_of_long_names(tmp_path):
+    (tmp_path / "few").write_text("the cat ||| le chat\n")
+    name = "é" * 125 + ".txt"
+    with started("align", "--pairs", "few", "-o", name, cwd=tmp_path) as process:
+        assert ended(process)[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["few", name]

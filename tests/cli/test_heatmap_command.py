@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nmtalign.cli import main
+from nmtalign.report import heatmap as heatmap_module
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
@@ -135,6 +136,28 @@ def test_a_missing_font_is_one_line_on_stderr(
     only = {fonts.DEFAULT_FONT: fonts._font_paths()[fonts.DEFAULT_FONT]}
     monkeypatch.setattr(fonts, "_font_paths", lambda: only)
     assert run("heatmap", "the", "中", "--vectors", vectors, "-o", tmp_path / "out.png") == 0
-    lines = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "installed font" in line]
     assert len(lines) == 1
     assert lines[0].startswith("nmtalign: warning: no installed font has the CJK letters")
+
+
+def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeypatch):
+    long = " ".join(f"w{n}" for n in range(400))
+    drawn = []
+    monkeypatch.setattr(
+        heatmap_module, "draw_heatmap", lambda matrices, **more: drawn.append((matrices, more))
+    )
+    monkeypatch.setattr(
+        heatmap_module, "save_heatmaps", lambda figures, path, **_: (list(figures), path.touch())
+    )
+    for options in ([], ["--columns", "300,302-303", "--rows", "1"]):
+        assert run("heatmap", long, "le chat", "-o", tmp_path / "a.png", *options) == 0
+    err = capsys.readouterr().err
+    assert err.count("are drawn") == 1
+    assert "source words: 400, the first 150 are drawn; choose others with --columns" in err
+    (whole, _), (part, more) = drawn
+    assert whole[""].weights.shape == (2, 150)
+    assert (part[""].source_tokens, part[""].target_tokens) == (("w300", "w302", "w303"), ("chat",))
+    assert all(s < 3 and t < 1 for s, t in more["links"])
+    assert run("heatmap", "a b", "c", "-o", tmp_path / "a.png", "--columns", "7") == 2
+    assert "--columns: there are only 2 words, counted from 0" in capsys.readouterr().err

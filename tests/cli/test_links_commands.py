@@ -15,6 +15,8 @@ from nmtalign.cli.options.model import SYMMETRIZATIONS
 from nmtalign.links.evaluation import METRICS
 from nmtalign.links.formats import READABLE, WRITABLE, format_pharaoh, parse_pharaoh
 from nmtalign.links.symmetrization import METHODS, symmetrize
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.training.prior import read_word_list
 
 
 def run(capsys, *arguments):
@@ -306,7 +308,7 @@ def test_project(capsys, tmp_path, format, lines, expected):
     ("format", "lines", "message"),
     [
         ("xml", ("<b>a cat</b>", "<b>a"), "tags, line 2: expected </b> before the end"),
-        ("xml", ("a dog", "a"), "tags, line 1: expected the source words with tags, found the words 'a dog'"),
+        ("xml", ("a dog", "a"), "tags, line 1: expected the source words with tags; word 1 is 'cat'"),
         ("bio", ("O O", "O O"), "tags, line 2: expected a label for each of 1 source words, found 2"),
         ("spans", ("0-3:A", ""), "tags, line 1: expected spans like 0-2:NAME within 2 words"),
         ("bio", ("O O",), "tags ends after 1"),
@@ -335,6 +337,9 @@ def test_lexicon_of_links(capsys, tmp_path):
     out = run(capsys, "lexicon", source, target, links)[1].splitlines()
     assert out[1].split("\t")[:5] == ["the", "le", "2", "1.0000", "1.0000"]
     assert run(capsys, "lexicon", source, target, links, "--word", "chien")[1].count("\n") == 2
+    code, shown, err = run(capsys, "lexicon", source, target, links, "--word", "Chien")
+    assert (code, shown) == (3, "")
+    assert "no translation of 'Chien' is as probable as --least" in err
     assert run(capsys, "lexicon", source, target, links, "-o", tmp_path / "lex")[0] == 0
     assert (tmp_path / "lex.s2t").read_text() == "chat cat 1.0000000\nchien dog 1.0000000\nle the 1.0000000\n"
     assert (tmp_path / "lex.t2s").read_text() == "cat chat 1.0000000\ndog chien 1.0000000\nthe le 1.0000000\n"
@@ -352,3 +357,53 @@ def test_lexicon_refuses_what_does_not_fit(capsys, tmp_path):
     code, _, err = run(capsys, "lexicon", text, text, write(tmp_path / "far", "0-2", ""))
     assert code == 3
     assert "far, line 1: link 0-2 is outside" in err
+
+
+def test_what_became_of_annotations_without_a_link_is_said(capsys, tmp_path):
+    sides = write(tmp_path / "a", "a b c"), write(tmp_path / "b", "x y")
+    linked = *sides, write(tmp_path / "links", "0-0 2-1"), "--tags"
+    code, out, err = run(capsys, "project", *linked, write(tmp_path / "xml", "a <u>b</u> <i>c</i>"))
+    assert (code, out) == (0, "x <u></u> <i>y</i>\n")
+    assert (
+        err
+        == "nmtalign: annotations of words without a link: 1, put between the words beside them (line 1)\n"
+    )
+    labels = write(tmp_path / "bio", "B-X B-Y O")
+    code, out, err = run(capsys, "project", *linked, labels, "--tags-format", "bio")
+    assert (code, out) == (0, "B-X O\n")
+    assert "words without a link: 1, left out (line 1)" in err
+    all_linked = write(tmp_path / "spans", "0-2:X")
+    assert run(capsys, "project", *linked, all_linked, "--tags-format", "spans") == (0, "0-1:X\n", "")
+
+
+def test_texts_are_cut_as_for_the_links(capsys, tmp_path):
+    links = write(tmp_path / "links", "0-0 1-2 1-3")
+    texts = (
+        "--source",
+        write(tmp_path / "a", "Yes, sir!"),
+        "--target",
+        write(tmp_path / "b", "Oui, monsieur !"),
+    )
+    written = "convert", links, "--from", "pharaoh", "--to", "words"
+    code, _, err = run(capsys, *written, *texts)
+    assert code == 3
+    assert f"{links}: pair 1: link 1-3 is outside" in err
+    assert "give the --tokenizer" in err
+    code, out, _ = run(capsys, *written, *texts, "--tokenizer", "simple")
+    assert (code, out) == (0, "Yes<sep>Oui ,<sep>monsieur ,<sep>!\n")
+    assert run(capsys, *written, "--tokenizer", "simple")[0] == 2
+
+
+def test_priors_of_eflomal_come_back(capsys, tmp_path):
+    texts = write(tmp_path / "a", "the house", "a house"), write(tmp_path / "b", "la maison", "une maison")
+    links = write(tmp_path / "links", "0-0 1-1", "0-0 1-1")
+    code, out, _ = run(capsys, "lexicon", *texts, links, "--priors", tmp_path / "priors")
+    assert (code, out) == (0, "")
+    lines = (tmp_path / "priors").read_text(encoding="utf-8").splitlines()
+    assert "LEX\thouse\tmaison\t2.0000" in lines
+    assert read_word_list(tmp_path / "priors", TextSettings()) == [
+        (source, target, float(count)) for _, source, target, count in (line.split("\t") for line in lines)
+    ]
+    write(tmp_path / "priors", *lines, "HMMF\t-1\t3", "HMMR\t2\t1.5", "FERF\thouse\t1\t2", "FERR\tla\t1\t1")
+    with pytest.warns(UserWarning, match="4 lines of jumps and fertilities"):
+        assert len(read_word_list(tmp_path / "priors", TextSettings())) == len(lines)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -18,7 +20,7 @@ from nmtalign.batch import stream
 from nmtalign.cli import main
 from nmtalign.cli import progress as progress_module
 from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.progress import Progress
+from nmtalign.cli.progress import Progress, Stages
 from nmtalign.text.bitext import read_bitext
 
 PAIR = "the black cat\tle chat noir\n"
@@ -92,25 +94,59 @@ def test_elsewhere_there_is_a_line_now_and_then(tmp_path, pairs, small_chunks, m
     assert lines[1].endswith(", 0 s left")
 
 
-def test_a_terminal_shows_one_line_that_renews_itself(tmp_path, pairs):
+def on_terminal(*arguments: object) -> str:
+    """Return what a run shows on a terminal."""
     pty = pytest.importorskip("pty")
-    pairs.write_text(PAIR * 25_000)  # the chunks of a user
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "nmtalign", "align", "--pairs", pairs, "-o", tmp_path / "links"]
-    with subprocess.Popen([*command, "--workers", "1"], stderr=slave) as process:
+    with subprocess.Popen([sys.executable, "-m", "nmtalign", *arguments], stderr=slave):
         os.close(slave)
         seen = b""
-        while process.poll() is None or b"settings" not in seen:
-            try:
+        with suppress(OSError):  # all of it is read
+            while True:
                 seen += os.read(master, 1000)
-            except OSError:  # all of it is read
-                break
     os.close(master)
-    shown, summary = seen.decode().split("\r\x1b[Knmtalign: ", 1)
+    return seen.decode()
+
+
+def test_training_shows_a_bar_from_the_start(tmp_path, pairs):
+    pairs.write_text("".join(f"a{n} b{n % 7} c\tx{n} y{n % 7} z\n" for n in range(4_000)))
+    seen = on_terminal("train", "--pairs", pairs, "-o", tmp_path / "model", "--preset", "fast")
+    first, *rest = seen.removeprefix("\r\x1b[K").split("\r\x1b[K")
+    assert first == "\x1b[36m\x1b[0m────────────────────────   0 %, 0 pairs read"
+    assert any(re.fullmatch(r".*━.* \d+ %, .* left.*", one) for one in rest)
+    assert "nmtalign: \x1b[33m\x1b[1mwarning: \x1b[0m" in on_terminal(
+        "train", pairs, pairs, "-o", tmp_path / "m"
+    )
+    assert "\x1b[3" not in "".join(one for one in rest if one.startswith("nmtalign:"))
+
+
+def test_stages_end_with_all_of_the_work_done(clock):
+    stages = Stages("pairs", [], [1.0, 1.0, 2.0])
+    list(stages.counted(range(3), then=stages.next_stage))
+    assert stages.share is not None
+    shares = []
+    for now in (2.0, 3.0, 3.5, 9.0):
+        clock[0] = now
+        shares.append(stages.share)
+    assert shares == sorted(shares)
+    clock[0] = 10.0
+    stages.next_stage()
+    assert stages.share == 0.5
+    assert stages.seconds_left == 10.0
+    for _ in range(5):  # more stages than were planned
+        stages.next_stage()
+    clock[0] = 1000.0
+    assert stages.share == 0.5 + 0.5 * 0.95
+
+
+def test_a_terminal_shows_one_line_that_renews_itself(tmp_path, pairs):
+    pairs.write_text(PAIR * 25_000)  # the chunks of a user
+    seen = on_terminal("align", "--pairs", pairs, "-o", tmp_path / "links", "--workers", "1")
+    shown, summary = seen.split("\r\x1b[Knmtalign: ", 1)
     assert shown.startswith("\r\x1b[K20,000 pairs, ")
     assert " left" in shown
     assert "\n" not in shown
-    assert summary.startswith("25,000 pairs, ")
+    assert summary.startswith("25,000 en-fr pairs, ")
 
 
 def records(err: str) -> list[dict[str, object]]:
@@ -122,7 +158,7 @@ def records(err: str) -> list[dict[str, object]]:
 def test_json_has_an_object_a_line(tmp_path, pairs, small_chunks, monkeypatch, capsys):
     monkeypatch.setattr(progress_module, "_INTERVAL", 0.0)
     assert run("align", "--pairs", pairs, "-o", tmp_path / "links", "--log-json", "--workers", 1) == 0
-    *lines, done, _, _, settings = records(capsys.readouterr().err)
+    *lines, done, settings = records(capsys.readouterr().err)
     assert [record["pairs"] for record in lines] == [2_000, 2_500]
     for record in lines:
         assert (record["event"], record["level"]) == ("progress", "info")
@@ -136,7 +172,7 @@ def test_training_errors_and_warnings_are_json_too(tmp_path, pairs, capsys):
     pairs.write_text("".join(f"word{n} same\tword{n} same\n" for n in range(60)))
     assert run("train", "--pairs", pairs, "-o", tmp_path / "model", "--log-json") == 0
     found = records(capsys.readouterr().err)
-    assert {record["event"] for record in found} == {"read", "warning", "stage"}
+    assert {record["event"] for record in found} == {"read", "warning", "stage", "next"}
     assert next(record["pairs"] for record in found if record["event"] == "read") == 60
     assert run("align", tmp_path / "gone", pairs, "--log-json") == 3
     (failed,) = records(capsys.readouterr().err)

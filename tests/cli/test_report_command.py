@@ -69,7 +69,7 @@ def test_a_small_corpus_is_shown_whole(files: dict[str, Path], capsys: pytest.Ca
     assert data["settings"].startswith("score=cosine")
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "5 pairs; open it in a browser" in captured.err
+    assert "nmtalign: 5 pairs in " in captured.err
 
 
 def test_lines_and_samples_are_shown_in_the_order_of_the_corpus(files: dict[str, Path]) -> None:
@@ -131,3 +131,21 @@ def test_the_sentences_may_stand_in_one_file(
     assert run("report", "--pairs", pairs, "--vectors", files["vectors"], "-o", files["out"]) == 0
     assert run("report", pairs, "--vectors", files["vectors"], "-o", files["out"]) == 2
     assert "expected SOURCE and TARGET, or --pairs FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("choice", [[], ["--lines", "1"], ["--sample", "2"], ["--worst", "1"]])
+def test_the_page_knows_how_many_lines_the_text_has(files: dict[str, Path], choice: list[str]) -> None:
+    assert report(files, *choice)["lines"] == 5
+
+
+def test_where_the_weights_of_heads_end_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, line in (("source", "the cat"), ("target", "le chat")):
+        (tmp_path / name).write_text(f"{line}\n" * 3, encoding="utf-8")
+    command = "report", tmp_path / "source", tmp_path / "target", "-o", tmp_path / "report.html"
+    assert run(*command) == 0
+    assert "each head" not in capsys.readouterr().err
+    monkeypatch.setattr("nmtalign.report.corpus.BY_HEAD", 2)
+    assert run(*command) == 0
+    assert "warning: only the first 2 pairs have the weights of each head" in capsys.readouterr().err

@@ -44,6 +44,7 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
     _, err = capsys.readouterr()
     assert "log-likelihood" in err
     assert "co-occurring word pairs" in err
+    assert f"nmtalign report {bitext[0]} {bitext[1]} --model {model} -o report.html" in err
     assert "warning" not in err
     lines = out["links"].read_text().split("\n")
     assert len(lines) == len(TOY.links) + 1
@@ -53,6 +54,8 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
     assert run("align", *bitext, "--model", model, *again) == 0
     for name in ("links", "scores", "pairs"):
         assert out[name].read_bytes() == out[f"{name}2"].read_bytes()
+    assert "heads=" not in capsys.readouterr().err
+    assert run("align", *bitext, "--model", model, "--verbose", "-o", out["links2"]) == 0
     assert "heads=lexicon,spectral views=0,3,4,6 pairs=150 positions=hmm" in capsys.readouterr().err
 
 

@@ -47,9 +47,10 @@ def test_a_folder_or_two_files_make_the_same_model(folder, tmp_path: Path, capsy
     assert "vectors.source.npy" in one
     capsys.readouterr()
     text = folder / "source", folder / "target"
-    assert run("align", *text, "--model", tmp_path / "one", "-o", tmp_path / "links") == 0
+    assert run("align", *text, "--model", tmp_path / "one", "-o", tmp_path / "links", "-v") == 0
     assert "heads=lexicon,vectors " in capsys.readouterr().err
-    assert run("align", *text, "--model", tmp_path / "one", "-o", tmp_path / "new", "--heads", "vectors") == 0
+    alone = "--heads", "vectors", "-v"
+    assert run("align", *text, "--model", tmp_path / "one", "-o", tmp_path / "new", *alone) == 0
     assert "heads=vectors " in capsys.readouterr().err
 
 

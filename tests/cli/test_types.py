@@ -16,22 +16,24 @@ from nmtalign.shipped import shipped
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
 WORDS = {"sides", "langs", "heads", "title", "by"}
-WORDS |= {"word", "words", "shard", "scheduler", "encoding", "source_sentence", "target_sentence"}
+WORDS |= {"word", "translation", "words", "shard", "scheduler", "encoding"}
+WORDS |= {"source_sentence", "target_sentence"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "output error_report probabilities pair_scores table guided tokens out_shards",
+    "align": "cache output error_report probabilities pair_scores table guided tokens out_shards",
     "train": "output links probabilities pair_scores",
     "symmetrize": "output",
     "convert": "output",
     "phrases": "output",
     "project": "output",
-    "heatmap": "output",
-    "report": "output",
+    "heatmap": "cache output",
+    "report": "cache output",
     "vectors convert": "output",
     "vectors learn": "output",
     "vectors map": "output",
-    "lexicon": "output",
+    "lexicon": "output priors",
+    "index": "output",
 }
 
 
@@ -127,7 +129,7 @@ def test_a_prefix_stands_for_all_its_files(tmp_path, capsys):
     for path in texts:
         path.write_text("a\n")
     assert run("lexicon", *texts, "-o", tmp_path / "lex") == 2
-    assert "--output and TARGET are one file" in capsys.readouterr().err
+    assert "-o/--output and TARGET are one file" in capsys.readouterr().err
     assert texts[1].read_text() == "a\n"
 
 
@@ -172,7 +174,7 @@ def test_folders_stand_for_the_files_that_vectors_and_models_have(
 def test_shipped_names_are_inputs_too(tmp_path, capsys):
     kept = next(shipped("en_fr_vectors").glob("word2int*"))
     assert run("align", "a", "b", "--vectors", "en_fr_vectors", "-o", kept) == 2
-    assert "--output and --vectors are one file" in capsys.readouterr().err
+    assert "-o/--output and --vectors are one file" in capsys.readouterr().err
 
 
 def test_a_configuration_file_is_an_input(tmp_path, capsys):
@@ -180,7 +182,7 @@ def test_a_configuration_file_is_an_input(tmp_path, capsys):
     config.write_text(f"[align]\noutput = '{config}'\n")
     for arguments in (["--config", config, "align"], ["align", "--config", config]):
         assert run(*arguments, "a", "b") == 2
-        assert "--output and --config are one file" in capsys.readouterr().err
+        assert "-o/--output and --config are one file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", ["-", "/dev/null", "/dev/stdout", "pipe"])

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign import DataError, GoldAlignment, Link
+from nmtalign import DataError, GoldAlignment, Link, load
 from nmtalign.aligner.opening import vector_aligner
-from nmtalign.report.corpus import Record, random_sample, read_corpus, show, worst_sample
+from nmtalign.report import corpus as report_corpus
+from nmtalign.report.corpus import Record, heads_of, random_sample, read_corpus, show, worst_sample
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -67,3 +68,24 @@ def test_shown_pairs_know_their_unknown_words() -> None:
     assert pair.unknown == ({1}, {0, 2})
     assert pair.number == 4
     assert pair.others["s"].links == {Link(1, 2)}
+
+
+def test_heads_are_shown_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    aligned = ALIGNER.align("a b", "a c")
+    heads = {name: np.full((2, 2), share) for name, share in (("first", 0.25), ("second", 0.5))}
+    given = [Record(n, SentencePair("a b", "a c"), None, {}, aligned, lambda: heads) for n in range(1, 5)]
+    assert [list(pair.heads) for pair in show(given)] == [["first", "second"]] * 4
+    monkeypatch.setattr(report_corpus, "BY_HEAD", 3)
+    assert [bool(pair.heads) for pair in show(given)] == [True, True, True, False]
+    monkeypatch.setattr(report_corpus, "WEIGHTS", 10)  # a pair has eight
+    assert [bool(pair.heads) for pair in show(given)] == [True, True, False, False]
+
+
+def test_heads_of_a_model_are_its_own_attention() -> None:
+    model = load()
+    record = Record(1, SentencePair("The black cat sleeps .", "Le chat noir dort ."), None, {})
+    found = heads_of(record, model)
+    assert tuple(found) == model.head_names
+    for name, weights in found.items():
+        np.testing.assert_array_equal(weights, model.with_heads([name]).align(*record.pair).posterior)
+    assert heads_of(record, ALIGNER) == {}

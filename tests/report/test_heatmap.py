@@ -7,16 +7,19 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.collections import PatchCollection, PathCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from nmtalign import Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.report import fonts
 from nmtalign.report.heatmap import draw_heatmap, save_heatmaps
+from nmtalign.report.style import DARK, LIGHT
 
 SOURCE = ("the", "white", "house", "is", "small")
 TARGET = ("la", "maison", "blanche", "est", "petite", ".")
@@ -45,13 +48,47 @@ def test_target_words_are_rows_and_source_words_stand_on_top_turned_by_90_degree
     np.testing.assert_array_equal(image.get_array(), matrix().weights)
 
 
-def test_the_colour_scale_spans_the_weights_unless_told_otherwise() -> None:
-    weights = matrix().weights
-    image = draw_heatmap(matrix()).axes[0].collections[0]
-    assert image.get_clim() == (weights.min(), weights.max())
-    assert draw_heatmap(matrix(), limits=(0, 1)).axes[0].collections[0].get_clim() == (0, 1)
+def bar(figure: Figure) -> tuple[str, list[str]]:
+    """Return the name of the colour bar, and the weights that it names."""
+    figure.canvas.draw()
+    return figure.texts[0].get_text(), texts(figure.axes[1].get_yticklabels())
+
+
+def test_small_weights_are_seen_on_a_square_root_scale_from_0_to_1() -> None:
+    figure = draw_heatmap(matrix())
+    norm = figure.axes[0].collections[0].norm
+    np.testing.assert_allclose(norm([0, 0.01, 0.25, 1]), [0, 0.1, 0.5, 1])
+    assert bar(figure) == ("weight,\n√ scale", ["0", "0.05", "0.25", "0.5", "1"])
+
+
+@pytest.mark.parametrize("shift", [0.0, -1.0, 1.0])
+def test_linear_colours_span_the_weights(shift: float) -> None:
+    shifted = AlignmentMatrix(matrix().weights + shift, SOURCE, TARGET)  # shares are linear when told
+    figure = draw_heatmap(shifted, linear=None if shift else True)
+    norm, weights = figure.axes[0].collections[0].norm, shifted.weights
+    np.testing.assert_allclose(norm(weights), (weights - weights.min()) / np.ptp(weights), atol=1e-12)
+    assert bar(figure)[0] == "weight"
     same = AlignmentMatrix(np.full((6, 5), 0.2), SOURCE, TARGET)
-    assert draw_heatmap(same).axes[0].collections[0].get_clim() == (0, 1)
+    assert draw_heatmap(same, linear=True).axes[0].collections[0].get_clim() == (0, 1)
+    limits = draw_heatmap(shifted, linear=True, limits=(-2, 2)).axes[0].collections[0].get_clim()
+    assert limits == (-2, 2)
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+def test_numbers_can_be_read_on_every_colour(colours: str) -> None:
+    levels = AlignmentMatrix(np.linspace(0.005, 1, 30).reshape(6, 5), SOURCE, TARGET)
+    axes = draw_heatmap(levels, colours=colours, numbers=True).axes[0]
+    image = axes.collections[0]
+    grounds = [image.cmap(image.norm(weight)) for weight in levels.weights.ravel()]
+    for ground, text in zip(grounds, axes.texts, strict=True):
+        darker, lighter = sorted(luminance(colour) for colour in (ground, to_rgb(text.get_color())))
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+
+
+def luminance(colour: Sequence[float]) -> float:
+    """As WCAG 2 defines it."""
+    parts = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in colour[:3]]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
 def test_links_are_dots_and_gold_links_are_boxes_on_their_cells() -> None:
@@ -69,7 +106,7 @@ def test_links_are_dots_and_gold_links_are_boxes_on_their_cells() -> None:
 
 def test_the_legend_names_the_marks_that_are_there() -> None:
     figure = draw_heatmap(matrix(), links=[(0, 0)])
-    assert [text.get_text() for text in figure.texts] == ["weight", "chosen link"]
+    assert [text.get_text() for text in figure.texts] == ["weight,\n√ scale", "chosen link"]
 
 
 def test_links_outside_the_matrix_are_refused() -> None:

@@ -20,6 +20,7 @@ from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAli
 from nmtalign.aligner.extraction import SECOND, THRESHOLD
 from nmtalign.aligner.fitting import fit_to
 from nmtalign.aligner.opening import vector_aligner
+from nmtalign.report.corpus import BY_HEAD
 from nmtalign.report.html import html_report, pack, write_report
 from nmtalign.report.sample import (
     SamplePair,
@@ -127,6 +128,16 @@ def test_fifty_pairs_of_25_words_stay_under_250_kB_and_1000_under_3_MB() -> None
     assert len(html_report(corpus(1000, 25)).encode()) < 3_000_000
 
 
+def test_1000_pairs_with_heads_stay_under_3_MB() -> None:
+    pairs = corpus(1000, 25, compared=False)
+    heads = [
+        {"first": p.aligned.forward, "second": p.aligned.reverse} if n < BY_HEAD else {}
+        for n, p in enumerate(pairs)
+    ]
+    page = html_report([replace(pair, heads=own) for pair, own in zip(pairs, heads, strict=True)])
+    assert len(page.encode()) < 3_000_000
+
+
 def test_a_pair_holds_what_the_script_draws() -> None:
     pair = data_of(html_report([CAT]))["pairs"][0]
     assert pair["l"] == [0, 0, 900, 1, 2, 748, 2, 1, 825]
@@ -137,6 +148,20 @@ def test_a_pair_holds_what_the_script_draws() -> None:
     assert pair["u"] == [[3], []]
     assert pair["a"] == pytest.approx(1 - 4 / 6, abs=1e-4)
     np.testing.assert_allclose(unpack(pair["m"]["forward"], 4, 4), CAT.aligned.forward, atol=0.9 / 510)
+
+
+def test_heads_and_the_lines_of_the_text_are_in_the_page() -> None:
+    data = data_of(
+        html_report(
+            [replace(CAT, heads={"head 3": CAT.aligned.forward.T}), replace(CAT, number=18)], lines=40
+        )
+    )
+    assert data["views"] == ["combined", "forward", "reverse", "head 3"]
+    assert data["lines"] == 40
+    found = [pair["m"] for pair in data["pairs"]]
+    np.testing.assert_allclose(unpack(found[0]["head 3"], 4, 4), CAT.aligned.forward.T, atol=0.9 / 510)
+    assert list(found[1]) == ["combined", "forward", "reverse"]
+    assert data["id"] != data_of(html_report([CAT]))["id"]  # what is corrected is kept by it
 
 
 def test_a_plain_matrix_is_enough() -> None:

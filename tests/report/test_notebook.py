@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 
-from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, UsageError
+import nmtalign
+from nmtalign import Alignment, AlignmentMatrix, GoldAlignment, UsageError
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.links.evaluation import evaluate
+from nmtalign.report.html import html_cards
+from nmtalign.report.notebook import _pair
+from nmtalign.report.sample import SamplePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
@@ -20,44 +28,75 @@ from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
 PAIR = CAT.aligned
 
 
-def cells(page: str) -> list[list[str]]:
-    """Return the texts of a table, row by row."""
-    rows = re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
-    return [[re.sub(r"<.*?>", "", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows]
+class Frames(HTMLParser):
+    """The tags of a page, the attributes of its frames, and text that stands in no tag."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.frames: list[dict[str, str | None]] = []
+        self.loose = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag == "iframe":
+            self.frames.append(dict(attributes))
+
+    def handle_data(self, data: str) -> None:
+        self.loose += data
 
 
-def test_a_pair_is_a_table_with_marks_that_need_no_colour() -> None:
-    head, *rows = cells(PAIR._repr_html_())
-    assert head == ["", "the", "black", "cat", "sleeps"]
-    assert rows[0] == ["le", "●.90", "", "", ".05"]
-    assert rows[1] == ["chat", "", ".04", "●.80", ".10"]
-    assert "3 links · score 0.618 · score=cosine" in PAIR._repr_html_()
+def data_of(page: str) -> dict[str, Any]:
+    """Return what the script of a page draws."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
 
 
-def test_a_matrix_and_plain_links_are_tables_too() -> None:
-    assert cells(PAIR.matrix._repr_html_())[1] == ["le", ".90", "", "", ".05"]
-    assert cells(Alignment({(1, 0)}, 2, 1)._repr_html_()) == [["", "0", "1"], ["0", "", "●1.0"]]
-    assert "no words" not in AlignmentMatrix(np.zeros((0, 2)), ("a", "b"), ())._repr_html_()
+@pytest.mark.parametrize("result", [PAIR, PAIR.matrix, PAIR.alignment])
+def test_a_card_is_the_page_of_the_report_in_a_frame(result: Any) -> None:
+    shown = Frames(result.show()._repr_html_())
+    assert (shown.tags, shown.loose) == (["iframe"], "")
+    (frame,) = shown.frames
+    assert frame["sandbox"] == "allow-scripts"
+    page = frame["srcdoc"]
+    assert page == html_cards([SamplePair(1, _pair(result))])
+    assert "default-src 'none'" in page
+    assert 'data-kind="cards"' in page
+
+
+def test_a_card_shows_links_and_weights() -> None:
+    (pair,) = data_of(PAIR.show().html)["pairs"]
+    assert (pair["s"], pair["l"]) == (["the", "black", "cat", "sleeps"], [0, 0, 900, 1, 2, 748, 2, 1, 825])
+    (numbered,) = data_of(PAIR.alignment.show().html)["pairs"]
+    assert (numbered["t"], numbered["l"][:3]) == (["0", "1", "2", "3"], [0, 0, 1000])
 
 
 def test_words_are_text() -> None:
-    page = aligned_pair(HOSTILE_WORDS, HOSTILE_WORDS)._repr_html_()
-    tags: set[str] = set()
-
-    class Collect(HTMLParser):
-        def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-            tags.add(tag)
-            assert {name for name, _ in attributes} <= {"style", "title"}
-
-    Collect().feed(page)
-    assert tags == {"figure", "table", "thead", "tbody", "tr", "th", "td", "div", "figcaption"}
+    page = aligned_pair(HOSTILE_WORDS, HOSTILE_WORDS).show()
+    shown = Frames(page._repr_html_())
+    assert (shown.tags, shown.loose) == (["iframe"], "")
+    assert shown.frames[0]["srcdoc"] == page.html
+    assert page.html.count("<script") == 2
 
 
-def test_a_large_matrix_is_a_picture_of_bounded_size() -> None:
-    words = [f"word{n}" for n in range(60)]
-    page = aligned_pair(words, words)._repr_html_()
-    assert "<img alt='attention weights of 60 target and 60 source words'" in page
-    assert len(page) < 200_000
+def test_some_pairs_are_a_report() -> None:
+    page = nmtalign.show([PAIR, aligned_pair(["a"], ["b"])], title="Cats & dogs")
+    assert [pair["n"] for pair in data_of(page.html)["pairs"]] == [1, 2]
+    assert "<title>Cats &amp; dogs</title>" in page.html
+    assert 'data-kind="report"' in page.html
+    assert data_of(nmtalign.show([]).html)["pairs"] == []
+
+
+@pytest.mark.parametrize("result", [PAIR, PAIR.matrix, PAIR.alignment])
+def test_a_notebook_shows_a_picture_that_needs_no_script(result: Any) -> None:
+    assert result._repr_png_()[0].startswith(b"\x89PNG")
+    assert not hasattr(result, "_repr_html_")
+
+
+def test_a_matrix_without_words_is_a_picture_too() -> None:
+    assert AlignmentMatrix(np.zeros((0, 2)), ("a", "b"), ())._repr_png_()[0].startswith(b"\x89PNG")
 
 
 def test_tables_of_results() -> None:
@@ -69,7 +108,11 @@ def test_tables_of_results() -> None:
 
 def test_a_heatmap_shows_itself_and_marks_the_links() -> None:
     figure = PAIR.heatmap(title="cats")
-    assert figure._repr_png_().startswith(b"\x89PNG")
+    png, size = figure._repr_png_()
+    pixels = imread(io.BytesIO(png))
+    np.testing.assert_allclose(pixels.shape[:2], [2 * size["height"], 2 * size["width"]], atol=2)
+    assert pixels[0, 0, 3] == 0  # no background
+    assert figure.axes[0].get_xticklabels()[0].get_color() == "black"  # as it is saved
     assert "chosen link" in [text.get_text() for text in figure.texts]
     assert [len(axes.collections) > 0 for axes in PAIR.heatmap(view="all").axes[:3]] == [True] * 3
     with pytest.raises(UsageError, match="expected one of the views forward, reverse, combined or all"):
@@ -112,12 +155,7 @@ def test_results_do_not_load_what_draws_them() -> None:
         "m = AlignmentMatrix(np.eye(1), ('a',), ('b',))\n"
         "heavy = ('nmtalign.report', 'matplotlib', 'pandas')\n"
         "assert not [name for name in sys.modules if name.startswith(heavy)]\n"
-        "m._repr_html_()\n"
+        "m._repr_png_()\n"
         "assert 'pandas' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_settings_are_not_needed() -> None:
-    plain = AlignedPair(Alignment(frozenset(), 1, 1), AlignmentMatrix(np.ones((1, 1)), ("a",), ("b",)))
-    assert "0 links</figcaption>" in plain._repr_html_()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import subprocess
 import sys
@@ -160,7 +162,7 @@ msgid ""
 msgstr "Content-Type: text/plain; charset=UTF-8\\n"
 
 #: main.c:12
-#, fuzzy
+#, c-format
 msgctxt "menu"
 msgid "Open\\n"
 "the \\"file\\""
@@ -187,6 +189,54 @@ def test_po(tmp_path):
     errors = []
     assert list(read_bitext(broken, on_error=errors.append)) == [expected[0], ("", ""), expected[2]]
     assert "b.po, line 15: expected msgid" in str(errors[0])
+
+
+def test_a_fuzzy_translation_is_none_by_default(tmp_path):
+    message = 'msgid "{0}"\nmsgstr "{0}!"\n'
+    flagged = '#, c-format, fuzzy\n#| msgid "old"\n' + message.format("guess")
+    obsolete = '#, fuzzy\n#~ msgid "gone"\n#~ msgstr "parti"\n'
+    text = "\n".join([message.format("a"), flagged, message.format("b"), obsolete, message.format("c")])
+    path = write(tmp_path / "a.po", '#, fuzzy\nmsgid ""\nmsgstr "Language: fr\\n"\n\n' + text)
+    assert list(read_bitext(path)) == [("a", "a!"), ("guess", ""), ("b", "b!"), ("c", "c!")]
+    assert list(read_bitext(path, format="po-fuzzy"))[1] == ("guess", "guess!")
+
+
+def as_csv(rows):
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    return buffer.getvalue()
+
+
+@given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=4))
+def test_csv_pairs_come_back(pairs):
+    pairs = [(a.removeprefix("\ufeff"), b) for a, b in pairs]
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder) / "pairs.csv", as_csv(pairs))
+        assert list(read_bitext(path)) == pairs
+        write(path, as_csv([("n", "target", "source"), *((7, b, a) for a, b in pairs)]))
+        assert list(read_bitext(path)) == pairs
+        assert list(read_bitext(path, select=("target", "source"))) == [(b, a) for a, b in pairs]
+
+
+def test_a_header_line_names_the_columns(tmp_path):
+    tsv = write(tmp_path / "a.tsv", "id\tenglish\tfrench\n1\ta cat\tun chat\n\n")
+    assert list(read_bitext(tsv, select=("french", "english"))) == [("un chat", "a cat"), ("", "")]
+    assert next(iter(read_bitext(tsv, select=("2", "3")))) == ("english", "french")
+    with pytest.raises(DataError, match="line 1: expected the columns german and english in the first"):
+        list(read_bitext(tsv, select=("german", "english")))
+    named = write(tmp_path / "b.tsv", "source\ttarget\na cat\tun chat\n")
+    assert list(read_bitext(named)) == [("a cat", "un chat")]
+
+
+def test_csv_errors_name_the_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'"a\nb",c\n"x"y,z\n\xff,u\na,b,c\n\nd,e\n')
+    errors = []
+    pairs = list(read_bitext(path, on_error=errors.append))
+    assert pairs == [("a b", "c"), *[("", "")] * 4, ("d", "e")]
+    assert [str(error).partition(": ")[0][-6:] for error in errors] == ["line 3", "line 4", "line 5"]
+    with pytest.raises(DataError, match="line 1: expected a record of CSV"):
+        list(read_bitext(write(path, '"never closed,b\nc,d\n')))
 
 
 def test_parquet_columns(tmp_path):
@@ -288,4 +338,4 @@ def test_undecodable_lines_keep_their_place(tmp_path):
 
 
 def test_every_format_is_read_here():
-    assert set(FORMATS) == {"moses", "fast-align", "tsv", "po", "parquet", *WRITERS}
+    assert set(FORMATS) == {"moses", "fast-align", "tsv", "csv", "po", "po-fuzzy", "parquet", *WRITERS}

@@ -98,6 +98,20 @@ def test_the_same_vectors_give_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
+@pytest.mark.parametrize("found", ["word2int_fr.pkl", "embeddings_fr.npz"])
+def test_a_missing_file_is_named_beside_the_one_that_is_there(found: str, tmp_path: Path) -> None:
+    save_embeddings(made(), tmp_path / "word2int_fr.pkl", format="word2int")
+    (missing,) = (path for path in tmp_path.iterdir() if path.name != found)
+    missing.unlink()
+    with pytest.raises(DataError, match=rf"{found}: expected {missing.name} beside it"):
+        load_embeddings(tmp_path / found)
+
+
+def test_a_folder_without_vectors_says_what_it_should_hold(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"expected word2int_XX.pkl and embeddings_XX.npz"):
+        load_embeddings(tmp_path)
+
+
 def test_rows_without_a_word_are_left_out(tmp_path: Path) -> None:
     matrix = np.arange(12.0).reshape(6, 2)
     save_embeddings(Embeddings(Vocabulary({"b": 5, "a": 1}), matrix), tmp_path / "x")

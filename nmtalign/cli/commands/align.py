@@ -6,12 +6,17 @@ import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from nmtalign.cli.messages import log, log_option, warn, warnings_to_stderr
-from nmtalign.cli.options.bitext import BitextOptions, bitext_options, max_length_option
+from nmtalign.cli.messages import detail, doubt, log, log_option, verbose_option, warn, warnings_to_stderr
+from nmtalign.cli.options.bitext import (
+    BitextOptions,
+    bitext_options,
+    languages_of_files,
+    max_length_option,
+)
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.aligner.fitting import Fit
+    from nmtalign.aligner.fitting import ContextualFit, Fit
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, Shortened
@@ -37,11 +42,6 @@ if TYPE_CHECKING:
     Chunks = Generator[AlignedChunk]
     Write = Callable[[list[Sink]], None]
 
-_AS_OTHER = "more source words are known as target words, and target words as source words"
-_CAUSES = (
-    "so the links are guesses: learn a model of these languages (nmtalign train), or check --model,"
-    " --vectors, --tokenizer, --lowercase and --unicode"
-)
 LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each array of them
 
 
@@ -80,6 +80,7 @@ LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each
 @matrix_options
 @engine_options
 @shard_options
+@verbose_option
 @log_option
 def align(
     bitext: BitextOptions,
@@ -106,21 +107,25 @@ def align(
     """
     one_blas_thread()
     from nmtalign.batch.stream import Shortened
+    from nmtalign.report.tables import table_format
 
     given.check(remap=remap, engine=engine.engine != "local", strict=strict, max_length=max_length)
     outputs = {"links": output} | {name: path for name, path in more.items() if path is not None}
+    if "table" in outputs:
+        table_format(outputs["table"])  # before the work
     outputs |= {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
-    run = sharding.open(bitext.files, outputs, given.matrices)
+    run = sharding.open(bitext.files, outputs, given.source)
     with warnings_to_stderr(), ExitStack() as stack:
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length)
-        if given.matrices is None:
-            chunks, settings = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
+        pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length, bitext.files)
+        if given.source is None:
+            aligned = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
         else:
-            chunks, settings = given.align(options, pairs)
-        stack.enter_context(closing(chunks))
-        write = partial(_run, chunks, progress, bound, strict)
+            aligned = _Aligned(*given.align(options, pairs))
+        stack.enter_context(closing(aligned.chunks))
+        settings, languages = aligned.settings, _names(aligned.languages, bitext)
+        write = partial(_run, aligned.chunks, progress, strict, partial(_close, languages, output, bound))
         if run is None:
             _run_whole(write, outputs, stack)
         else:
@@ -135,7 +140,21 @@ def align(
             _run_in_shards(run, write, outputs, described, resume=sharding.may_exist)
     if bad is not None:
         log(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
-    log(settings, event="settings")
+    detail(settings, event="settings")
+
+
+class _Aligned(NamedTuple):
+    """Aligned chunks, the settings of their links, and source and target language where the model knows."""
+
+    chunks: Chunks
+    settings: str
+    languages: tuple[str | None, str | None] = (None, None)
+
+
+def _names(languages: tuple[str | None, str | None], bitext: BitextOptions) -> tuple[str, str]:
+    """Return what the closing line calls both sides."""
+    first, second = languages
+    return (first, second) if first and second else languages_of_files(bitext.source, bitext.target)
 
 
 def _opened(bitext: BitextOptions, bad: BadRecords | None) -> Iterator[SentencePair]:
@@ -160,26 +179,35 @@ def _aligned(
     run: ShardRun | None,
     engine: EngineOptions,
     client: Client | None,
-) -> tuple[Chunks, str]:
-    """Align the bitext on a cluster or by processes; return the chunks and the settings of their links."""
+) -> _Aligned:
+    """Align the bitext on a cluster or by processes."""
     from nmtalign.aligner.fitting import fit_text, with_fit
     from nmtalign.batch.stream import cut
     from nmtalign.batch.workers import align_chunks
     from nmtalign.corpus.parallel import default_workers
 
     aligner = load_aligner(options)
+    if options.context is not None:
+        from nmtalign.aligner.contextual import counted
+
+        bitext = counted(aligner, bitext)
     fit, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
     aligner = with_fit(aligner, fit)
     chunks = run.missing(bitext) if run else cut(bitext)
     if client is not None:
+        if options.encoder is not None:
+            raise UsageError("--engine dask: not with --encoder, which is opened once; use --out-shards")
         from nmtalign.batch.cluster import align_on_cluster
 
-        return align_on_cluster(client, aligner, chunks, remap_to=remap), aligner.settings
-    opened, workers = partial(_open_again, options, fit), engine.workers or default_workers()
-    return align_chunks(aligner, opened, chunks, workers=workers, remap_to=remap), aligner.settings
+        found = align_on_cluster(client, aligner, chunks, remap_to=remap)
+    else:
+        opened, workers = partial(_open_again, options, fit), engine.workers or default_workers()
+        workers = workers if options.encoder is None else 1  # an encoder takes all cores by itself
+        found = align_chunks(aligner, opened, chunks, workers=workers, remap_to=remap)
+    return _Aligned(found, aligner.settings, aligner.languages)
 
 
-def _open_again(options: ModelOptions, fit: Fit | None) -> Aligner:
+def _open_again(options: ModelOptions, fit: Fit | ContextualFit | None) -> Aligner:
     """Open the aligner in another process, with what was fitted in this one."""
     from nmtalign.aligner.fitting import with_fit
 
@@ -188,8 +216,14 @@ def _open_again(options: ModelOptions, fit: Fit | None) -> Aligner:
         return with_fit(load_aligner(options), fit)
 
 
-def _run(chunks: Chunks, progress: Progress, bound: Shortened, strict: bool, sinks: list[Sink]) -> None:
-    """Write aligned chunks into the sinks, then a summary on stderr.
+def _run(
+    chunks: Chunks,
+    progress: Progress,
+    strict: bool,
+    close: Callable[[Progress, int, Coverage], None],
+    sinks: list[Sink],
+) -> None:
+    """Write aligned chunks into the sinks, then call `close` with the number of links and known words.
 
     If `strict`, nothing is written of the first chunk with which too few words are known.
     """
@@ -199,18 +233,35 @@ def _run(chunks: Chunks, progress: Progress, bound: Shortened, strict: bool, sin
     for chunk in chunks:
         last = chunk.first + len(chunk.batch) - 1
         known = known.joined(chunk.coverage or Coverage())
-        if strict and (doubt := _doubt(known)):
-            raise DataError(f"pairs 1 to {last:,}: {doubt}")
+        if strict and (why := doubt(known)):
+            raise DataError(f"pairs 1 to {last:,}: {why}")
         _warn_of_long_pairs(chunk)
         for sink in sinks:
             sink(chunk)
         links += len(chunk.batch.source)
         progress.advance(len(chunk.batch), last=last)
+    close(progress, links, known)
+
+
+def _close(
+    languages: tuple[str, str], output: str, bound: Shortened, progress: Progress, links: int, known: Coverage
+) -> None:
+    """Say in one line what was done, and warn if the words say that it is not to be trusted."""
+    name = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
-    text = f"{progress.done:,} pairs, {links:,} links in {speed}{bound}"
-    counts = {"links": links, "left_out": bound.count, "seconds_left": 0}
+    text = f"{progress.done:,} {name}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{bound}"
+    text += "" if output == "-" else f", in {output}"
+    sides = [
+        f"{100 * side.rate:.1f} % of the {language}"
+        for language, side in zip(languages, known, strict=True)
+        if side.total
+    ]
+    text += f"; {' and '.join(sides)} words are known" if sides else ""
+    shares = {name: round(side.rate, 4) for name, side in known._asdict().items() if side.total}
+    counts = {"links": links, "left_out": bound.count, "seconds_left": 0, "known": shares}
     log(text, event="aligned", **progress.values | counts)
-    _log_coverage(known)
+    if why := doubt(known):
+        warn(why)
 
 
 def _run_whole(write: Write, outputs: dict[str, str], stack: ExitStack) -> None:
@@ -244,22 +295,6 @@ def _explained() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
-
-
-def _doubt(known: Coverage) -> str:
-    """Return why links are not to be trusted, if the words say so."""
-    if known.swapped:
-        return f"the sides are swapped: {_AS_OTHER}; give SOURCE and TARGET (or --langs) the other way round"
-    few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in known.few.items()]
-    return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
-
-
-def _log_coverage(known: Coverage) -> None:
-    for name, side in known._asdict().items():
-        if side.total:
-            log(f"{name}: {side}", event="coverage", side=name, share=round(side.rate, 4))
-    if doubt := _doubt(known):
-        warn(doubt)
 
 
 def _warn_of_long_pairs(chunk: AlignedChunk) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.cli.messages import doubt, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.records import RecordOptions, record_options
-from nmtalign.cli.options.types import OUTPUT, Whole
+from nmtalign.cli.options.records import RecordOptions, covered, record_options
+from nmtalign.cli.options.types import OUTPUT, Numbers, Whole
+from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
+MOST = 150  # words of a side that a picture shows when nothing else is asked for
 VIEWS = ("combined", "forward", "reverse", "all", "heads")
 
 
@@ -34,6 +38,10 @@ VIEWS = ("combined", "forward", "reverse", "all", "heads")
 @click.option("--view", type=click.Choice(VIEWS), default="combined", help="Which weights, or by head.")
 @click.option("--links/--no-links", default=True, help="Mark the chosen links.")
 @click.option("--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]")
+@click.option("--rows", type=Numbers(0), help=f"Target words to draw, like 0-39.  [the first {MOST}]")
+@click.option("--columns", type=Numbers(0), help=f"Source words to draw, like 3,10-20.  [the first {MOST}]")
+@click.option("--light", is_flag=True, help="Light colours, for paper.")
+@click.option("--linear", is_flag=True, help="Colours in proportion to weights, from the smallest on.")
 @click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots an inch, .png.")
 @record_options
 def heatmap(
@@ -44,6 +52,10 @@ def heatmap(
     view: str,
     links: bool,
     numbers: bool | None,
+    rows: tuple[int, ...] | None,
+    columns: tuple[int, ...] | None,
+    light: bool,
+    linear: bool,
     dpi: int,
     chosen: RecordOptions,
 ) -> None:
@@ -55,23 +67,32 @@ def heatmap(
     Example: nmtalign heatmap "the black cat" "le chat noir" -o cat.png
     """
     from nmtalign.batch.output import whole_file
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.heatmap import check_format, save_heatmaps
+    from nmtalign.report.style import DARK, LIGHT
 
     check_format(output)
     if chosen.lines is not None and bitext.pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
-    if chosen.options.positions == "hmm" and bitext.pairs is None:
-        raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
+    if (chosen.options.positions == "hmm" or chosen.options.fitted_in_context) and bitext.pairs is None:
+        name = "--positions hmm" if chosen.options.positions == "hmm" else chosen.options.context
+        raise UsageError(f"{name} is fitted to a text; give one: --pairs FILE --lines N")
     pairs = _pairs(source_sentence, target_sentence, bitext)
-    with warnings_to_stderr(), whole_file(output) as partial:
+    look = {"numbers": numbers, "linear": linear or None, "colours": LIGHT if light else DARK}
+    drawn = Progress("pictures")
+    with warnings_to_stderr(), whole_file(output) as partial, drawn:
         aligner, records = chosen.open(pairs)
         if bitext.pairs is None:
             records = (record._replace(number=0) for record in records)  # no line of a file
+        known = [Coverage()]
         figures = (
-            _draw(aligner, record, view=view, links=links, numbers=numbers)
-            for record in chosen.chosen(records)
+            _draw(aligner, record, view=view, links=links, rows=rows, columns=columns, **look)
+            for record in covered(chosen.chosen(records), aligner, known)
         )
-        save_heatmaps(figures, partial, dpi=dpi, name=output)
+        save_heatmaps(drawn.done_one_by_one(figures), partial, dpi=dpi, name=output)
+    if why := doubt(reduce(Coverage.joined, known)):
+        warn(why)
+    log(f"{drawn.done:,} picture{'s'[: drawn.done > 1]} in {output}, {drawn.seconds:.1f} s", event="drawn")
 
 
 def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iterator[SentencePair]:
@@ -86,25 +107,52 @@ def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iter
     raise UsageError("expected two sentences, or --pairs FILE")
 
 
-def _draw(aligner: Aligner | None, record: Record, *, view: str, links: bool, numbers: bool | None) -> Figure:
+def _draw(
+    aligner: Aligner | None,
+    record: Record,
+    *,
+    view: str,
+    links: bool,
+    rows: tuple[int, ...] | None,
+    columns: tuple[int, ...] | None,
+    **look: Any,
+) -> Figure:
     """Align one pair and draw it; a pair with the number 0 is no line of a file."""
     from nmtalign.report.corpus import attention_of
-    from nmtalign.report.heatmap import draw_heatmap, matrices_of
+    from nmtalign.report.heatmap import cropped, draw_heatmap, matrices_of
 
     found = attention_of(record, aligner)
+    T, S = found.matrix.weights.shape
+    place = f"pair {record.number}: " if record.number else ""
+    shown = (
+        _shown(rows, T, f"{place}target words", "--rows"),
+        _shown(columns, S, f"{place}source words", "--columns"),
+    )
+    matrices = _by_head(aligner, record, found.matrix) if view == "heads" else matrices_of(found, view)
+    matrices, kept, gold = cropped(matrices, found.alignment, record.gold, *shown)
     return draw_heatmap(
-        _by_head(aligner, record, view) if view == "heads" else matrices_of(found, view),
-        links=found.alignment if links else None,
-        gold=record.gold,
-        numbers=numbers,
+        matrices,
+        links=kept if links else None,
+        gold=gold,
         title=f"pair {record.number}" if record.number else "",
+        **look,
     )
 
 
-def _by_head(aligner: Aligner | None, record: Record, view: str) -> dict[str, AlignmentMatrix]:
-    """Return the matrix of each head of a learned model by itself, and that of all together."""
-    if aligner is None:
-        raise UsageError(f"--view {view} is for models; attention of other programs has one head")
-    alone = aligner.head_names if len(aligner.head_names) > 1 else ()
-    by_head = {head: aligner.with_heads([head]).align(*record.pair).matrix for head in alone}
-    return by_head | {"joint" if by_head else aligner.head_names[0]: aligner.align(*record.pair).matrix}
+def _shown(wanted: tuple[int, ...] | None, words: int, what: str, option: str) -> list[int]:
+    """Return the positions of the words to draw; a picture holds so many, so a long side is cropped."""
+    if wanted is None and words > MOST:
+        warn(f"{what}: {words:,}, the first {MOST} are drawn; choose others with {option}, like 0-{MOST - 1}")
+    chosen = range(min(words, MOST)) if wanted is None else [n for n in wanted if n < words]
+    if words and not chosen:
+        raise UsageError(f"{option}: there are only {words:,} words, counted from 0")
+    return list(chosen)
+
+
+def _by_head(aligner: Aligner | None, record: Record, matrix: AlignmentMatrix) -> dict[str, AlignmentMatrix]:
+    """Return the matrix of each head by itself, and that of all together."""
+    from nmtalign.report.corpus import heads_of
+
+    by_head = {name: replace(matrix, weights=weights) for name, weights in heads_of(record, aligner).items()}
+    alone = "attention" if aligner is None else aligner.head_names[0]
+    return by_head | {"joint" if by_head else alone: matrix}

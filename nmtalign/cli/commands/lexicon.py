@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
 
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
-from nmtalign.cli.options.types import INPUT, Number, OutputPrefix, Whole
+from nmtalign.cli.options.types import INPUT, OUTPUT, Number, OutputPrefix, Whole
 from nmtalign.cli.outputs import write_whole
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from nmtalign.links.lexicon import Entry
@@ -23,7 +23,7 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
 @click.command(cls=Command)
 @linked_options(required=False)
 @section("Output")
-@click.option("--word", metavar="WORD", help="Show the translations of one word, of either language.")
+@click.option("--word", metavar="WORD", help="The translations of one word only, of either language.")
 @click.option(
     "-o",
     "--output",
@@ -31,12 +31,19 @@ _HEADER = "source\ttarget\tlinks\tp(target|source)\tp(source|target)\tassociatio
     metavar="PREFIX",
     help="Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv instead of showing them.",
 )
+@click.option("--priors", type=OUTPUT, help="Write links as eflomal's priors: LEX source target links.")
 @click.option("--limit", type=Whole(min=1), default=100, help="Most per word.")
 @click.option("--least", type=Number(0), default=0.01, help="Least probability.")
 @section("Model")
 @click.option("--model", type=INPUT, metavar="DIR", help="A learned model, instead of texts and links.")
 def lexicon(
-    linked: LinkedOptions, model: str | None, word: str | None, output: str | None, limit: int, least: float
+    linked: LinkedOptions,
+    model: str | None,
+    word: str | None,
+    output: str | None,
+    priors: str | None,
+    limit: int,
+    least: float,
 ) -> None:
     """List translations with their probabilities: those of a model, or those that LINKS show.
 
@@ -49,14 +56,20 @@ def lexicon(
 
     Example: nmtalign lexicon --model model -o lex
     """
+    from nmtalign.links.lexicon import priors as format_priors
+
     if linked.given == bool(model):
         raise UsageError("expected --model DIR alone, or three files: SOURCE TARGET LINKS")
     found = _of_links(linked) if model is None else _of_model(model)
     entries = [entry for entry in found if max(entry.forward, entry.reverse) >= least]
-    if output is None:
-        _show(entries, word, limit)
-    else:
+    if word is not None:
+        entries = _of_word(entries, word)
+    if output is not None:
         _write(entries, output, limit)
+    if priors is not None:
+        write_whole(priors, format_priors(entries))
+    if output is None and priors is None:
+        _show(entries, limit)
 
 
 def _of_model(model: str) -> Iterator[Entry]:
@@ -80,11 +93,19 @@ def _of_links(linked: LinkedOptions) -> list[Entry]:
     return counts.entries()
 
 
-def _show(entries: list[Entry], word: str | None, limit: int) -> None:
-    """Print the most linked words, or those linked to one word."""
-    frequent = sorted(entries, key=lambda entry: -entry.links)
+def _of_word(entries: list[Entry], word: str) -> list[Entry]:
+    """Return the translations of a word of either language."""
+    found = [entry for entry in entries if word in (entry.source, entry.target)]
+    if not found:
+        lower = "; a model holds words in lower case" if word != word.lower() else ""
+        raise DataError(f"no translation of {word!r} is as probable as --least{lower}")
+    return found
+
+
+def _show(entries: list[Entry], limit: int) -> None:
+    """Print the most linked words."""
     click.echo(_HEADER)
-    for entry in islice((e for e in frequent if word is None or word in (e.source, e.target)), limit):
+    for entry in sorted(entries, key=lambda entry: -entry.links)[:limit]:
         click.echo(_row(entry))
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nmtalign.cli.messages import log
 from nmtalign.cli.options.groups import Command, section, with_options
-from nmtalign.cli.options.linked import LinkedOptions, linked_options
+from nmtalign.cli.options.linked import ADVICE, CutOptions, LinkedOptions, cut_options, linked_options
 from nmtalign.cli.options.model import SYMMETRIZATIONS
 from nmtalign.cli.options.types import INPUT, OUTPUT, OutputPrefix, Whole
 from nmtalign.cli.outputs import open_whole, write_whole
@@ -19,7 +20,7 @@ from nmtalign.errors import DataError, UsageError
 if TYPE_CHECKING:
     from nmtalign.cli.options.linked import LinkedPair
     from nmtalign.links.formats import LinkRecord
-    from nmtalign.links.projection import Cut
+    from nmtalign.links.projection import Cut, Span
 
     Links = Iterable[tuple[int, int]]
 
@@ -80,16 +81,19 @@ def _both(forward: str, reverse: str) -> Iterator[tuple[Links, ...]]:
 @click.argument("links", type=INPUT)
 @section("Input")
 @click.option("--from", "from_", type=click.Choice(READABLE), required=True, help="Format of LINKS.")
-@click.option("--source", type=INPUT, help="Source text, words between spaces.")
-@click.option("--target", type=INPUT, help="Target text, words between spaces.")
+@click.option("--source", type=INPUT, help="Source text, if LINKS hold no words.")
+@click.option("--target", type=INPUT, help="Target text.")
+@cut_options
 @_output
 @click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
-def convert(links: str, from_: str, to: str, output: str, source: str | None, target: str | None) -> None:
+def convert(
+    links: str, from_: str, to: str, output: str, source: str | None, target: str | None, cut: CutOptions
+) -> None:
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     To giza, words and tsv (source, target, links: for guided training) the two texts are needed, unless LINKS
-    hold the words. A NAACL file has no line for a pair without links: with the texts, empty pairs at its end
-    are kept.
+    hold the words; --tokenizer says what cut them for LINKS. A NAACL file has no line for a pair without
+    links: with the texts, empty pairs at its end are kept.
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
     """
@@ -99,26 +103,31 @@ def convert(links: str, from_: str, to: str, output: str, source: str | None, ta
         raise UsageError("give both --source and --target, or neither")
     records = read_records(links, format=from_)
     if source is not None and target is not None:
-        records = _with_words(records, source, target, links, padded=from_ == "naacl")
+        records = _with_words(records, cut.words(source, target), links, padded=from_ == "naacl")
+    elif cut.given:
+        raise UsageError("--tokenizer cuts the texts into words; give these: --source and --target")
     numbered = enumerate(records, 1)
     write_whole(output, (format_record(record, format=to, number=number) for number, record in numbered))
 
 
 def _with_words(
-    records: Iterator[LinkRecord], source: str, target: str, links: str, *, padded: bool
+    records: Iterator[LinkRecord], words: Iterator[tuple[list[str], list[str]]], links: str, *, padded: bool
 ) -> Iterator[LinkRecord]:
     """Put the words of the texts into the records; `padded` records may end early."""
-    from nmtalign.links.alignments import GoldAlignment
+    from nmtalign.links.alignments import Alignment, GoldAlignment
     from nmtalign.links.formats import LinkRecord
-    from nmtalign.text.bitext import read_bitext
 
     empty = LinkRecord(GoldAlignment(frozenset(), frozenset())) if padded else None
     pairs = 0
-    for pairs, lines in enumerate(read_bitext(source, target), 1):
+    for pairs, sides in enumerate(words, 1):
         record = next(records, empty)
         if record is None:
             raise DataError(f"expected links for each pair of the texts, found only {pairs - 1} in {links}")
-        yield LinkRecord(record.gold, *(tuple(_words(line)) for line in lines))
+        try:
+            Alignment(record.gold.possible, *map(len, sides))
+        except DataError as error:
+            raise DataError(f"pair {pairs}: {error}; {ADVICE}").at(links) from None
+        yield LinkRecord(record.gold, *map(tuple, sides))
     if next(records, None) is not None:
         raise DataError(f"expected links for the {pairs} pairs of the texts, found more in {links}")
 
@@ -169,22 +178,33 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
 
     --tags holds the lines of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
     like 0-2:NAME, words from 0 and the end not included. The output is the same for the target words. All
-    words are those that --tokenizer cuts.
+    words are those that --tokenizer cuts. Tags stay nested; an element of words without a link goes between
+    the words beside it, such labels and spans are left out, and the last message says where.
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
-    write_whole(output, _projected(linked, tags, _PROJECTIONS[tags_format]))
+    lost: list[int] = []  # lines with an annotation whose words have no link
+    write_whole(output, _projected(linked, tags, _PROJECTIONS[tags_format], lost))
+    if lost:
+        lines = ", ".join(map(str, dict.fromkeys(lost[:5]))) + (", ..." if len(lost) > 5 else "")
+        done = "put between the words beside them" if tags_format == "xml" else "left out"
+        log(f"annotations of words without a link: {len(lost):,}, {done} (line {lines})", event="unlinked")
 
 
-def _projected(linked: LinkedOptions, tags: str, project_line: Callable[..., str]) -> Iterator[str]:
+def _projected(
+    linked: LinkedOptions, tags: str, project_line: Callable[..., tuple[str, list[Span]]], lost: list[int]
+) -> Iterator[str]:
     from nmtalign.files import read_lines
+    from nmtalign.links.projection import unlinked
 
     for number, (pair, line) in enumerate(zip_longest(linked.read(), read_lines(tags)), 1):
         if pair is None or line is None:
             short = tags if line is None else linked.source
             raise DataError(f"expected a line of tags for each pair, but {short} ends after {number - 1}")
         with _placed(tags, number):
-            yield project_line(line, pair, linked.places) + "\n"
+            projected, spans = project_line(line, pair, linked.places)
+            lost += [number] * len(unlinked(spans, pair.links))
+            yield f"{projected}\n"
 
 
 @contextmanager
@@ -196,30 +216,35 @@ def _placed(path: str | None, number: int) -> Iterator[None]:
         raise error.at(str(path), line=number) from None
 
 
-def _project_tags(tagged: str, pair: LinkedPair, cut: Cut) -> str:
-    from nmtalign.links.projection import parse_tags, project_tags
+def _project_tags(tagged: str, pair: LinkedPair, cut: Cut) -> tuple[str, list[Span]]:
+    from nmtalign.links.projection import parse_tags, project_tags, spans_of_tags
 
     words = parse_tags(tagged, cut)[0]
-    if words != [pair.pair.source[start:end] for start, end in cut(pair.pair.source)]:
-        raise DataError(f"expected the source words with tags, found the words {' '.join(words)[:60]!r}")
-    return project_tags(tagged, pair.target, pair.links, cut)
+    expected = [pair.pair.source[start:end] for start, end in cut(pair.pair.source)]
+    if words != expected:
+        both = enumerate(zip_longest(expected, words, fillvalue=""))
+        at, word, found = next((at, word, found) for at, (word, found) in both if word != found)
+        raise DataError(f"expected the source words with tags; word {at} is {word!r}, found {found!r}")
+    return project_tags(tagged, pair.target, pair.links, cut), spans_of_tags(tagged, cut)
 
 
-def _project_labels(line: str, pair: LinkedPair, _: Cut) -> str:
+def _project_labels(line: str, pair: LinkedPair, _: Cut) -> tuple[str, list[Span]]:
     from nmtalign.links.projection import labels_of_spans, project_spans, spans_of_labels
 
     labels = _words(line)
     if len(labels) != len(pair.source):
         raise DataError(f"expected a label for each of {len(pair.source)} source words, found {len(labels)}")
-    spans = project_spans(spans_of_labels(labels), pair.links, len(pair.target))
-    return " ".join(labels_of_spans(spans, len(pair.target)))
+    given = spans_of_labels(labels)
+    spans = project_spans(given, pair.links, len(pair.target))
+    return " ".join(labels_of_spans(spans, len(pair.target))), given
 
 
-def _project_spans(line: str, pair: LinkedPair, _: Cut) -> str:
+def _project_spans(line: str, pair: LinkedPair, _: Cut) -> tuple[str, list[Span]]:
     from nmtalign.links.projection import parse_spans, project_spans
 
-    spans = project_spans(parse_spans(line, len(pair.source)), pair.links, len(pair.target))
-    return " ".join(f"{start}-{end}:{label}" for start, end, label in spans)
+    given = parse_spans(line, len(pair.source))
+    spans = project_spans(given, pair.links, len(pair.target))
+    return " ".join(f"{start}-{end}:{label}" for start, end, label in spans), given
 
 
 _PROJECTIONS = {"xml": _project_tags, "bio": _project_labels, "spans": _project_spans}

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from functools import reduce
+from itertools import count
 from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.messages import warnings_to_stderr
+from nmtalign.cli.messages import doubt, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.records import RecordOptions, record_options
+from nmtalign.cli.options.records import RecordOptions, covered, record_options
 from nmtalign.cli.options.types import COMPARED, OUTPUT, SEED, Whole
+from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.report.corpus import Record
+    from nmtalign.report.sample import SamplePair
     from nmtalign.report.summary import Figure
 
 SAMPLE = 200  # pairs shown when nothing else is asked for
@@ -54,20 +59,39 @@ def report(
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
     from nmtalign.batch.output import whole_file
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.corpus import show
     from nmtalign.report.html import write_report
 
     _check_choice(chosen.lines, sample, worst, by)
-    with warnings_to_stderr():
-        aligner, records = chosen.open(bitext.open(), _systems(compare))
+    with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
+        lines = count()  # counts the pairs of the bitext as they are read
+        pairs = (pair for pair, _ in zip(progress.counted(bitext.open()), lines, strict=False))
+        aligner, records = chosen.open(pairs, _systems(compare))
         if chosen.lines is None:
             kept, figures = _choose(records, aligner, sample, sample_seed, worst, by)
         else:
             kept, figures = list(chosen.chosen(records)), []
-        shown = show(kept, aligner)
+        with Progress("pairs shown") as drawn:
+            known = [Coverage()]
+            shown = show(drawn.done_one_by_one(covered(kept, aligner, known)), aligner)
+        deque(pairs, maxlen=0)  # to its end
+        total = next(lines)
         with whole_file(output) as partial:
-            write_report(partial, shown, title=title, corpus=figures)
-    click.echo(f"{output}: {len(shown)} pairs; open it in a browser", err=True)
+            write_report(partial, shown, title=title, corpus=figures, lines=total)
+    if why := doubt(reduce(Coverage.joined, known)):
+        warn(why)
+    _say_where_heads_end(shown)
+    of = f" of {total:,}" if len(shown) < total else ""
+    drawn_by = " at random" if of and chosen.lines is None and worst is None else ""
+    text = f"{len(shown):,}{of} pairs{drawn_by} in {output}, {progress.seconds:.1f} s; open it in a browser"
+    log(text, event="report", pairs=len(shown))
+
+
+def _say_where_heads_end(shown: list[SamplePair]) -> None:
+    with_heads = sum(bool(pair.heads) for pair in shown)
+    if 0 < with_heads < len(shown):
+        warn(f"only the first {with_heads:,} pairs have the weights of each head, to keep the page small")
 
 
 def _check_choice(

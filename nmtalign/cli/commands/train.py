@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.messages import log, log_option, warn
+from nmtalign.cli.messages import log, log_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
     TextOptions,
@@ -23,10 +24,11 @@ from nmtalign.cli.options.bitext import (
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number
+from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number, Whole
+from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.cli.outputs import batch_texts, write_whole
-from nmtalign.cli.progress import Progress
-from nmtalign.errors import UsageError
+from nmtalign.cli.progress import Stages
+from nmtalign.errors import StoppedError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,9 +37,11 @@ if TYPE_CHECKING:
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.em import BitextFactory
+    from nmtalign.training.settings import Settings
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
+VECTORS = ("vectors", "source_vectors", "target_vectors", "vectors_weight", "limit", "unsafe_pickle")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
@@ -57,7 +61,9 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @section("Model")
 @click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Fast or accurate.")
-@click.option("--prior", type=INPUT, help="Bilingual word list: word, translation, weight if not 1.")
+@click.option(
+    "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
+)
 @click.option(
     "--init", type=OLDER, metavar="DIR", help="Warm start: a model, which also gives --tokenizer, or vectors."
 )
@@ -71,6 +77,8 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors of both languages in one space.")
 @click.option("--source-vectors", type=INPUT, help="Source word vectors, instead of --vectors.")
 @click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space.")
+@click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file.")
+@unsafe_pickle_option(False)
 @click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
@@ -103,31 +111,33 @@ def train(
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
-    languages = two_languages(langs) if langs else None
-    options = _rescorer(**more) | _vectors(languages, **more)
+    languages = two_languages(langs) if langs else (None, None)
+    options = _rescorer(**more) | _vectors(langs, **{name: more[name] for name in VECTORS})
     outputs = {name: more[name] for name in LINKS if more[name] is not None}
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
-    options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization))
-    bound = Shortened(max_length)
-    shortened = partial(bound.pairs, text=options["text"], languages=languages or (None, None))
-    progress, state = Progress("pairs", bitext.files, quiet=quiet), f"{output.rstrip('/')}.state"
+    with warnings_to_stderr():
+        options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization), languages)
+    bound = Shortened(max_length, bitext.files)
+    shortened = partial(bound.pairs, text=options["text"], languages=languages)
+    settings, state = named_preset(preset), f"{output.rstrip('/')}.state"
+    progress = Stages("pairs", bitext.files, _costs(settings, **more), quiet=quiet)
     report = partial(_report, progress, quiet=quiet)
-    with ExitStack() as stack:
+    with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
-        with progress:
-            found = learn(
-                shortened(progress.counted(bitext.open())),
-                settings=named_preset(preset),
-                languages=languages or (None, None),
-                workers=engine.workers,
-                report=report,
-                warn=warn,
-                place=None if client is None else _on_cluster(client),
-                state=state,
-                **options,
-            )
+        stack.enter_context(progress)
+        found = learn(
+            shortened(progress.counted(bitext.open(), then=progress.next_stage)),
+            settings=settings,
+            languages=languages,
+            workers=engine.workers,
+            report=report,
+            warn=warn,
+            place=None if client is None else _on_cluster(client),
+            state=state,
+            **options,
+        )
         found.aligner.save(output)
         remove_checkpoints(state)
         report(f"model in {output}{bound}")
@@ -138,6 +148,20 @@ def train(
                 else _aligned(client, found.aligner, shortened(bitext.open()))
             )
             _write_links(batch, outputs)
+    if not quiet:
+        _say_what_is_next(bitext, output, more["links"])
+
+
+@contextmanager
+def _explained(state: str) -> Iterator[None]:
+    """Say how a run that was stopped goes on, if there is a checkpoint."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not Path(state).is_dir():
+            raise
+        where = f"{state} holds the state of training; the same command goes on from there"
+        raise StoppedError(f"interrupted\nnmtalign: {where}") from None
 
 
 def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None, **_: Any) -> dict[str, Any]:
@@ -153,12 +177,12 @@ def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None,
 
 
 def _vectors(
-    languages: tuple[str, str] | None,
+    langs: str | None,
     vectors: str | None,
     source_vectors: str | None,
     target_vectors: str | None,
     vectors_weight: float | None,
-    **_: Any,
+    **reading: Any,
 ) -> dict[str, Any]:
     """Open the word vectors that are to be mixed with the lexicon, as arguments of `learn`."""
     from nmtalign.shipped import place_of
@@ -167,23 +191,43 @@ def _vectors(
     if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
     if vectors is not None:
+        languages = two_languages(langs) if langs else None
         return {
-            "vectors": load_pair(place_of(vectors), languages=languages),
+            "vectors": load_pair(place_of(vectors), languages=languages, **reading),
             "vectors_weight": vectors_weight,
         }
     if source_vectors is not None and target_vectors is not None:
-        sides = load_embeddings(source_vectors), load_embeddings(target_vectors)
+        sides = load_embeddings(source_vectors, **reading), load_embeddings(target_vectors, **reading)
         return {"vectors": sides, "vectors_weight": vectors_weight}
     if vectors_weight is not None:
         raise UsageError("--vectors-weight is for vectors that are mixed with the lexicon; add --vectors DIR")
     return {}
 
 
-def _report(progress: Progress, line: str, *, quiet: bool) -> None:
+def _costs(settings: Settings, **more: Any) -> list[float]:
+    """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
+    iterations = [1.0] * (settings.model1_iterations - 1) + [4.0] * settings.hmm_iterations
+    end = 1.0 + 2.0 * bool(settings.spectral_weight) + 10.0 * bool(more["rescore"] or more["gold"])
+    return [3.0, 3.0, *iterations, end, *([4.0] if any(more[name] for name in LINKS) else [])]
+
+
+def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> None:
+    """Name the command that a newcomer wants next."""
+    files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
+    place = shlex.quote(model)
+    look = f"nmtalign report {files} --model {place} -o report.html"
+    use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {place} -o links.txt"
+    done = f"links in {links}; " if links not in (None, "-") else ""
+    log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
+
+
+def _report(progress: Stages, line: str, *, quiet: bool) -> None:
     """Write what was done, with the time since the start."""
     if not quiet:
         seconds = progress.seconds
         log(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
+    if not line.startswith("rescorer"):  # one line of many of its stage
+        progress.next_stage()
 
 
 def _on_cluster(client: Client) -> BitextFactory:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
-FORMATS = ("auto", "fast-align", "tsv", "jsonl", "tmx", "xliff", "po", "parquet")
+FORMATS = ("auto", "fast-align", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "po-fuzzy", "parquet")
 TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
-_ADVICE = "links count tokens: give the --tokenizer (and --langs) of the links, or the text of align --tokens"
+ADVICE = "links count tokens: give the --tokenizer (and --langs) of the links, or the text of align --tokens"
 
 
 class LinkedPair(NamedTuple):
@@ -32,12 +32,9 @@ class LinkedPair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinkedOptions(TextOptions):
-    """The values of the options; None where one was not given."""
+class CutOptions(TextOptions):
+    """What cuts texts into the tokens that links count; None where an option was not given."""
 
-    source: str | None
-    target: str | None
-    links: str | None
     langs: str | None
 
     @property
@@ -56,6 +53,27 @@ class LinkedOptions(TextOptions):
     def languages(self) -> tuple[str | None, str | None]:
         """The languages of both sides, as the tokeniser needs them."""
         return two_languages(self.langs) if self.langs else (None, None)
+
+    def words(self, source: str, target: str) -> Iterator[tuple[list[str], list[str]]]:
+        """Yield the words of each pair of two texts."""
+        from nmtalign.text.bitext import read_bitext
+
+        text, languages = self.text, self.languages
+        return (text.words_of_pair(pair, languages) for pair in read_bitext(source, target))
+
+
+@dataclass(frozen=True)
+class LinkedOptions(CutOptions):
+    """The values of the options; None where one was not given."""
+
+    source: str | None
+    target: str | None
+    links: str | None
+
+    @property
+    def files(self) -> list[str]:
+        """The files that were named."""
+        return [path for path in (self.source, self.target, self.links) if path is not None]
 
     def read(self) -> Iterator[LinkedPair]:
         """Yield the sentence pairs.
@@ -81,7 +99,7 @@ class LinkedOptions(TextOptions):
             try:
                 checked = Alignment(links, *map(len, words))
             except DataError as error:
-                raise DataError(f"{error}; {_ADVICE}").at(self.links, line=number) from None
+                raise DataError(f"{error}; {ADVICE}").at(self.links, line=number) from None
             yield LinkedPair(pair, *words, checked)
 
     def places(self, line: str) -> list[tuple[int, int]]:
@@ -89,18 +107,20 @@ class LinkedOptions(TextOptions):
         return [(start, end) for _, start, end in self.text.tokens_of_pair((line, ""), self.languages)[0]]
 
 
+_cut: tuple[Decorator, ...] = (
+    section("Input"),
+    *text_choices(
+        "What cut the texts for LINKS.  [space]",
+        "Take words in lower case.  [no]",
+        "Normal form of words.  [none]",
+    ),
+    langs_option,
+)
+cut_options = option_group("cut", CutOptions, *_cut)
+
+
 def linked_options(*, required: bool = True) -> Decorator:
     """Return the arguments and options of a command; it may do without, if they are not `required`."""
     names = ("source", "target", "links")
-    return option_group(
-        "linked",
-        LinkedOptions,
-        *(click.argument(name, type=INPUT, required=required) for name in names),
-        section("Input"),
-        *text_choices(
-            "What cut the texts for LINKS.  [space]",
-            "Take words in lower case.  [no]",
-            "Normal form of words.  [none]",
-        ),
-        langs_option,
-    )
+    arguments = (click.argument(name, type=INPUT, required=required) for name in names)
+    return option_group("linked", LinkedOptions, *arguments, *_cut)

@@ -10,7 +10,7 @@ import click
 from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import text_choices, two_languages
 from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
+from nmtalign.cli.options.types import INPUT, OUTPUT, SEED, Number, Whole
 from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.errors import DataError, UsageError
 
@@ -25,6 +25,11 @@ EXTRACTORS = (
 )
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
+METHODS = ("simalign-argmax", "simalign-itermax", "simalign-match", "awesome-align", "transport")
+DEVICES = ("cpu", "cuda", "mps")
+_CONTEXT = ("encoder", "token_vectors", "similarities")  # of tokens in their sentence
+_ALONE = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode")
+_OF_CONTEXT = ("layer", "device", "cache", "weight", "method")
 _PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
 
@@ -53,6 +58,14 @@ class ModelOptions:
     lowercase: bool | None = None
     unicode: str | None = None
     heads: str | None = None
+    encoder: str | None = None
+    layer: int | None = None
+    device: str | None = None
+    cache: str | None = None
+    token_vectors: str | None = None
+    similarities: str | None = None
+    weight: float | None = None
+    method: str | None = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -64,6 +77,25 @@ class ModelOptions:
     def places(self) -> dict[str, str]:
         """The model or vectors that the user named."""
         return {name: value for name, value in self.given.items() if name in _PLACES}
+
+    @property
+    def context(self) -> str | None:
+        """The option that names the source of contextual similarities, as it is typed."""
+        return next(("--" + name.replace("_", "-") for name in _CONTEXT if name in self.given), None)
+
+    @property
+    def fitted_in_context(self) -> bool:
+        """Whether a contextual head is to be fitted to a text."""
+        return self.context is not None and self.method is None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of a model or vectors by name."""
+        others = (*_PLACES, "langs", *_CONTEXT, *_OF_CONTEXT)
+        settings = {name: value for name, value in self.given.items() if name not in others}
+        if self.heads is not None:
+            settings["heads"] = tuple(name.strip() for name in self.heads.split(","))
+        return settings
 
 
 model_options = option_group(
@@ -95,6 +127,15 @@ model_options = option_group(
     click.option("--seed", type=SEED, help="Seed of untrained Bahdanau weights."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
+    section("Vectors of words in their sentence, alone or beside --model or --vectors"),
+    click.option("--encoder", type=INPUT, metavar="NAME", help="Encoder of Hugging Face, or its folder."),
+    click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
+    click.option("--device", type=click.Choice(DEVICES), help="Where --encoder runs.  [cpu]"),
+    click.option("--cache", type=OUTPUT, help="Keeps what --encoder found, for the next run."),
+    click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
+    click.option("--similarities", type=INPUT, help="npz of a matrix a pair: target by source words."),
+    click.option("--weight", type=Number(0, 1), help="Of these beside --model, --vectors.  [the likeliest]"),
+    click.option("--method", type=click.Choice(METHODS), help="Links as a paper has them, without --model."),
     section("Links"),
     click.option(
         "--extract", type=click.Choice(EXTRACTORS), help="Choice of links.  [posterior; vectors: mutual]"
@@ -118,15 +159,46 @@ def load_aligner(options: ModelOptions) -> Aligner:
     UsageError
         If the options contradict each other.
     """
-    from nmtalign.aligner.opening import load, load_vector_files
-
     _check_one_place(options)
     over_vectors = options.vectors is not None or options.source_vectors is not None
     if over_vectors and options.score == "bahdanau" and options.bahdanau is None:
         warn("untrained Bahdanau weights know nothing; give trained ones: --bahdanau")
-    settings = {name: value for name, value in options.given.items() if name not in (*_PLACES, "langs")}
-    if options.heads is not None:
-        settings["heads"] = tuple(name.strip() for name in options.heads.split(","))
+    if options.context is not None:
+        return _in_context(options)
+    if unused := [name for name in _OF_CONTEXT if name in options.given]:
+        names = ", ".join("--" + name for name in unused)
+        raise UsageError(f"{names}: only with --encoder, --token-vectors or --similarities")
+    return _load(options)
+
+
+def _in_context(options: ModelOptions) -> Aligner:
+    """Open what the options name as contextual head, mixed with a model or vectors where they name one."""
+    from nmtalign.aligner.contextual import with_context
+
+    sources = [name for name in _CONTEXT if name in options.given]
+    if len(sources) > 1:
+        names = " and ".join("--" + name.replace("_", "-") for name in sources)
+        raise UsageError(f"{names} contradict each other; give one")
+    unused = [name for name in ("layer", "device", "cache") if name in options.given]
+    if options.encoder is None and unused:
+        raise UsageError(f"--{unused[0]}: only with --encoder")
+    if options.positions is not None and options.positions != "hmm":
+        raise UsageError(f"--positions {options.positions}: {options.context} has hmm, or --method")
+    own = {name: options.given[name] for name in (*_CONTEXT, *_OF_CONTEXT) if name in options.given}
+    if options.places:
+        return with_context(_load(options), **own)
+    settings = {name: value for name, value in options.settings.items() if name != "positions"}
+    if unfit := [name for name in settings if name not in _ALONE]:
+        name = "--" + unfit[0].replace("_", "-")
+        raise UsageError(f"{name}: not for {options.context} alone; name a model or vectors, too")
+    return with_context(**own, **settings)
+
+
+def _load(options: ModelOptions) -> Aligner:
+    """Open a model or vectors."""
+    from nmtalign.aligner.opening import load, load_vector_files
+
+    settings = options.settings
     if options.source_vectors is not None and options.target_vectors is not None:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)
     if options.langs is not None:

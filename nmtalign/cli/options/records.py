@@ -17,6 +17,7 @@ from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
@@ -43,15 +44,18 @@ class RecordOptions:
         others : dict of str to path, optional
             Links of other systems.
         """
+        from nmtalign.aligner.contextual import counted
         from nmtalign.aligner.fitting import fit_text, with_fit
         from nmtalign.report.corpus import read_corpus
 
         self.given.check()
-        if self.given.matrices is not None:
+        if self.given.source is not None:
             bitext, again = tee(bitext)
             aligned = self.given.inspect(self.options, again)
             return None, read_corpus(bitext, gold=self.gold, others=others, aligned=aligned)
         aligner = load_aligner(self.options)
+        if self.options.context is not None:
+            bitext = counted(aligner, bitext)
         found, bitext = fit_text(aligner, bitext)
         aligner = with_fit(aligner, found)
         return aligner, read_corpus(bitext, gold=self.gold, others=others)
@@ -72,6 +76,14 @@ record_options = option_group(
     model_options,
     matrix_options,
 )
+
+
+def covered(records: Iterable[Record], aligner: Aligner | None, known: list[Coverage]) -> Iterator[Record]:
+    """Yield records, and note in `known` how many of their words the aligner knows."""
+    for record in records:
+        if aligner is not None:
+            known.append(aligner.covered(*record.pair))
+        yield record
 
 
 def pick(records: Iterable[Item], lines: Sequence[int]) -> Iterator[tuple[int, Item]]:

@@ -144,7 +144,7 @@ class _Use(NamedTuple):
     @property
     def name(self) -> str:
         is_option = isinstance(self.param, click.Option)
-        return self.param.opts[-1] if is_option else self.param.human_readable_name
+        return "/".join(self.param.opts) if is_option else self.param.human_readable_name
 
 
 def check_places(

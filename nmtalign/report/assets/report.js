@@ -3,35 +3,46 @@
 function choice(label, key, options) {
   const select = html("select", { "data-key": key }, ...options.map(([value, text]) => html("option", { value }, text)));
   select.value = String(state[key]);
-  select.addEventListener("change", () => { state[key] = select.value; redraw(); drawKey(); find(); });
+  select.addEventListener("change", () => { state[key] = select.value; showChoice(); });
   return html("label", {}, label, select);
 }
+function showChoice() { showEditor(); redraw(); drawKey(); find(); }
 function tick(label, key) {
   const box = html("input", { type: "checkbox", "data-key": key });
   box.checked = state[key];
-  box.addEventListener("change", () => { state[key] = box.checked; redraw(); drawKey(); find(); });
+  box.addEventListener("change", () => { state[key] = box.checked; showChoice(); });
   return html("label", {}, box, label);
 }
+// Weights of heads are left out of later pairs, to keep the file small.
+function extent(view) {
+  const shown = pairs.filter((pair) => pair.m[view]).length;
+  return shown < pairs.length ? ` (${shown} pairs)` : "";
+}
 function makeToolbar() {
-  const tools = document.querySelector(".toolbar"), views = data.views.map((view) => [view, view]);
+  const tools = document.querySelector(".toolbar"), views = data.views.map((view) => [view, view + extent(view)]);
   const against = [["none", "nothing"], ...(data.gold ? [["gold", "gold"]] : []), ...data.others.map((name, i) => [String(i), name])];
-  tools.append(choice("Weights", "view", views));
+  const systems = [["=links", "links"], ...(data.gold ? [["=gold", "gold"]] : []), ...data.others.map((name, i) => [`=${i}`, name])];
+  tools.append(choice("Weights", "view", views), choice("Beside", "beside", [["none", "nothing"], ["=all", "all weights"], ...views, ...systems]));
   if (against.length > 1) tools.append(choice("Compare with", "compare", against), tick("only pairs that differ", "only"));
   tools.append(tick("matrices", "matrices"), tick("linear colours", "linear"), tick("columns", "down"));
+  if (root.dataset.kind !== "cards") tools.append(tick("edit links", "edit")); // the pairs of a report are lines of a text
 }
 
 const KEYS = {
   none: [["both", "link"]],
   gold: [["hit", "link in the gold"], ["wrong", "link not in it"], ["missed", "sure link missing"]],
   other: [["both", "both"], ["only", "only here"], ["other", "only there"]],
+  edit: [["sure", "sure"], ["maybe", "possible"]],
 };
 function drawKey() {
-  const kinds = KEYS[state.compare] ?? KEYS.other, key = byId("key");
+  const kinds = KEYS[state.edit ? "edit" : state.compare] ?? KEYS.other, key = byId("key");
   key.replaceChildren(...kinds.map(([kind, text]) => {
     const sample = svg("svg", { width: 34, height: 14, "aria-hidden": "true" }, svg("path", { class: `link ${kind}`, d: "M1 7H33", "stroke-width": 2 }));
     if (TAGS[kind]) sample.append(svg("text", { class: `tag ${kind}`, x: 17, y: 7 }, TAGS[kind]));
     return html("span", {}, sample, text);
   }));
+  const fan = svg("svg", { width: 34, height: 14, "aria-hidden": "true" }, svg("g", { class: "fan" }, svg("path", { d: "M1 2C17 2 17 12 33 12", "stroke-width": 4, opacity: 0.6 })));
+  if (!onPaper()) key.append(html("span", { class: "of-matrix" }, fan, "attention of a word"));
   const cell = (draw, text) => {
     const sample = svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, svg("rect", { width: 16, height: 16, fill: colours[10] }));
     drawMarks(draw, sample, () => [0, 0], 16);
@@ -64,8 +75,9 @@ function drawPlot({ title, note, labels, counts }) {
 }
 
 function drawLexicon() {
+  const spot = (side, key) => (r) => html("button", { type: "button", class: "spot", "data-of": side }, r[key]);
   const rows = data.lexicon.map(([source, target, count, p]) => ({ source, target, count, p }));
-  const columns = [["Source word", "source", (r) => r.source, (r) => r.source, false, true], ["Target word", "target", (r) => r.target, (r) => r.target, false, true], ["Links", "count", (r) => r.count, (r) => `${r.count}`, true], ["Mean probability", "p", (r) => r.p, (r) => (r.p / 1000).toFixed(2), true]];
+  const columns = [["Source word", "source", (r) => r.source, spot("s", "source"), false, true], ["Target word", "target", (r) => r.target, spot("t", "target"), false, true], ["Links", "count", (r) => r.count, (r) => `${r.count}`, true], ["Mean probability", "p", (r) => r.p, (r) => (r.p / 1000).toFixed(2), true]];
   const table = makeTable(columns, rows, "Linked words of the sample");
   byId("lexicon").append(rows.length ? html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Lexicon; the column heads sort" }, table) : html("p", {}, "No links, so no lexicon."));
 }
@@ -81,6 +93,7 @@ function chooseTheme() {
 
 function goTo() {
   if (readAddress()) find();
+  if (spotting.hidden && spotted.words.length) drawSpotting();
   const name = anchor(), pair = byNumber.get(name), part = document.getElementById(name);
   if (!pair) {
     if (part?.matches("details")) part.open = true;
@@ -135,6 +148,7 @@ function followScrolling() {
 readAddress();
 drawSummary();
 makeToolbar();
+makeEditor();
 drawKey();
 drawFinder();
 showFinder();
@@ -146,6 +160,8 @@ if (!pairs.length) list.append(html("p", {}, "This sample has no pairs."));
 for (const pair of pairs) near.observe(pair.card);
 find();
 drawLexicon();
+makeSpotting();
+drawErrors();
 chooseTheme();
 new ResizeObserver(() => root.style.setProperty("--bar-height", `${barHeight()}px`)).observe(bar);
 new ResizeObserver(() => { const before = room; measureRoom(); if (Math.abs(room - before) > 8) redraw(); }).observe(list);

@@ -49,8 +49,8 @@ function pairColumns() {
 
 function drawIndex() {
   const box = byId("index");
-  box.append(makeTable(pairColumns(), pairs, "All pairs", sortPairs));
-  box.addEventListener("click", (event) => { if (!event.target.closest("a, button")) event.target.closest("tr")?.querySelector("a")?.click(); });
+  box.replaceChildren(makeTable(pairColumns(), pairs, "All pairs", sortPairs));
+  box.onclick = (event) => { if (!event.target.closest("a, button")) event.target.closest("tr")?.querySelector("a")?.click(); };
 }
 
 // Whoever has begun to read stays at the same pair; at the top of the page the new order is read from its beginning.

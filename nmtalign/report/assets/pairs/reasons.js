@@ -1,5 +1,7 @@
 // Why a link was made or refused, and the tooltip that says so.
 
+const DIRECTIONS = { forward: "forward: target looks at source", reverse: "reverse: source looks at target" };
+
 function preference(pair, s, t, side) {
   const w = weightsOf(pair, side === "t" ? "forward" in pair.m ? "forward" : "combined" : "reverse" in pair.m ? "reverse" : "combined");
   const best = side === "t" ? pair.bf[t] : pair.br[s];
@@ -48,9 +50,8 @@ function explainCell(pair, s, t) {
   const at = t * pair.S + s, key = `${s}-${t}`, [mark, why] = verdict(pair, s, t);
   const facts = [];
   if (pair.links.has(key)) facts.push(["probability", (pair.links.get(key) / 1000).toFixed(3)]);
-  facts.push(["combined weight", share(weightsOf(pair, "combined")[at])]);
-  if (pair.m.forward) facts.push(["forward: target looks at source", share(weightsOf(pair, "forward")[at])]);
-  if (pair.m.reverse) facts.push(["reverse: source looks at target", share(weightsOf(pair, "reverse")[at])]);
+  for (const view of new Set(["combined", viewOf(pair), besideOf(pair)])) if (pair.m[view] && !DIRECTIONS[view]) facts.push([`${view} weight`, share(weightsOf(pair, view)[at])]);
+  for (const [view, told] of Object.entries(DIRECTIONS)) if (pair.m[view]) facts.push([told, share(weightsOf(pair, view)[at])]);
   if (pair.nt) facts.push(["target word has no partner", share(pair.nt[t] / 1000)]);
   if (pair.ns) facts.push(["source word has no partner", share(pair.ns[s] / 1000)]);
   if (pair.gold) facts.push(["gold", pair.gold.has(key) ? (pair.gold.get(key) ? "sure" : "possible") : "no link"]);
@@ -59,13 +60,17 @@ function explainCell(pair, s, t) {
 }
 
 function likeliest(pair, side, i) {
-  const source = side === "s", view = source ? "reverse" : "forward", w = weightsOf(pair, pair.m[view] ? view : "combined");
-  const weights = pair[source ? "t" : "s"].map((_, j) => w[source ? j * pair.S + i : i * pair.S + j]);
+  const view = side === "s" ? "reverse" : "forward", weights = attentionOf(pair, side, i, pair.m[view] ? view : "combined").weights;
   const most = Math.max(...weights);
-  return most >= 0.005 ? `The likeliest would be ${quote(pair[source ? "t" : "s"][weights.indexOf(most)])} (${share(most)}).` : "";
+  return most >= 0.005 ? `The likeliest would be ${quote(pair[OTHER[side]][weights.indexOf(most)])} (${share(most)}).` : "";
 }
 
 function explainWord(pair, side, i) {
+  const { title, facts, text } = reasonOfWord(pair, side, i);
+  return { title, facts: [...facts, ...[viewOf(pair), besideOf(pair)].filter(Boolean).map((view) => [`${nameOf(view)} attention`, tellAttention(pair, side, i, view)])], text };
+}
+
+function reasonOfWord(pair, side, i) {
   const source = side === "s", word = pair[side][i], lines = [];
   for (const [key] of pair.links) {
     const [s, t] = key.split("-").map(Number);

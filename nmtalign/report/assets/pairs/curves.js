@@ -4,10 +4,10 @@
 const LONG = 60; // words; longer pairs are running text
 
 function wordList(pair, side) {
-  const linked = new Set([...pair.links.keys()].map((key) => Number(key.split("-")[side === "s" ? 0 : 1])));
+  const linked = new Set([...(state.edit ? goldOf(pair) : pair.links).keys()].map((key) => positions(key)[side === "s" ? 0 : 1]));
   const words = pair[side].map((word, i) => {
     const alone = !linked.has(i), unknown = pair.u && pair.u[side === "s" ? 0 : 1].includes(i);
-    const token = html("span", { role: "button", class: `token${alone ? " alone" : ""}${unknown ? " unknown" : ""}`, tabindex: side === "s" && i === 0 ? 0 : -1, "data-side": side, "data-at": i }, word || "␣");
+    const token = html("span", { role: "button", "aria-pressed": "false", class: `token${alone ? " alone" : ""}${unknown ? " unknown" : ""}`, tabindex: side === "s" && i === 0 ? 0 : -1, "data-side": side, "data-at": i }, word || "␣");
     if (alone) token.append(html("span", { class: "unseen" }, " (not linked)"));
     return html("li", {}, token);
   });
@@ -17,23 +17,28 @@ function wordList(pair, side) {
 }
 
 // How the words stand, and how wide that is: computed, for asking the page would lay it out.
-function sizeOfWords(pair) {
+function sizeOfWords(pair, room) {
   const type = onPaper() ? 12 : 15, line = (words) => words.reduce((sum, word) => sum + width(word, type) + 13, 0);
-  const column = (words) => Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, type))));
   const wide = Math.max(line(pair.s), line(pair.t));
   if (!state.down && wide <= room) return { layout: "across", wide };
   if (isLong(pair) && !onPaper()) return { layout: "text", wide: room > 520 && state.matrices ? 0.5 * room : room };
+  return sizeOfColumns(pair, room);
+}
+function sizeOfColumns(pair, room) {
+  const column = (words) => Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, onPaper() ? 12 : 15))));
   return { layout: "down", wide: column(pair.s) + 128 + column(pair.t) };
 }
 const isLong = (pair) => Math.max(pair.S, pair.T) >= LONG;
 
-function drawSentences(pair, card, layout) {
+function drawSentences(pair, card, layout, view) {
   const curves = svg("svg", { class: "curves", "aria-hidden": "true" }), across = layout !== "down";
-  const box = html("div", { class: `sentences ${layout}` }, wordList(pair, "s"), curves, wordList(pair, "t"));
+  const box = html("div", { class: `sentences ${layout}`, "data-view": view }, wordList(pair, "s"), curves, wordList(pair, "t"));
   if (layout === "text") markDifferences(pair, box);
   box.addEventListener("pointerover", (event) => overWord(pair, card, event.target));
   box.addEventListener("focusin", (event) => overWord(pair, card, event.target));
   box.addEventListener("click", (event) => {
+    const word = event.target.closest(".token");
+    if (word && event.detail < 2 && chooseWord(pair, word)) return;
     overWord(pair, card, event.target);
     if (event.detail === 3) window.getSelection().selectAllChildren(event.target.closest(".words") ?? box);
   });
@@ -49,21 +54,31 @@ function markDifferences(pair, box) {
 }
 const wordAt = (box, side, at) => box.querySelector(`.token[data-side="${side}"][data-at="${at}"]`);
 
-function makeCurves(pair, card) {
-  const box = card.querySelector(".sentences"), curves = box.querySelector(".curves"), text = box.classList.contains("text");
+// Where the words of a box stand: the two ends of a curve between s and t, and how it bends.
+function placesOf(box) {
+  const text = box.classList.contains("text"), places = { s: [], t: [] };
   box.getBoundingClientRect(); // Chromium lays out a card that it has skipped, and tells 0 this first time
-  const frame = curves.getBoundingClientRect(), places = { s: [], t: [] };
+  const frame = box.querySelector(".curves").getBoundingClientRect();
   for (const token of box.querySelectorAll(".token")) places[token.dataset.side].push(token.getBoundingClientRect());
   const stacked = text && places.t[0]?.y >= places.s.at(-1)?.y, across = stacked || box.classList.contains("across");
+  const end = (a, side) => {
+    const edge = side === "s" ? [a?.right + 1, a?.bottom + 1] : [a?.x - 1, a?.y - 1];
+    return across ? [a?.x + a?.width / 2 - frame.x, edge[1] - frame.y] : [edge[0] - frame.x, a?.y + a?.height / 2 - frame.y];
+  };
+  const bend = (from, to) => {
+    const middle = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
+    return { middle, d: `M${from} C${across ? [from[0], middle[1], to[0], middle[1]] : [middle[0], from[1], middle[0], to[1]]} ${to}` };
+  };
+  return { text, across, bend, ends: (s, t) => [end(places.s[s], "s"), end(places.t[t], "t")] };
+}
+
+function makeCurves(pair, box) {
+  const curves = box.querySelector(".curves"), { text, ends, bend } = placesOf(box);
   const paths = [], marks = [];
   for (const [key, kind] of drawnLinks(pair)) {
-    const [s, t] = key.split("-").map(Number), a = places.s[s], b = places.t[t];
-    const from = across ? [a.x + a.width / 2 - frame.x, a.bottom + 1 - frame.y] : [a.right + 1 - frame.x, a.y + a.height / 2 - frame.y];
-    const to = across ? [b.x + b.width / 2 - frame.x, b.y - 1 - frame.y] : [b.x - 1 - frame.x, b.y + b.height / 2 - frame.y];
+    const [from, to] = ends(...positions(key));
     if (text && Math.abs(to[1] - from[1]) > 2 * window.innerHeight) continue;
-    const middle = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
-    const bend = across ? [from[0], middle[1], to[0], middle[1]] : [middle[0], from[1], middle[0], to[1]];
-    const d = `M${from} C${bend} ${to}`, p = (pair.links.get(key) ?? 600) / 1000;
+    const { middle, d } = bend(from, to), p = (pair.links.get(key) ?? 600) / 1000;
     const about = { "data-link": key, d };
     paths.push(svg("path", { class: `link ${kind}`, "stroke-width": (1 + 1.6 * p).toFixed(2), ...about }));
     if (TAGS[kind]) marks.push(svg("text", { class: `tag ${kind}`, x: middle[0], y: middle[1], "data-link": key }, TAGS[kind]));
@@ -83,26 +98,33 @@ function light(card, chosen) {
 function unlight(card) {
   card.classList.remove("lit");
   for (const node of card.querySelectorAll(".on")) node.classList.remove("on");
-  card.querySelector(".cursors")?.replaceChildren();
+  for (const cursors of card.querySelectorAll(".cursors")) cursors.replaceChildren();
+  showPinned(byNumber.get(card.id));
   hideTip();
+}
+
+function lightWord(pair, card, side, i) {
+  light(card, (key) => positions(key)[side === "s" ? 0 : 1] === i);
+  for (const node of card.querySelectorAll(`[data-side="${side}"][data-at="${i}"]`)) node.classList.add("on");
+  for (const show of pair.bands ?? []) show(side, i);
+  drawFan(pair, card, side, i);
 }
 
 function overWord(pair, card, node) {
   const link = node.dataset.link, word = node.closest(".token");
   if (!link && !word) return unlight(card);
-  const words = card.querySelector(".sentences"), across = !words.classList.contains("down");
+  const words = node.closest(".sentences"), across = !words.classList.contains("down");
   const sides = !across ? ["right", "below", "above"] : word?.dataset.side === "t" ? ["below", "above"] : ["above", "below"];
   if (link) {
+    clearFan(card);
     light(card, (key) => key === link);
-    const [s, t] = link.split("-").map(Number);
+    const [s, t] = positions(link);
     return showTip(boxOf(words, node), sides, explainCell(pair, s, t));
   }
   const { side, at } = word.dataset;
-  light(card, (key) => key.split("-")[side === "s" ? 0 : 1] === at);
-  word.classList.add("on");
-  for (const label of card.querySelectorAll(`.matrix [data-side="${side}"][data-at="${at}"]`)) label.classList.add("on");
-  pair.showBand?.(side, Number(at));
-  showTip(across ? boxOf(word) : boxOf(words, word), sides, explainWord(pair, side, Number(at)));
+  lightWord(pair, card, side, Number(at));
+  const free = boxOf(across ? word : words, word), fan = words.classList.contains("across") && boxOf(words);
+  showTip(fan ? { ...free, [side === "s" ? "bottom" : "top"]: fan[side === "s" ? "bottom" : "top"] } : free, sides, explainWord(pair, side, Number(at)));
   word.setAttribute("aria-describedby", "tip");
 }
 
@@ -119,9 +141,9 @@ function copySentences(event) {
 // Arrow keys walk along a sentence and cross to the linked word of the other one.
 function moveFocus(pair, box, event, across) {
   const { side, at } = event.target.dataset;
-  if (event.key === "Escape") return hideTip();
+  if (event.key === "Escape") { pin(pair, null); return hideTip(); }
   if (side === undefined) return;
-  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); overWord(pair, box.closest(".pair"), event.target); }
+  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); return chooseWord(pair, event.target) || overWord(pair, box.closest(".pair"), event.target); }
   const i = Number(at), along = across ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
   const turned = across && getComputedStyle(event.target.closest("ol")).direction === "rtl";
   let next = null;
@@ -132,11 +154,12 @@ function moveFocus(pair, box, event, across) {
     const other = side === "s" ? "t" : "s";
     next = [other, key ? Number(key[side === "s" ? 1 : 0]) : Math.min(i, pair[other].length - 1)];
   }
-  const word = next && wordAt(box, ...next);
   if (!next) return;
   event.preventDefault();
-  if (!word) return;
+  if (wordAt(box, ...next)) focusWord(box, ...next);
+}
+
+function focusWord(box, side, i) {
   for (const old of box.querySelectorAll('.token[tabindex="0"]')) old.tabIndex = -1;
-  word.tabIndex = 0;
-  word.focus();
+  Object.assign(wordAt(box, side, i), { tabIndex: 0 }).focus();
 }

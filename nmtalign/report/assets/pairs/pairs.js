@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const colours = data.colours;
 const byId = (id) => document.getElementById(id);
 const root = document.documentElement;
-const state = { view: "combined", compare: data.compare, find: "", in: "both", whole: false, only: false, matrices: window.innerWidth > 600, linear: false, down: false };
+const state = { view: "combined", beside: "none", edit: false, compare: data.compare, find: "", in: "both", whole: false, only: false, matrices: root.dataset.kind === "cards" || window.innerWidth > 600, linear: false, down: false };
 const onPaper = () => "paper" in root.dataset;
 
 // ---- small helpers -------------------------------------------------------------------------------------
@@ -52,23 +52,38 @@ function isRightToLeft(words) {
   return letter !== null && /[\p{sc=Hebr}\p{sc=Arab}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}]/u.test(letter[0]);
 }
 
-const pairs = data.pairs.map((raw) => {
+function readPair(raw) {
   const pair = { ...raw, S: raw.s.length, T: raw.t.length, rtl: { s: isRightToLeft(raw.s), t: isRightToLeft(raw.t) } };
   pair.links = flatSet(raw.l, 3); // "s-t" -> probability in thousandths
   pair.gold = raw.g ? flatSet(raw.g, 3) : null; // "s-t" -> 1 sure, 0 possible
   pair.others = raw.o.map((flat) => flatSet(flat));
   return pair;
-});
+}
+const pairs = data.pairs.map(readPair);
 const byNumber = new Map(pairs.map((pair) => [`pair-${pair.n}`, pair]));
 
+// A view names weights: combined, forward, reverse, a head; or links as weights of 1: =links, =gold, =0 (another system).
 function weightsOf(pair, view) {
   pair.decoded ??= {};
-  return (pair.decoded[view] ??= decode(pair.m[view], pair.S, pair.T));
+  return (pair.decoded[view] ??= pair.m[view] ? decode(pair.m[view], pair.S, pair.T) : cellsOf(pair, linksOf(pair, view)));
 }
-const viewOf = (pair) => (pair.m[state.view] ? state.view : "combined");
+const linksOf = (pair, view) => (view === "=links" ? pair.links : view === "=gold" ? pair.gold : pair.others[view.slice(1)]);
+const hasView = (pair, view) => Boolean(pair.m[view] ?? (view[0] === "=" && linksOf(pair, view)));
+const viewOf = (pair) => (hasView(pair, state.view) ? state.view : "combined");
+const besideOf = (pair) => (!onPaper() && hasView(pair, state.beside) && state.beside !== viewOf(pair) ? state.beside : null);
+const nameOf = (view) => (view[0] !== "=" ? view : data.others[view.slice(1)] ?? (view === "=gold" ? "gold" : "links"));
+function cellsOf(pair, links) {
+  const cells = new Float32Array(pair.S * pair.T);
+  for (const key of links.keys()) { const [s, t] = positions(key); cells[t * pair.S + s] = 1; }
+  return cells;
+}
+const positions = (key) => key.split("-").map(Number);
 
 // The links to draw, each with its kind under the chosen comparison.
 function drawnLinks(pair) {
+  return state.edit ? [...goldOf(pair)].map(([key, sure]) => [key, sure ? "sure" : "maybe"]) : comparedLinks(pair);
+}
+function comparedLinks(pair) {
   const ours = [...pair.links.keys()];
   if (state.compare === "gold" && pair.gold) {
     const missed = [...pair.gold].filter(([key, sure]) => sure && !pair.links.has(key)).map(([key]) => [key, "missed"]);
@@ -78,5 +93,5 @@ function drawnLinks(pair) {
   if (!other) return ours.map((key) => [key, "both"]);
   return [...ours.map((key) => [key, other.has(key) ? "both" : "only"]), ...[...other.keys()].filter((key) => !pair.links.has(key)).map((key) => [key, "other"])];
 }
-const differs = (pair) => drawnLinks(pair).some(([, kind]) => ["wrong", "missed", "only", "other"].includes(kind));
+const differs = (pair) => comparedLinks(pair).some(([, kind]) => ["wrong", "missed", "only", "other"].includes(kind));
 const TAGS = { wrong: "×", missed: "+", only: "A", other: "B" };

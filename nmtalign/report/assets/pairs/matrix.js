@@ -7,26 +7,35 @@ function matrixSizes(pair, space) {
     const most = Math.min(space, Math.max(240, window.innerHeight - barHeight() - 110));
     return { cell: clamp(Math.floor((2 * (most - 6)) / wide) / 2, 1, 9), size: 0, left: 3, top: 3 };
   }
-  const cell = clamp(Math.floor((Math.min(space, 540) - 100) / wide), 9, 27);
+  const longest = (words, size) => Math.min(130, Math.max(12, ...words.map((word) => 1.12 * width(shorten(word, 18), size)))) + 8; // bold while pointed at
+  const cell = clamp(Math.floor((Math.min(space, 560) - longest(pair.t, 14) - 8) / wide), 9, 27);
   const size = clamp(cell * 0.8, 9, 14);
-  const longest = (words) => Math.min(130, Math.max(12, ...words.map((word) => width(shorten(word, 18), size)))) + 8;
-  return { cell, size, left: longest(pair.t), top: longest(pair.s) };
+  return { cell, size, left: longest(pair.t, size), top: longest(pair.s, size) };
 }
 
-function drawMatrix(pair, card, space) {
-  const { S, T } = pair, view = viewOf(pair), w = weightsOf(pair, view), g = matrixSizes(pair, space);
-  const [low, high] = pair.m[view];
+// What a matrix shows: the weights of a view, or the difference of two, whose colours are the same at both ends of 0.
+function weightsToDraw(pair, view, minus) {
+  const w = weightsOf(pair, view), [low, high] = pair.m[view] ?? [0, 1], last = colours.length - 1;
+  if (minus === null) return { w, low, high, ramp: colours, title: `${nameOf(view)} weights`, level: (x) => (high > low ? Math.round(toScale(clamp((x - low) / (high - low), 0, 1)) * last) : last) };
+  const other = weightsOf(pair, minus), difference = w.map((x, i) => x - other[i]);
+  const most = difference.reduce((m, x) => Math.max(m, Math.abs(x)), 1e-6);
+  const level = (x) => Math.round((0.5 + (Math.sign(x) * toScale(Math.abs(x) / most)) / 2) * last);
+  return { w: difference, low: -most, high: most, ramp: data.differences, title: `${nameOf(view)} less ${nameOf(minus)}`, level };
+}
+
+function drawMatrix(pair, card, space, view, minus = null) {
+  const { S, T } = pair, { w, low, high, ramp, title, level } = weightsToDraw(pair, view, minus), g = matrixSizes(pair, space);
+  const ground = minus === null ? 0 : level(0);
   const column = (s) => (pair.rtl.s ? S - 1 - s : s);
   const place = (s, t) => [g.left + column(s) * g.cell, g.top + t * g.cell];
-  const picture = svg("svg", { width: g.left + S * g.cell + 8, height: g.top + T * g.cell + 8, tabindex: 0, role: "application", "aria-roledescription": "attention matrix", "aria-label": `Attention weights of pair ${pair.n}, ${view}: ${T} target words as rows, ${S} source words as columns. Arrow keys move from cell to cell.` });
-  picture.append(svg("rect", { x: g.left, y: g.top, width: S * g.cell, height: T * g.cell, fill: colours[0] }));
+  const picture = svg("svg", { width: g.left + S * g.cell + 8, height: g.top + T * g.cell + 8, tabindex: 0, role: "application", "aria-roledescription": "attention matrix", "aria-label": `Attention weights of pair ${pair.n}, ${title}: ${T} target words as rows, ${S} source words as columns. Arrow keys move from cell to cell.` });
+  picture.append(svg("rect", { x: g.left, y: g.top, width: S * g.cell, height: T * g.cell, fill: ramp[ground] }));
   const levels = new Map();
   for (let t = 0; t < T; t++) for (let s = 0; s < S; s++) {
-    const level = high > low ? Math.round(toScale((w[t * S + s] - low) / (high - low)) * (colours.length - 1)) : colours.length - 1;
-    const [x, y] = place(s, t);
-    if (level) levels.set(level, `${levels.get(level) ?? ""}M${x} ${y}h${g.cell}v${g.cell}h${-g.cell}z`);
+    const n = level(w[t * S + s]), [x, y] = place(s, t);
+    if (n !== ground) levels.set(n, `${levels.get(n) ?? ""}M${x} ${y}h${g.cell}v${g.cell}h${-g.cell}z`);
   }
-  for (const [level, d] of levels) picture.append(svg("path", { d, fill: colours[level], "shape-rendering": "crispEdges" }));
+  for (const [n, d] of levels) picture.append(svg("path", { d, fill: ramp[n], "shape-rendering": "crispEdges" }));
   if (g.size) drawLabels(pair, picture, place, g);
   drawMarks(pair, picture, place, g.cell);
   const cursor = svg("g", { class: "cursors" });
@@ -34,10 +43,10 @@ function drawMatrix(pair, card, space) {
   followCells(pair, card, picture, cursor, place, column, g);
   const scrolls = g.left + S * g.cell + 8 > room; // then it must be reachable by key
   const about = scrolls ? { tabindex: 0, role: "region", "aria-label": `Matrix of pair ${pair.n}` } : {};
-  return html("figure", { class: "matrix", ...about }, picture, html("figcaption", {}, scaleBar(low, high), `${view} weights`, html("span", {}, state.linear ? "linear scale" : `square-root scale, middle ${share(low + (high - low) / 4)}`)));
+  return html("figure", { class: "matrix", ...about }, picture, html("figcaption", {}, scaleBar(low, high, ramp), title, html("span", {}, state.linear ? "linear scale" : minus !== null ? "square-root scale" : `square-root scale, middle ${share(low + (high - low) / 4)}`)));
 }
 
-// A square root shows small weights; linear colours are those of the pictures of `nmtalign heatmap`.
+// A square root shows small weights; linear colours are those of `nmtalign heatmap --linear`.
 const toScale = (x) => (state.linear ? x : Math.sqrt(x));
 
 function drawLabels(pair, picture, place, g) {
@@ -47,8 +56,8 @@ function drawLabels(pair, picture, place, g) {
 }
 
 function drawMarks(pair, picture, place, cell) {
-  const parts = (key) => place(...key.split("-").map(Number));
-  for (const [key, sure] of pair.gold ?? []) {
+  const parts = (key) => place(...positions(key));
+  for (const [key, sure] of (state.edit ? goldOf(pair) : pair.gold) ?? []) {
     const [x, y] = parts(key), gap = Math.min(1.5, cell / 6), box = { x: x + gap, y: y + gap, width: cell - 2 * gap, height: cell - 2 * gap };
     for (const colour of ["black", "white"]) picture.append(svg("rect", { class: `box ${colour} ${sure ? "sure" : "possible"}`, ...box }));
   }
@@ -63,16 +72,17 @@ function drawMarks(pair, picture, place, cell) {
 }
 
 function followCells(pair, card, picture, cursor, place, column, g) {
-  let now = null;
+  let now = pair.cursor ?? null;
   const band = (side, at) => {
     const [x, y] = side === "s" ? place(at, 0) : place(0, at), row = side === "t";
     return svg("rect", row ? { class: "band", x: g.left, y, width: pair.S * g.cell, height: g.cell } : { class: "band", x, y: g.top, width: g.cell, height: pair.T * g.cell });
   };
-  pair.showBand = (side, at) => cursor.replaceChildren(band(side, at));
+  pair.bands.push((side, at) => cursor.replaceChildren(band(side, at)));
   const show = (s, t, spoken) => {
-    now = [s, t];
+    now = pair.cursor = [s, t];
     const [x, y] = place(s, t);
     cursor.replaceChildren(band("t", t), band("s", s), svg("rect", { class: "cursor", x, y, width: g.cell, height: g.cell }));
+    clearFan(card);
     light(card, (key) => key === `${s}-${t}`);
     for (const node of card.querySelectorAll(`[data-side="s"][data-at="${s}"], [data-side="t"][data-at="${t}"]`)) node.classList.add("on");
     const told = explainCell(pair, s, t), frame = picture.getBoundingClientRect();
@@ -87,13 +97,14 @@ function followCells(pair, card, picture, cursor, place, column, g) {
     if (!now || now[0] !== s || now[1] !== t || tip.hidden) show(s, t, false);
   };
   picture.addEventListener("pointermove", point);
-  picture.addEventListener("click", point);
+  picture.addEventListener("click", (event) => { point(event); if (picture.querySelector(".cursor")) chooseCell(pair, ...now, null, picture); });
   picture.addEventListener("pointerleave", leave);
   picture.addEventListener("blur", leave);
   picture.addEventListener("focus", () => { if (pair.S && pair.T && picture.matches(":focus-visible")) show(...(now ?? [0, 0]), true); });
   picture.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (event.key === "Escape") leave();
+    if (now && chooseCell(pair, ...now, event.key, picture)) return event.preventDefault();
     if (!step || !pair.S || !pair.T) return;
     event.preventDefault();
     const [s, t] = now ?? [0, 0];
@@ -101,8 +112,8 @@ function followCells(pair, card, picture, cursor, place, column, g) {
   });
 }
 
-function scaleBar(low, high) {
-  const bar = svg("svg", { class: "scale", width: colours.length * 3, height: 9, "aria-hidden": "true" });
-  colours.forEach((fill, i) => bar.append(svg("rect", { x: i * 3, y: 0, width: 3.2, height: 9, fill })));
+function scaleBar(low, high, ramp) {
+  const bar = svg("svg", { class: "scale", width: ramp.length * 3, height: 9, "aria-hidden": "true" });
+  ramp.forEach((fill, i) => bar.append(svg("rect", { x: i * 3, y: 0, width: 3.2, height: 9, fill })));
   return html("span", {}, share(low), " ", bar, " ", share(high));
 }

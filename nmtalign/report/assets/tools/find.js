@@ -31,7 +31,7 @@ function find() {
     pair.found = found ?? { s: new Set(), t: new Set() };
     pair.card.hidden = pair.tr.hidden = !shown;
     if (pair.drawn) markFound(pair);
-    count += shown;
+    count += Number(shown);
   }
   byId("found").textContent = count === pairs.length ? `${count} pair${count === 1 ? "" : "s"}` : count ? `${count} of ${pairs.length} pairs` : "No pair is found";
   tellNothing(pairs.length && !count);
@@ -67,7 +67,7 @@ function showFinder() {
   for (const box of document.querySelectorAll("[data-key]")) if (box.type === "checkbox") box.checked = state[box.dataset.key]; else if (box.matches("select")) box.value = state[box.dataset.key];
 }
 
-// The address after #: a part of the page, then what is searched for, as in #pair-17&find=chat&in=target
+// The address after #: a part of the page, then what is searched for, as in #pair-17&find=chat&in=target&spot-t=chat
 const anchor = () => window.location.hash.slice(1).split("&").find((part) => !part.includes("=")) ?? "";
 
 function writeAddress() {
@@ -75,12 +75,14 @@ function writeAddress() {
   if (state.find) params.set("find", state.find);
   if (state.in !== "both") params.set("in", state.in);
   for (const key of ["whole", "only"]) if (state[key]) params.set(key, "1");
+  if (spotted.words.length) params.set(`spot-${spotted.side}`, spotted.words.join(" "));
   const wanted = [anchor(), params.toString()].filter(Boolean).join("&");
   if (wanted !== window.location.hash.slice(1)) window.history.replaceState(null, "", `${window.location.href.split("#")[0]}${wanted ? `#${wanted}` : ""}`);
 }
 
 function readAddress() {
   const params = new URLSearchParams(window.location.hash.slice(1));
+  readSpotted(params);
   if (!["find", "in", "whole", "only"].some((key) => params.has(key))) return false;
   Object.assign(state, { find: params.get("find") ?? "", in: Object.hasOwn(SIDES, params.get("in") ?? "") ? params.get("in") : "both", whole: params.has("whole"), only: params.has("only") });
   showFinder();

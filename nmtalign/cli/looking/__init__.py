@@ -1,0 +1,1 @@
+"""Commands to look at what was aligned: ``nmtalign index``, ``find`` and ``serve``."""

@@ -1,0 +1,180 @@
+"""``nmtalign find``: the translations of a word in a linked bitext; ``nmtalign index`` makes it quick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import combining, east_asian_width
+
+import click
+
+from nmtalign.cli.messages import printable
+from nmtalign.cli.options.groups import Command, section, with_options
+from nmtalign.cli.options.linked import LinkedOptions, linked_options
+from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
+from nmtalign.cli.progress import Progress
+from nmtalign.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from nmtalign.aligner.aligner import Aligner
+    from nmtalign.corpus.spotting import Index, LinkedWords, Occurrence, Spotted
+    from nmtalign.text.tokenization import TextSettings
+
+SIDES = ("source", "target")
+_BAR = 30  # characters of the longest bar
+_AROUND = 9  # words on either side of those that are marked
+
+
+class Corpus(NamedTuple):
+    """A linked bitext; the fields are arguments of :func:`nmtalign.corpus.spotting.write_index`."""
+
+    pairs: Iterator[LinkedWords]
+    text: TextSettings
+    languages: tuple[str | None, str | None]
+
+
+_model = with_options(
+    section("Model"),
+    click.option("--model", type=INPUT, metavar="DIR", help="A learned model aligns, instead of LINKS."),
+)
+
+
+@click.command(cls=Command)
+@linked_options(required=False)
+@section("Output")
+@click.option("-o", "--output", type=OUTPUT, metavar="DB", required=True, help="The index, one SQLite file.")
+@_model
+def index(linked: LinkedOptions, model: str | None, output: str) -> None:
+    """Write the index of a linked bitext, in which `find` finds the translations of a word at once.
+
+    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces, unless
+    --tokenizer says otherwise. With --model DIR instead, the model cuts and aligns the texts.
+
+    Example: nmtalign index text.en text.fr --model model -o corpus.db
+    """
+    from nmtalign.batch.output import whole_file
+    from nmtalign.corpus.spotting import write_index
+
+    if output == "-":
+        raise UsageError("-o - : an index is a file of its own; name it")
+    corpus = _corpus(linked, model)
+    with Progress("pairs", linked.files) as progress, whole_file(output) as partial:
+        write_index(partial, progress.counted(corpus.pairs), corpus.text, corpus.languages)
+
+
+@click.command(cls=Command)
+@click.argument("word")
+@linked_options(required=False)
+@click.option("--index", "database", type=INPUT, metavar="DB", help="What `index` wrote, instead of texts.")
+@section("Output")
+@click.option("--side", type=click.Choice(SIDES), help="Side of WORD.  [both]")
+@click.option("--translation", metavar="WORDS", help="Lines with this translation only; '' for no link.")
+@click.option("--limit", type=Whole(min=1), default=12, help="Most translations.")
+@click.option("--context", metavar="N", type=Whole(min=0), default=10, help="Most lines of context.")
+@_model
+def find(
+    linked: LinkedOptions,
+    model: str | None,
+    word: str,
+    database: str | None,
+    side: str | None,
+    translation: str | None,
+    limit: int,
+    context: int,
+) -> None:
+    """Show what WORD is translated by: how often, and in which lines.
+
+    WORD may be several words that stand side by side, "prime minister". Its translation in a line are all
+    words that it is linked to; "…" stands between those that are not neighbours. Case makes no difference.
+
+    The bitext is SOURCE TARGET LINKS, or SOURCE TARGET --model DIR, or --index DB.
+
+    Example: nmtalign find house --index corpus.db
+    """
+    found = 0
+    corpus = _open(linked, model, database)
+    for name in SIDES if side is None else (side,):
+        side_number = SIDES.index(name)
+        spotted = corpus.find(word, side_number, translation=translation, limit=limit, most=context)
+        if spotted.total:
+            found += 1
+            click.echo("\n" * (found > 1) + "\n".join(_shown(printable(word), name, spotted)))
+    if not found:
+        where = f"the {side} side of these" if side else "these"
+        raise DataError(f"{word!r} stands nowhere in {where} {corpus.pairs:,} pairs")
+
+
+def _open(linked: LinkedOptions, model: str | None, database: str | None) -> Index:
+    """Open an index, or make one of texts in memory."""
+    from nmtalign.corpus.spotting import Index
+
+    if database is None:
+        return Index.of(*_corpus(linked, model))
+    if linked.given or model is not None:
+        raise UsageError("--index DB holds texts and links; give no others beside it")
+    return Index(database)
+
+
+def _corpus(linked: LinkedOptions, model: str | None) -> Corpus:
+    """Return the pairs with their links, and what cuts them into words."""
+    if (model is None) == (linked.links is None) or linked.target is None:
+        raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET --model DIR")
+    if model is None:
+        pairs = ((source, target, links.links) for _, source, target, links in linked.read())
+        return Corpus(pairs, linked.text, linked.languages)
+    from nmtalign.aligner.aligner import load_aligner
+
+    aligner = load_aligner(model)
+    languages = linked.languages if linked.langs else aligner.languages
+    aligner = replace(aligner, text=linked.settings(aligner.text), languages=languages)
+    return Corpus(_aligned(aligner, linked), aligner.text, languages)
+
+
+def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
+    from nmtalign.batch.stream import align_stream
+    from nmtalign.text.bitext import read_bitext
+
+    assert linked.source is not None
+    for chunk in align_stream(aligner, read_bitext(linked.source, linked.target)):
+        yield from zip(*chunk.tokens(), chunk.batch, strict=True)
+
+
+# --- on the terminal -----------------------------------------------------------------------------
+
+
+def _shown(word: str, side: str, spotted: Spotted) -> Iterator[str]:
+    """Yield the lines that show what was found: a head, translations with bars, lines of context."""
+    yield f"{click.style(word, bold=True)}: {spotted.total:,} in the {side}"
+    most = spotted.translations[0][1]
+    for text, count in spotted.translations:
+        name, bar = printable(text) or "(no link)", "█" * max(1, round(_BAR * count / most))
+        yield f"  {_padded(name, 24)} {count:>9,} {count / spotted.total:>7.1%}  {bar}"
+    if others := spotted.different - len(spotted.translations):
+        count = spotted.total - sum(count for _, count in spotted.translations)
+        yield f"  {_padded(f'({others:,} others)', 24)} {count:>9,} {count / spotted.total:>7.1%}"
+    for place in spotted.lines:
+        yield f"\n{place.line:>9,}  {_in_context(place, 0)}"
+        yield f"{'':>9}  {_in_context(place, 1)}"
+
+
+def _padded(text: str, width: int) -> str:
+    """Return a text with spaces up to a width; wide letters take two columns, marks none."""
+    columns = sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
+    return text + " " * (width - columns)
+
+
+def _in_context(place: Occurrence, side: int) -> str:
+    """Return the words of a sentence around those that are marked."""
+    words, marked = place.words[side], place.marked[side]
+    if not marked:  # about where the other side is
+        other = place.marked[1 - side][0] / max(1, len(place.words[1 - side]))
+        first = last = int(other * len(words))
+    else:
+        first, last = marked[0], marked[-1]
+    start, end = max(0, first - _AROUND), min(len(words), last + _AROUND + 1)
+    shown = [
+        click.style(f"[{printable(word)}]", bold=True) if n in marked else printable(word)
+        for n, word in enumerate(words[start:end], start)
+    ]
+    return " ".join(["…"] * (start > 0) + shown + ["…"] * (end < len(words)))

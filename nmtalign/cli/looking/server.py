@@ -1,0 +1,166 @@
+"""A web server for one user: a page, and the alignment of the pairs that are typed into it.
+
+It listens on this machine alone. A page of another site cannot use it: it would have to name another host or
+another origin, and is refused. There are two addresses and no files behind them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
+from typing import Any
+
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.errors import DataError, NmtalignError
+
+HOST = "127.0.0.1"
+LARGEST = 100_000  # bytes of a request
+MOST_PAIRS, MOST_WORDS = 20, 400  # of a request; words of a sentence
+SECONDS = 10.0  # that a request may take to come
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",  # the page itself has a stricter one
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Server(ThreadingHTTPServer):
+    """Serves the page for some aligners.
+
+    Parameters
+    ----------
+    aligners : mapping of str to Aligner
+        By the names that the page shows.
+    example : (str, str)
+        Source and target text with which the page begins.
+    port : int
+        0 takes a free one.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, aligners: Mapping[str, Aligner], example: tuple[str, str], port: int) -> None:
+        from nmtalign.report.html import html_typing
+
+        super().__init__((HOST, port), _Handler)
+        self.aligners, self.aligning = aligners, Lock()
+        self.page = html_typing(list(aligners), example).encode()
+        self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
+
+    @property
+    def address(self) -> str:
+        """The address to open."""
+        return f"http://{HOST}:{self.server_port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Let browsers go away in the middle of an answer; other errors are printed."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+    def answer(self, request: bytes) -> dict[str, Any]:
+        """Return what the page draws for a request in JSON.
+
+        Raises
+        ------
+        DataError
+            If the request is not what the page sends, or too much to draw.
+        """
+        from nmtalign.files import parse_json
+        from nmtalign.report.corpus import Record, show
+        from nmtalign.report.html import report_data
+        from nmtalign.text.bitext import SentencePair
+
+        asked = parse_json(request.decode())
+        names = ("model", "source", "target")
+        if not isinstance(asked, dict) or not all(isinstance(asked.get(name), str) for name in names):
+            raise DataError("expected an object with model, source and target")
+        if asked["model"] not in self.aligners:
+            raise DataError(f"there is no model {asked['model']!r}")
+        aligner = self.aligners[asked["model"]]
+        pairs = [SentencePair(*sides) for sides in _lines(asked["source"], asked["target"])]
+        longest = max(
+            len(words) for pair in pairs for words in aligner.text.words_of_pair(pair, aligner.languages)
+        )
+        if len(pairs) > MOST_PAIRS or longest > MOST_WORDS:
+            found = f"{len(pairs)} pairs, the longest sentence of {longest} words"
+            raise DataError(f"expected at most {MOST_PAIRS} pairs and {MOST_WORDS} words, found {found}")
+        records = [Record(n, pair, None, {}) for n, pair in enumerate(pairs, 1)]
+        with self.aligning:
+            return report_data(show(records, aligner))
+
+
+def _lines(source: str, target: str) -> list[tuple[str, str]]:
+    """Return the lines of two texts, pair by pair."""
+    sides = [text.strip("\r\n").replace("\r\n", "\n").split("\n") for text in (source, target)]
+    if len(sides[0]) != len(sides[1]):
+        raise DataError(f"expected as many lines on both sides, found {len(sides[0])} and {len(sides[1])}")
+    return list(zip(*sides, strict=True))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: Server
+    timeout = SECONDS
+    server_version, sys_version = "nmtalign", ""
+
+    def do_GET(self) -> None:
+        if self._is_from_here() and self._is_at("/"):
+            self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.page)
+
+    def do_POST(self) -> None:
+        if not (self._is_from_here() and self._is_at("/pairs")):
+            return
+        length = self.headers.get("Content-Length", "")
+        if self.headers.get("Origin", "").removeprefix("http://") not in self.server.names:
+            self._refuse(HTTPStatus.FORBIDDEN, "only the page of this server may ask")
+        elif self.headers.get_content_type() != "application/json":
+            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
+        elif not (length.isascii() and length.isdigit() and len(length) < 10):
+            self._refuse(HTTPStatus.LENGTH_REQUIRED, "expected a Content-Length")
+        elif int(length) > LARGEST:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {LARGEST:,} bytes")
+        else:
+            self._align(self.rfile.read(int(length)))
+
+    def _align(self, request: bytes) -> None:
+        try:
+            self._send_json(HTTPStatus.OK, self.server.answer(request))
+        except (NmtalignError, UnicodeDecodeError) as error:
+            self._refuse(HTTPStatus.OK, str(error))  # for the page to show
+
+    def _is_from_here(self) -> bool:
+        """Refuse whoever calls this machine by a name of their own (DNS rebinding)."""
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) == 1 and hosts[0] in self.server.names:
+            return True
+        self._refuse(HTTPStatus.MISDIRECTED_REQUEST, f"expected the address {self.server.address}")
+        return False
+
+    def _is_at(self, place: str) -> bool:
+        if self.path == place:
+            return True
+        self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+        return False
+
+    def _refuse(self, status: HTTPStatus, text: str) -> None:
+        self._send_json(status, {"error": text})
+
+    def _send_json(self, status: HTTPStatus, data: dict[str, Any]) -> None:
+        self._send(status, "application/json", json.dumps(data, allow_nan=False).encode())
+
+    def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        for name, value in (_HEADERS | {"Content-Type": kind, "Content-Length": str(len(body))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *values: Any) -> None:
+        """Say nothing: what is typed is nobody else's business."""

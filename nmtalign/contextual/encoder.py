@@ -1,0 +1,118 @@
+"""Similarities of tokens by a pretrained encoder, remembered in memory and on disk.
+
+Axes: T target words, S source words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.contextual.files import cosines
+from nmtalign.contextual.head import TokenPair
+from nmtalign.contextual.transformer import Encoder
+from nmtalign.errors import DataError
+
+Floats = NDArray[np.float32]
+
+PAIRS = 512  # whose vectors are in memory
+REMEMBERED = 10_000  # pairs whose similarities stay in memory: a text is fitted to before it is aligned
+
+
+@dataclass(eq=False)
+class EncoderSimilarities:
+    """Similarities of the token vectors of an encoder.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    product : {"cosine", "dot"}
+    cache : str or Path, optional
+        File that keeps similarities by a hash of model, layer and text (SQLite).
+    """
+
+    encoder: Encoder
+    product: str = "cosine"
+    cache: str | Path | None = None
+    _memory: dict[str, Floats] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> str:
+        return f"encoder={self.encoder.name} layer={self.encoder.layer}"
+
+    def of(self, pairs: Sequence[TokenPair]) -> list[Floats]:
+        """Return the similarities (T, S) of each pair."""
+        keys = [self._key(pair) for pair in pairs]
+        found = {key: self._memory[key] for key in keys if key in self._memory}
+        if self.cache is not None:
+            asked = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
+            found |= _Cache(self.cache).read(asked)
+        missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
+        for start in range(0, len(missing), PAIRS):
+            found |= self._computed(dict(list(missing.items())[start : start + PAIRS]))
+        return [found[key] for key in keys]
+
+    def _computed(self, pairs: dict[str, TokenPair]) -> dict[str, Floats]:
+        score = cosines if self.product == "cosine" else _products
+        sides = [[pair.words[side] for pair in pairs.values()] for side in (0, 1)]
+        vectors = self.encoder.vectors([*sides[0], *sides[1]])
+        both = zip(vectors[: len(pairs)], vectors[len(pairs) :], strict=True)
+        found = {key: score(*own) for key, own in zip(pairs, both, strict=True)}
+        if self.cache is not None:
+            _Cache(self.cache).write(found)
+        if len(self._memory) < REMEMBERED:
+            self._memory |= found
+        return found
+
+    @cached_property
+    def _identity(self) -> list[str]:
+        which = self.encoder.identity if self.cache is not None else []
+        return [*which, str(self.encoder.layer), self.product, self.encoder.device]
+
+    def _key(self, pair: TokenPair) -> str:
+        text = json.dumps([self._identity, *pair.words], ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _products(source: Floats, target: Floats) -> Floats:
+    return np.asarray(target @ source.T)
+
+
+class _Cache:
+    """Arrays by key in a file of SQLite, open for one exchange."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+
+    def read(self, pairs: dict[str, TokenPair]) -> dict[str, Floats]:
+        """Return what is there of some pairs."""
+        rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in pairs])
+        found = {}
+        for (key, pair), row in zip(pairs.items(), rows, strict=True):
+            shape = len(pair.words[1]), len(pair.words[0])
+            if row is not None and len(row[0]) == 4 * shape[0] * shape[1]:
+                found[key] = np.frombuffer(row[0], np.float32).reshape(shape)
+        return found
+
+    def write(self, found: dict[str, Floats]) -> None:
+        """Keep arrays."""
+        values = [(key, np.ascontiguousarray(own).tobytes()) for key, own in found.items()]
+        self._run("INSERT OR REPLACE INTO similarities VALUES (?, ?)", values)
+
+    def _run(self, command: str, rows: Sequence[tuple[object, ...]]) -> list[tuple[bytes] | None]:
+        try:
+            with closing(sqlite3.connect(self.path, timeout=60)) as file, file:
+                file.execute("CREATE TABLE IF NOT EXISTS similarities (key TEXT PRIMARY KEY, value BLOB)")
+                return [file.execute(command, row).fetchone() for row in rows]
+        except sqlite3.Error as error:
+            found = f"expected a cache that nmtalign wrote ({error}); name another file"
+            raise DataError(found).at(self.path) from None

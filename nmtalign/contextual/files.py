@@ -1,0 +1,166 @@
+"""Token vectors and similarities of other programs, read pair by pair.
+
+Axes: T target words, S source words, D dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.arrays import Archive, in_order, is_archive, read_array
+from nmtalign.contextual.head import TokenPair
+from nmtalign.errors import DataError
+
+Floats = NDArray[np.floating]
+
+SIDES = ("source", "target")
+
+
+def cosines(source: Floats, target: Floats) -> NDArray[np.float32]:
+    """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector.
+
+    Examples
+    --------
+    >>> cosines(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[4.0, 3.0]])).round(2).tolist()
+    [[0.9599999785423279, 0.0]]
+    """
+    first, second = (np.asarray(side, np.float32) for side in (source, target))
+    lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (first, second)]
+    units = [side / np.where(n > 0, n, 1) for side, n in zip((first, second), lengths, strict=True)]
+    return np.asarray(units[1] @ units[0].T)
+
+
+def _part(array: Floats, pair: TokenPair, axes: Sequence[int]) -> Floats:
+    """Return the rows and columns of a piece; `axes` are the sides (0 source, 1 target) of its axes."""
+    return array[tuple(slice(pair.starts[a], pair.starts[a] + len(pair.words[a])) for a in axes)]
+
+
+class GivenSimilarities:
+    """Similarities in an .npz file, one array (T, S) a pair; their names end with its number, from 0 or 1."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        self._archive = Archive(path)
+        self._names = in_order(self._archive.names, path)
+
+    def __reduce__(self) -> tuple[type[GivenSimilarities], tuple[str | Path]]:
+        return type(self), (self.path,)
+
+    @property
+    def settings(self) -> str:
+        return f"similarities={self.path}"
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def of(self, pairs: Sequence[TokenPair]) -> list[NDArray[np.float32]]:
+        """Return the similarities of some pairs; a DataError names the first that is not there or unfit."""
+        return [self._of(pair) for pair in pairs]
+
+    def _of(self, pair: TokenPair) -> NDArray[np.float32]:
+        if pair.number > len(self):
+            found = f"expected an array for each pair, found none for pair {pair.number}"
+            raise DataError(found).at(self.path)
+        array = self._archive.read(self._names[pair.number - 1])
+        expected = pair.lengths[::-1]
+        if array.shape != expected:
+            found = f"expected {expected[0]} target by {expected[1]} source words, found {array.shape}"
+            raise DataError(f"pair {pair.number}: {found}").at(self.path)
+        return np.asarray(_part(array, pair, (1, 0)), np.float32)
+
+
+class GivenVectors:
+    """Token vectors of other programs.
+
+    Parameters
+    ----------
+    path : str or Path
+        An .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target`` and end
+        with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
+        ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
+        ``target_lengths.npy``, which is memory-mapped.
+
+    Raises
+    ------
+    DataError
+        If a file is not there or no such, the sides differ in their number of pairs or in D, or a pair has
+        not a vector for each word.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        kind = _Folder if Path(path).is_dir() else _Npz
+        self._sides = [kind(Path(path), side) for side in SIDES]
+        if len(self._sides[0]) != len(self._sides[1]):
+            found = " and ".join(f"{len(own)} {side}" for own, side in zip(self._sides, SIDES, strict=True))
+            raise DataError(f"expected vectors of both sides of each pair, found {found} lines").at(path)
+
+    def __reduce__(self) -> tuple[type[GivenVectors], tuple[str | Path]]:
+        return type(self), (self.path,)
+
+    @property
+    def settings(self) -> str:
+        return f"token-vectors={self.path}"
+
+    def __len__(self) -> int:
+        return len(self._sides[0])
+
+    def of(self, pairs: Sequence[TokenPair]) -> list[NDArray[np.float32]]:
+        """Return the cosines of some pairs."""
+        return [self._of(pair) for pair in pairs]
+
+    def _of(self, pair: TokenPair) -> NDArray[np.float32]:
+        if pair.number > len(self):
+            raise DataError(f"expected vectors of each pair, found none for pair {pair.number}").at(self.path)
+        found = [side.read(pair.number - 1) for side in self._sides]
+        for name, vectors, words in zip(SIDES, found, pair.lengths, strict=True):
+            if vectors.ndim != 2 or len(vectors) != words or vectors.shape[1] != found[0].shape[-1]:
+                expected = f"expected {words} {name} vectors of one length, found an array of {vectors.shape}"
+                raise DataError(f"pair {pair.number}: {expected}").at(self.path)
+        return cosines(*(_part(side, pair, (axis,)) for axis, side in enumerate(found)))
+
+
+class _Npz:
+    """The arrays of one side in an .npz file."""
+
+    def __init__(self, path: Path, side: str) -> None:
+        if not is_archive(path):
+            raise DataError("expected an .npz file or a folder with token vectors").at(path)
+        self._archive = Archive(path)
+        self._names = in_order([name for name in self._archive.names if name.startswith(side)], path)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def read(self, n: int) -> Floats:
+        return self._archive.read(self._names[n])
+
+
+class _Folder:
+    """The rows of one side in a folder."""
+
+    def __init__(self, path: Path, side: str) -> None:
+        self._rows = read_array(path / f"{side}.npy", mapped=True)
+        lengths = read_array(path / f"{side}_lengths.npy")
+        if lengths.dtype.kind not in "iu" or lengths.ndim != 1 or (lengths < 0).any():
+            found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
+            raise DataError(found).at(path / f"{side}_lengths.npy")
+        self._lengths = lengths
+        if self._rows.ndim != 2 or int(lengths.sum()) != len(self._rows):
+            found = f"expected {int(lengths.sum())} vectors, found an array of {self._rows.shape}"
+            raise DataError(found).at(path / f"{side}.npy")
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return np.cumsum(self._lengths, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def read(self, n: int) -> Floats:
+        return np.asarray(self._rows[self._ends[n] - self._lengths[n] : self._ends[n]])

@@ -1,0 +1,291 @@
+"""Pretrained encoders of the package transformers: token vectors of the words of a sentence.
+
+Axes: N words, D dimension, L sub-words.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError, NmtalignError, UsageError
+
+Floats = NDArray[np.float32]
+
+DEVICES = ("cpu", "cuda", "mps")
+TOKENS = 4096  # sub-words of a batch, the padding included
+LONGEST = 512  # sub-words of a window, where the model has no limit of its own
+_SPECIAL = 2  # positions that some models keep for themselves
+
+
+def packages() -> tuple[Any, Any]:
+    """Return torch and transformers, silenced; a UsageError says how to install them."""
+    try:
+        import torch
+        import transformers
+    except ImportError:
+        found = "an encoder or translation model needs the packages torch and transformers"
+        raise UsageError(f"{found}: pip install 'nmtalign[transformers]'") from None
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    return torch, transformers
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not there."""
+    torch, _ = packages()
+    if device not in DEVICES:
+        raise UsageError(f"expected one of the devices {', '.join(DEVICES)}, found {device!r}")
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there[device]:
+        raise UsageError(f"there is no device {device} here; leave it out, or install a torch that has it")
+
+
+def opened(kind: str, name: str, device: str, **settings: Any) -> tuple[Any, Any]:
+    """Return the model, of a class of transformers, and the tokeniser of a name or folder.
+
+    Raises
+    ------
+    DataError
+        If there is none.
+    UsageError
+        If a package or the device is missing.
+    """
+    torch, transformers = packages()
+    check_device(device)
+    half = torch.float16 if device == "cuda" else torch.float32
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+        model = getattr(transformers, kind).from_pretrained(name, dtype=half, **settings)
+    except Exception as error:  # whatever a foreign folder makes transformers do
+        found = " ".join(str(error).split())[:200]
+        raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
+    return model.eval().to(device), tokenizer
+
+
+def limit_of(tokenizer: Any, config: Any) -> int:
+    """Return how many sub-words a model takes."""
+    positions = getattr(config, "max_position_embeddings", None) or LONGEST
+    return int(min(tokenizer.model_max_length, positions - _SPECIAL))
+
+
+class Window(NamedTuple):
+    """Some sub-words of a sentence, with the special ones around them.
+
+    Attributes
+    ----------
+    sentence : int
+    ids : list of int
+    words : array of int, shape (L,)
+        Word of each sub-word; -1 for one that another window is nearer to the middle of, and special ones.
+    """
+
+    sentence: int
+    ids: list[int]
+    words: NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class Pieces:
+    """Words of a text as numbers of sub-words; each word by itself.
+
+    Parameters
+    ----------
+    tokenizer : tokeniser of transformers
+    limit : int
+        Sub-words of a window, special ones included.
+    prefix : str
+        Before each sentence.
+    target : bool
+        Whether these are sub-words of the target side of a translation model.
+    """
+
+    tokenizer: Any
+    limit: int
+    prefix: str = ""
+    target: bool = False
+    _known: dict[str, list[int]] = field(default_factory=dict)
+    _lost: int = 0
+
+    def of(self, words: Sequence[str]) -> list[list[int]]:
+        """Return the sub-words of each word; warns once of words that the tokeniser makes nothing of."""
+        new = [word for word in dict.fromkeys(words) if word not in self._known]
+        if new:
+            found = self._ids([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
+            self._known.update(zip(new, found, strict=True))
+            lost = [word for word, ids in zip(new, found, strict=True) if not ids]
+            if lost and not self._lost:
+                text = f"the tokeniser loses {lost[0]!r}; such words have no vector"
+                warnings.warn(f"{text}, and the encoder tells nothing of them", stacklevel=2)
+            self._lost += len(lost)
+        return [self._known[word] for word in words]
+
+    @cached_property
+    def special(self) -> tuple[list[int], list[int]]:
+        """The special sub-words before and after a sentence."""
+        plain = self._ids("a", add_special_tokens=False)
+        whole = self._ids(f"{self.prefix} a".strip())
+        start = max(n for n in range(len(whole)) if whole[n : n + len(plain)] == plain)
+        return whole[:start], whole[start + len(plain) :]
+
+    def _ids(self, text: Any, **settings: Any) -> Any:
+        return self.tokenizer(**{"text_target" if self.target else "text": text}, **settings)["input_ids"]
+
+    def whole(self, words: Sequence[str]) -> tuple[list[int], NDArray[np.int64]]:
+        """Return all sub-words of a sentence, and the word of each; -1 for special ones."""
+        pieces, (before, after) = self.of(words), self.special
+        ids = [*before, *(number for piece in pieces for number in piece), *after]
+        of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
+        return ids, np.pad(of_word, (len(before), len(after)), constant_values=-1)
+
+    def windows(self, sentence: int, words: Sequence[str]) -> Iterator[Window]:
+        """Yield the windows of a sentence; each overlaps the next by half."""
+        pieces = self.of(words)
+        ids = [number for piece in pieces for number in piece]
+        of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
+        before, after = self.special
+        room = self.limit - len(before) - len(after)
+        starts = list(range(0, max(len(ids) - room, 0) + room // 2, room // 2)) if ids else []
+        for start in starts:
+            own = of_word[start : start + room].copy()
+            own[: room // 4 if start else 0] = -1
+            if start != starts[-1]:
+                own[room // 4 + room // 2 :] = -1
+            outside = [np.full(len(special), -1) for special in (before, after)]
+            chosen = [*before, *ids[start : start + room], *after]
+            yield Window(sentence, chosen, np.concatenate([outside[0], own, outside[1]]))
+
+
+@dataclass(eq=False)
+class Encoder:
+    """An encoder of Hugging Face, from its folder or name, opened when it is needed.
+
+    Parameters
+    ----------
+    name : str
+        Of a model on the hub, or its folder.
+    layer : int
+        Whose hidden states are the vectors; 0 are the embeddings.
+    device : {"cpu", "cuda", "mps"}
+        On CUDA in half precision.
+    """
+
+    name: str
+    layer: int = 8
+    device: str = "cpu"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"name": self.name, "layer": self.layer, "device": self.device}
+
+    @cached_property
+    def _opened(self) -> tuple[Any, Pieces]:
+        model, tokenizer = opened("AutoModel", self.name, self.device)
+        config = model.config
+        if getattr(config, "is_encoder_decoder", False):
+            model = model.get_encoder()
+        layers = int(getattr(config, "num_hidden_layers", 0) or config.encoder_layers)
+        if not 0 <= self.layer <= layers:
+            raise UsageError(f"there is no layer {self.layer}: {self.name} has 0 (embeddings) to {layers}")
+        stack = getattr(getattr(model, "encoder", None), "layer", None)
+        if stack is not None:
+            model.encoder.layer = stack[: max(self.layer, 1)]  # the later ones are not asked for
+        return model, Pieces(tokenizer, limit_of(tokenizer, config))
+
+    def vectors(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
+        """Return the vectors (N, D) of the words of each sentence: means over their sub-words.
+
+        Sentences longer than the encoder takes are read by overlapping windows. Words that the tokeniser
+        makes nothing of have zero vectors.
+        """
+        _, pieces = self._opened
+        windows = [window for n, words in enumerate(sentences) for window in pieces.windows(n, words)]
+        sums: list[Floats | None] = [None] * len(sentences)
+        for batch in batches(windows, TOKENS):
+            found = within_memory(self._run, batch, self.device)
+            for window, states in zip(batch, found, strict=True):
+                n, kept = window.sentence, window.words >= 0
+                total = sums[n]
+                if total is None:
+                    total = sums[n] = np.zeros((len(sentences[n]), states.shape[-1]), np.float32)
+                np.add.at(total, window.words[kept], states[kept])
+        return [
+            np.zeros((len(words), 1), np.float32) if total is None else _means(total, pieces.of(words))
+            for words, total in zip(sentences, sums, strict=True)
+        ]
+
+    def _run(self, batch: Sequence[Window]) -> list[Floats]:
+        torch, _ = packages()
+        model, pieces = self._opened
+        height = max(len(window.ids) for window in batch)
+        ids = torch.full((len(batch), height), pieces.tokenizer.pad_token_id or 0)
+        mask = torch.zeros_like(ids)
+        for row, window in enumerate(batch):
+            ids[row, : len(window.ids)] = torch.tensor(window.ids)
+            mask[row, : len(window.ids)] = 1
+        with torch.inference_mode():
+            given = {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
+            states = model(**given, output_hidden_states=True).hidden_states[self.layer].float().cpu().numpy()
+        return [states[row, : len(window.ids)] for row, window in enumerate(batch)]
+
+    @property
+    def identity(self) -> list[str]:
+        """What says which model this is: the contents of its folder, or its commit on the hub."""
+        from nmtalign.files import fingerprint
+
+        folder = Path(self.name)
+        if not folder.is_dir():
+            from huggingface_hub import try_to_load_from_cache
+
+            if not isinstance(found := try_to_load_from_cache(self.name, "config.json"), str):
+                self._opened  # noqa: B018
+                found = try_to_load_from_cache(self.name, "config.json")
+            return [self.name, Path(str(found)).parent.name]
+        return [fingerprint(path)["sha256"] for path in sorted(folder.iterdir()) if path.is_file()]
+
+
+def _means(total: Floats, pieces: Sequence[Sequence[int]]) -> Floats:
+    counts = np.array([len(ids) for ids in pieces], np.float32)
+    return np.asarray(total / np.maximum(counts, 1)[:, None])
+
+
+class Sized(Protocol):
+    """What has sub-words."""
+
+    @property
+    def ids(self) -> list[int]: ...
+
+
+Item = TypeVar("Item", bound=Sized)
+
+
+def batches(items: Sequence[Item], tokens: int) -> Iterator[list[Item]]:
+    """Yield batches of like length, the longest first, of about so many sub-words with the padding."""
+    order = sorted(items, key=lambda item: -len(item.ids))
+    start = 0
+    while start < len(order):
+        size = max(1, tokens // max(len(order[start].ids), 1))
+        yield order[start : start + size]
+        start += size
+
+
+def within_memory(
+    run: Callable[[Sequence[Item]], list[Floats]], batch: Sequence[Item], device: str, *, again: bool = True
+) -> list[Floats]:
+    """Return what `run` makes of a batch; one too large for the device is halved once."""
+    torch, _ = packages()
+    try:
+        return run(batch)
+    except torch.OutOfMemoryError:
+        size = max(len(item.ids) for item in batch)
+        if not again or len(batch) == 1:
+            found = f"out of memory on {device} with {len(batch)} sentences of {size} sub-words"
+            raise NmtalignError(f"{found}; use --device cpu or a smaller model") from None
+    halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
+    return [found for half in halves for found in within_memory(run, half, device, again=False)]

@@ -1,0 +1,443 @@
+"""Translation spotting: what a word is linked to in a bitext, and where it stands, from an index on disk.
+
+The index is one SQLite file. Sentences are word numbers, a block of them a row. Each word knows its blocks,
+so a rare word reads few, and a search is array arithmetic. Words that differ in case only are one form.
+
+Sides are 0, the source, and 1, the target. Véronis and Langlais 2000, "Evaluation of parallel text alignment
+systems"; Simard 2003, "Translation spotting for translation memories".
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.errors import DataError, NmtalignError
+from nmtalign.text.tokenization import TextSettings
+
+BLOCK = 1000  # pairs of a row
+GAP = "…"  # between words of a translation that do not stand side by side
+_GAP = -1
+_FORMS = TextSettings()  # lower case, composed letters
+_APPLICATION, _VERSION = 0x6E6D7461, 1  # of the file: "nmta"
+_TABLES = """
+CREATE TABLE about (pairs INTEGER, text TEXT, languages TEXT);
+CREATE TABLE words (side INTEGER, number INTEGER, word TEXT, PRIMARY KEY (side, number)) WITHOUT ROWID;
+CREATE TABLE forms (side INTEGER, form TEXT, number INTEGER, words BLOB, blocks BLOB,
+                    PRIMARY KEY (side, form)) WITHOUT ROWID;
+CREATE TABLE folds (side INTEGER PRIMARY KEY, numbers BLOB);
+CREATE TABLE blocks (number INTEGER PRIMARY KEY, source_lengths BLOB, source BLOB, target_lengths BLOB,
+                     target BLOB, link_source BLOB, link_target BLOB);
+"""
+
+Words = Sequence[str]
+Ints = NDArray[np.integer]
+LinkedWords = tuple[Words, Words, Collection[tuple[int, int]]]
+Languages = tuple[str | None, str | None]
+Unit = tuple[int, ...]  # forms of the words of a translation
+
+
+class Occurrence(NamedTuple):
+    """A place of the words that were sought.
+
+    Attributes
+    ----------
+    line : int
+        Number of the pair, from 1.
+    words : (list of str, list of str)
+        Source and target sentence.
+    marked : (list of int, list of int)
+        Positions of the words sought and of their translation, by side.
+    """
+
+    line: int
+    words: tuple[list[str], list[str]]
+    marked: tuple[list[int], list[int]]
+
+
+class Spotted(NamedTuple):
+    """What words are linked to.
+
+    Attributes
+    ----------
+    total : int
+        Places of the words.
+    different : int
+        Translations, all of them.
+    translations : list of (str, int)
+        Most frequent first; words that do not stand side by side have ``…`` between them, and nothing, an
+        empty string, stands for no link.
+    lines : list of Occurrence
+        The first of the places.
+    """
+
+    total: int
+    different: int
+    translations: list[tuple[str, int]]
+    lines: list[Occurrence]
+
+
+# --- numbers on disk -----------------------------------------------------------------------------
+
+
+def _packed(numbers: Iterable[int] | Ints) -> bytes:
+    """Return whole numbers in the fewest bytes each, after a byte that says how many."""
+    values = np.asarray(numbers if isinstance(numbers, np.ndarray) else list(numbers), np.int64)
+    size = np.min_scalar_type(int(values.max(initial=0))).itemsize
+    return bytes([size]) + values.astype(f"<u{size}").tobytes()
+
+
+def _unpacked(stored: bytes) -> Ints:
+    return np.frombuffer(stored, f"<u{stored[0]}", offset=1)
+
+
+class _Block(NamedTuple):
+    """Pairs of the corpus; the fields are columns of the table, and are numbers of all pairs in a row."""
+
+    source_lengths: Ints
+    source: Ints
+    target_lengths: Ints
+    target: Ints
+    link_source: Ints  # places in `source`
+    link_target: Ints
+
+    def side(self, side: int) -> tuple[NDArray[np.int64], Ints, NDArray[np.int64]]:
+        """Return where the sentences of a side begin and end, (N + 1,), its words, its ends of links."""
+        lengths, tokens, links = self[2 * side], self[2 * side + 1], self[4 + side]
+        return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), tokens, links.astype(np.int64)
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+class _Side:
+    """The words and forms of a side, numbered as they come."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.forms: dict[str, int] = {}  # number of the first word that has the form
+        self.folds: list[int] = []  # form of each word
+        self.of_blocks: list[NDArray[np.int64]] = []  # forms that each block has
+
+    def encode(self, sentences: Iterable[Words]) -> list[int]:
+        """Return the word numbers of the sentences of a block."""
+        numbers = self.numbers
+        tokens = [numbers.setdefault(word, len(numbers)) for words in sentences for word in words]
+        new = list(islice(numbers, len(self.folds), None))
+        for form in _FORMS.normalized(new):
+            self.folds.append(self.forms.setdefault(form, len(self.folds)))
+        self.of_blocks.append(np.unique(np.array(self.folds, np.int64)[np.array(tokens, np.int64)]))
+        return tokens
+
+    def rows_of_forms(self, side: int) -> Iterator[tuple[int, str, int, bytes, bytes]]:
+        """Yield the rows of the table of forms."""
+        sizes, size = list(map(len, self.of_blocks)), len(self.folds)
+        forms = np.concatenate([np.zeros(0, np.int64), *self.of_blocks])
+        words = _grouped(np.array(self.folds, np.int64), np.arange(size), size)
+        blocks = _grouped(forms, np.repeat(np.arange(len(sizes)), sizes), size)
+        for form, number in sorted(self.forms.items()):
+            yield side, form, number, _packed(words[number]), _packed(blocks[number])
+
+
+def _grouped(keys: Ints, values: Ints, size: int) -> list[Ints]:
+    """Return the values of each key below `size`."""
+    ends = np.cumsum(np.bincount(keys, minlength=size))
+    return np.split(values[np.argsort(keys, kind="stable")], ends[:-1])
+
+
+def write_index(
+    path: str | Path,
+    pairs: Iterable[LinkedWords],
+    text: TextSettings,
+    languages: Languages = (None, None),
+) -> int:
+    """Write the index of a linked bitext into a new file, and return the number of pairs.
+
+    Parameters
+    ----------
+    path : path
+        ``:memory:`` is for :meth:`Index.of`.
+    pairs : iterable of (source words, target words, links)
+        Links are ``(source, target)`` from 0, each once, inside of their pair.
+    text : TextSettings
+        What cut the words; searched words are cut likewise.
+    languages : (str or None, str or None), optional
+    """
+    with _errors(path), sqlite3.connect(path) as database:
+        count = _write(database, pairs, text, languages)
+    database.close()
+    return count
+
+
+def _write(
+    database: sqlite3.Connection,
+    pairs: Iterable[LinkedWords],
+    text: TextSettings,
+    languages: Languages,
+) -> int:
+    database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _TABLES)
+    database.executescript(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}")
+    sides, count, rest = (_Side(), _Side()), 0, iter(pairs)
+    while chunk := list(islice(rest, BLOCK)):
+        row = map(_packed, _encoded(chunk, sides))
+        database.execute("INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)", (count // BLOCK, *row))
+        count += len(chunk)
+    for k, side in enumerate(sides):
+        words = ((k, number, word) for word, number in side.numbers.items())
+        database.executemany("INSERT INTO words VALUES (?, ?, ?)", words)
+        database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?, ?)", side.rows_of_forms(k))
+        database.execute("INSERT INTO folds VALUES (?, ?)", (k, _packed(side.folds)))
+    about = count, json.dumps(text.as_dict()), json.dumps(languages)
+    database.execute("INSERT INTO about VALUES (?, ?, ?)", about)
+    return count
+
+
+def _encoded(chunk: Sequence[LinkedWords], sides: tuple[_Side, _Side]) -> Iterator[list[int]]:
+    """Yield the columns of a block, in the order of :class:`_Block`."""
+    source, target, links = zip(*chunk, strict=True)
+    for side, sentences in zip(sides, (source, target), strict=True):
+        yield list(map(len, sentences))
+        yield side.encode(sentences)
+    for k, sentences in enumerate((source, target)):
+        begins = accumulate(map(len, sentences), initial=0)
+        yield [begin + link[k] for begin, of_pair in zip(begins, links, strict=False) for link in of_pair]
+
+
+@contextmanager
+def _errors(path: str | Path) -> Iterator[None]:
+    """Say what is wrong with a file that SQLite or the arrays complain of."""
+    wanted = "expected an index that `nmtalign index` wrote"
+    try:
+        yield
+    except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+        if "full" in str(error) or "I/O" in str(error):
+            raise NmtalignError(f"{path}: {error}") from None
+        raise DataError(f"{wanted} ({error})").at(path) from None
+    except (IndexError, TypeError, KeyError, json.JSONDecodeError):
+        raise DataError(f"{wanted}; this one is damaged, write it again").at(path) from None
+
+
+# --- searching -----------------------------------------------------------------------------------
+
+
+class _Form(NamedTuple):
+    """A word of a query: its number, that of no word if it is unknown, its spellings, its blocks."""
+
+    number: int
+    words: list[int]
+    blocks: Ints
+
+
+class _Found:
+    """The places of a query in a block, and the forms of the other side that they are linked to."""
+
+    def __init__(self, block: _Block, query: Sequence[_Form], side: int, folds: Ints) -> None:
+        self.offsets, tokens, here = block.side(side)
+        self.others, partners, there = block.side(1 - side)
+        self.starts = _places(tokens, query, self.offsets)
+        begins, size = np.zeros(len(tokens) + len(query), bool), max(1, len(partners))
+        begins[self.starts] = True
+        cells = []
+        for k in range(len(query)):
+            linked = np.flatnonzero(begins[here - k])
+            cells.append(np.searchsorted(self.starts, here[linked] - k) * size + there[linked])
+        place, self.at = np.divmod(np.unique(np.concatenate(cells)), size)
+        self.forms = folds[partners[self.at]]
+        self.sizes = np.bincount(place, minlength=len(self.starts))  # linked words of each place
+        self.ends = np.cumsum(self.sizes)
+
+    def counts(self) -> Counter[Unit]:
+        """Return how often each translation occurs."""
+        single, times = np.unique(self.forms[self.ends[self.sizes == 1] - 1], return_counts=True)
+        counts = Counter[Unit](dict(zip(zip(single.tolist()), times.tolist(), strict=True)))
+        counts[()] = int((self.sizes == 0).sum())
+        several = self.sizes > 1
+        at, forms = self.at.tolist(), self.forms.tolist()
+        for end, size in zip(self.ends[several].tolist(), self.sizes[several].tolist(), strict=True):
+            counts[_unit(forms[end - size : end], at[end - size : end])] += 1
+        return +counts
+
+    def places(self, wanted: Iterable[Unit] | None) -> list[int]:
+        """Return the numbers of the places that have one of some translations; of all, if none is wanted."""
+        if wanted is None:
+            return list(range(len(self.starts)))
+        return sorted({place for unit in wanted for place in self._with(unit)})
+
+    def _with(self, unit: Unit) -> list[int]:
+        some = np.flatnonzero(self.sizes == len(unit))
+        rows = (self.ends[some] - len(unit))[:, None] + np.arange(len(unit))
+        chosen: list[int] = some[(self.forms[rows] == np.array(unit, np.int64)).all(axis=1)].tolist()
+        return chosen
+
+    def linked(self, place: int) -> tuple[int, int, list[int]]:
+        """Return the pair of a place in its block, its position there, and those of its partners."""
+        pair = int(np.searchsorted(self.offsets, self.starts[place], "right")) - 1
+        partners = self.at[self.ends[place] - self.sizes[place] : self.ends[place]] - self.others[pair]
+        return pair, int(self.starts[place] - self.offsets[pair]), partners.tolist()
+
+
+def _places(tokens: Ints, query: Sequence[_Form], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the words of a query stand side by side in one sentence."""
+    last = max(0, len(tokens) - len(query) + 1)
+    parts = [(tokens[k : last + k], form.words) for k, form in enumerate(query)]
+    same = [np.any([part == word for word in words], axis=0) for part, words in parts]
+    found = np.flatnonzero(np.all(same, axis=0))
+    return found[found + len(query) <= offsets[np.searchsorted(offsets, found, "right")]]
+
+
+def _unit(forms: Sequence[int], at: Sequence[int]) -> Unit:
+    """Return the words of a translation with the gaps between them."""
+    unit = [forms[0]]
+    for form, before, here in zip(forms[1:], at, at[1:], strict=False):
+        unit += [form] if here == before + 1 else [_GAP, form]
+    return tuple(unit)
+
+
+class Index:
+    """An index to search in; it is only read.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    DataError
+        If the file is no index.
+
+    Examples
+    --------
+    >>> pairs = [(["The", "house"], ["la", "maison"], {(0, 0), (1, 1)}), (["house"], ["salle"], {(0, 0)})]
+    >>> index = Index.of(pairs, TextSettings())
+    >>> index.find("house", 0).translations
+    [('maison', 1), ('salle', 1)]
+    >>> index.find("the house", 0).lines[0].marked
+    ([0, 1], [0, 1])
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        if not Path(path).is_file():
+            raise DataError("expected an index that `nmtalign index` wrote, found no file").at(path)
+        with _errors(path):
+            self._open(path, sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True))
+
+    @classmethod
+    def of(
+        cls, pairs: Iterable[LinkedWords], text: TextSettings, languages: Languages = (None, None)
+    ) -> Index:
+        """Return an index in memory; arguments as of :func:`write_index`."""
+        index, database = cls.__new__(cls), sqlite3.connect(":memory:")
+        _write(database, pairs, text, languages)
+        index._open("memory", database)
+        return index
+
+    def _open(self, path: str | Path, database: sqlite3.Connection) -> None:
+        self._path, self._database = path, database
+        if self._one("PRAGMA application_id") != (_APPLICATION,) or self._one("PRAGMA user_version") != (1,):
+            raise DataError("expected an index that `nmtalign index` of this version wrote").at(path)
+        self.pairs, text, languages = self._one("SELECT * FROM about")
+        self._text, self._languages = TextSettings.from_dict(json.loads(text)), json.loads(languages)
+        rows = database.execute("SELECT numbers FROM folds ORDER BY side")
+        self._folds = [_unpacked(numbers).astype(np.int64) for (numbers,) in rows]
+
+    def _one(self, question: str, *values: Any) -> Any:
+        return self._database.execute(question, values).fetchone()
+
+    def find(
+        self,
+        query: str,
+        side: int,
+        *,
+        translation: str | None = None,
+        limit: int | None = None,
+        most: int = 10,
+    ) -> Spotted:
+        """Return what one word, or several side by side, are linked to; nothing found is no error.
+
+        Parameters
+        ----------
+        query : str
+            Words between spaces, in any case.
+        side : int
+            0 if they are source words, 1 if target words.
+        translation : str, optional
+            Show only lines that have this translation, all the same whether its words stand side by side.
+        limit : int, optional
+            Translations named; all if it is left out.
+        most : int
+            Lines shown.
+        """
+        with _errors(self._path):
+            forms = self._query(query, side)
+            wanted = None if translation is None else self._wanted(translation, 1 - side)
+            counts, lines = Counter[Unit](), list[Occurrence]()
+            for number in _common(forms):
+                block = self._block(number)
+                found = _Found(block, forms, side, self._folds[1 - side])
+                counts.update(found.counts())
+                places = found.places(wanted)[: most - len(lines)] if len(lines) < most else []
+                lines += [self._occurrence(block, number, found.linked(p), len(forms), side) for p in places]
+            units = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:limit]
+            named = [(self._named(unit, 1 - side), count) for unit, count in units]
+        return Spotted(counts.total(), len(counts), named, lines)
+
+    def _query(self, query: str, side: int) -> list[_Form]:
+        """Return the forms of a query: cut at spaces, and where there are no such words, as the text was."""
+        forms = [self._form(word, side) for word in query.split(" ") if word]
+        if all(form.words for form in forms):
+            return forms
+        line = ("", query) if side else (query, "")
+        tokens = self._text.tokens_of_pair(line, self._languages)[side]
+        return [self._form(token.text, side) for token in tokens]
+
+    def _wanted(self, translation: str, side: int) -> set[Unit]:
+        """Return the forms of a translation, with and without gaps: ``…`` may be a word of the text."""
+        words = [word for word in translation.split(" ") if word]
+        both = words, [word for word in words if word != GAP] or words
+        return {tuple(self._form(word, side).number for word in some) for some in both}
+
+    def _form(self, word: str, side: int) -> _Form:
+        row = "SELECT number, words, blocks FROM forms WHERE side = ? AND form = ?"
+        found = self._one(row, side, _FORMS.normalized([word])[0])
+        number, words, blocks = found or (-2, _packed([]), _packed([]))
+        return _Form(number, _unpacked(words).tolist(), _unpacked(blocks))
+
+    def _block(self, number: int) -> _Block:
+        _, *columns = self._one("SELECT * FROM blocks WHERE number = ?", number)
+        return _Block(*map(_unpacked, columns))
+
+    def _occurrence(
+        self, block: _Block, number: int, linked: tuple[int, int, list[int]], size: int, side: int
+    ) -> Occurrence:
+        pair, start, partners = linked
+        own = list(range(start, start + size))
+        words = self._sentence(block, pair, 0), self._sentence(block, pair, 1)
+        return Occurrence(number * BLOCK + pair + 1, words, (partners, own) if side else (own, partners))
+
+    def _sentence(self, block: _Block, pair: int, side: int) -> list[str]:
+        offsets, tokens, _ = block.side(side)
+        return [self._word(k, side) for k in tokens[offsets[pair] : offsets[pair + 1]].tolist()]
+
+    def _word(self, number: int, side: int) -> str:
+        word: str = self._one("SELECT word FROM words WHERE side = ? AND number = ?", side, number)[0]
+        return word
+
+    def _named(self, unit: Unit, side: int) -> str:
+        words = [GAP if form == _GAP else self._word(form, side) for form in unit]
+        return " ".join(_FORMS.normalized(words))
+
+
+def _common(forms: Sequence[_Form]) -> list[int]:
+    """Return the blocks that have all words of a query."""
+    common: list[int] = reduce(np.intersect1d, [form.blocks for form in forms]).tolist() if forms else []
+    return common

@@ -1,0 +1,100 @@
+// The list of cards: pairs are drawn when they come near the window, and put away when they are far.
+
+const list = byId("list");
+let room = 0; // width inside a card
+function measureRoom() { room = list.clientWidth - (window.innerWidth > 600 || onPaper() ? 34 : 22); }
+function makeCard(pair) {
+  const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
+  if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
+  if (pair.a !== null) facts.push(`AER ${percent(pair.a)}`);
+  data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
+  const head = html("header", {}, html("h3", { id: `head-${pair.n}` }, html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`)), ...facts.map((fact) => html("span", {}, fact)));
+  head.append(...editorOf(pair));
+  const card = html("article", { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": `head-${pair.n}` }, head, html("div", { class: "body" }));
+  pair.card = card;
+  card.style.containIntrinsicBlockSize = `auto ${guessHeight(pair)}px`;
+  putAway(pair);
+  return card;
+}
+
+function guessHeight(pair) {
+  const wide = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
+  if (isLong(pair)) return 90 + Math.max(state.matrices ? 420 : 0, (2 * 25 * wide) / (state.matrices ? room / 2 : room));
+  const words = wide < (state.matrices ? 0.5 : 1) * room ? 136 : Math.max(pair.S, pair.T) * 24.8, cell = clamp(440 / Math.max(pair.S, pair.T, 1), 11, 27);
+  return 60 + Math.max(words, state.matrices ? pair.T * cell + 105 : 0);
+}
+
+function putAway(pair) {
+  pair.drawn = false;
+  pair.card.lastChild.replaceChildren(html("div", {}, html("p", { class: "plain" }, pair.s.join(" ")), html("p", { class: "plain" }, pair.t.join(" "))));
+}
+
+function drawWords(pair) {
+  const view = viewOf(pair), beside = besideOf(pair), body = pair.card.lastChild;
+  pair.drawn = true;
+  pair.bands = [];
+  pair.pinned ??= null;
+  if (beside !== null) drawTwo(pair, body, view, beside);
+  else {
+    const { layout, left } = placeWords(pair);
+    showLayout(pair, layout);
+    body.replaceChildren(drawSentences(pair, pair.card, layout, view));
+    if (!state.matrices || onPaper()) return markFound(pair);
+    const all = state.beside === "=all" ? data.views.filter((other) => other !== view && pair.m[other]) : [];
+    const space = all.length ? Math.max(220, room / 4 - 36) : left ?? room;
+    body.append(...[view, ...all].map((shown) => drawMatrix(pair, pair.card, space, shown)));
+  }
+  markFound(pair);
+}
+
+// The layout of the words, and the room that is left for a matrix beside them, if that is enough. Words that leave too
+// little beside their lines stand in columns, where that leaves enough.
+function placeWords(pair) {
+  const beside = ({ layout, wide }) => ({ layout, left: fitsBeside(pair, room - wide - 36) ? room - wide - 36 : null });
+  const usual = beside(sizeOfWords(pair, room));
+  if (!state.matrices || onPaper() || usual.left !== null || usual.layout !== "across") return usual;
+  const down = beside(sizeOfColumns(pair, room));
+  return down.left === null ? usual : down;
+}
+
+function showLayout(pair, layout) {
+  pair.card.classList.toggle("long", isLong(pair) && layout !== "across" && !besideOf(pair));
+  pair.card.classList.toggle("narrow", layout === "down");
+}
+
+// Two views side by side, their matrices, and the difference of these.
+function drawTwo(pair, body, ...views) {
+  const half = room > 560 ? (room - 36) / 2 : room, third = (room - 80) / 3, { layout } = sizeOfWords(pair, half);
+  const words = (view) => html("figure", { class: "view" }, html("figcaption", {}, nameOf(view)), drawSentences(pair, pair.card, layout, view));
+  showLayout(pair, layout);
+  body.replaceChildren(...views.map(words));
+  const space = fitsBeside(pair, third) ? third : half;
+  if (state.matrices) body.append(...[[views[0]], [views[1]], views].map((shown) => drawMatrix(pair, pair.card, space, ...shown)));
+}
+
+// Whether the matrix has room beside the words, with cells that can be pointed at.
+function fitsBeside(pair, space) {
+  if (isLong(pair)) return space > 200;
+  const g = matrixSizes(pair, space);
+  return g.cell >= 10 && g.left + pair.S * g.cell + 8 <= space;
+}
+
+// All words first, then all places of words, then all curves: the page is laid out once.
+function draw(...chosen) {
+  chosen.forEach(drawWords);
+  const boxes = chosen.flatMap((pair) => [...pair.card.querySelectorAll(".sentences")].map((box) => [pair, box]));
+  for (const append of boxes.map(([pair, box]) => makeCurves(pair, box))) append();
+  for (const pair of chosen) if (pair.pinned && !onPaper()) showPinned(pair);
+}
+
+const near = new IntersectionObserver((entries) => {
+  const come = [];
+  for (const { target, isIntersecting } of entries) {
+    const pair = byNumber.get(target.id);
+    if (isIntersecting && !pair.drawn) come.push(pair);
+    else if (!isIntersecting && pair.drawn && !target.contains(document.activeElement)) putAway(pair);
+  }
+  draw(...come);
+}, { rootMargin: "900px 0px" });
+
+function redraw() { draw(...pairs.filter((pair) => pair.drawn)); }

@@ -1,0 +1,466 @@
+"""What the report does with attention, errors and corrections, in a real browser."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nmtalign import Alignment, Link
+from nmtalign.corpus.sides import encode_pairs
+from nmtalign.links.formats import format_gold, read_gold
+from nmtalign.report import html
+from nmtalign.report.sample import SamplePair
+from nmtalign.report.style import LEVELS, scale
+from nmtalign.rescoring.training import gold_of_pairs
+from tests.browser.conftest import HERE, wait
+from tests.browser.test_report_page import (
+    assert_no_violation,
+    find,
+    go_to_pairs,
+    point_at,
+    press,
+    texts,
+    tip,
+    word,
+)
+from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
+
+Open = Callable[..., Any]
+
+
+def test_the_script_has_types(node_modules: Path, tmp_path: Path) -> None:
+    script = tmp_path / "report.js"
+    script.write_text(html._script((*html.SCRIPTS, "tools/typing")), encoding="utf-8")
+    options = "--checkJs --allowJs --noEmit --skipLibCheck --noUnusedLocals --target es2022"
+    command = [
+        "node",
+        node_modules / "typescript" / "bin" / "tsc",
+        *options.split(),
+        script,
+        HERE / "dom.d.ts",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout == ""
+
+
+def choose(page: Any, key: str, text: str, of: str = "key") -> None:
+    from selenium.webdriver.support.ui import Select
+
+    Select(find(page, f"[data-{of}={key}]")[0]).select_by_visible_text(text)
+
+
+def fan_widths(page: Any, box: int = 0) -> list[float]:
+    """Return the widths of the curves of a fan in the order of its words, the stub of null last."""
+    return page.execute_script(
+        "const box = document.querySelectorAll('.sentences')[arguments[0]];"
+        "return [...box.querySelectorAll('.fan path')].map((path) => +path.getAttribute('stroke-width'))",
+        box,
+    )
+
+
+def expected(weights: np.ndarray, none: float = 0.0) -> list[float]:
+    shares = [w for w in (*weights, none) if w >= 0.005]
+    return [pytest.approx(0.7 + 9 * w, abs=0.03) for w in shares]  # weights are 255ths
+
+
+@pytest.mark.parametrize("view", ["combined", "forward", "reverse"])
+def test_a_word_fans_out_to_the_words_of_the_other_side_and_to_null(open_report: Open, view: str) -> None:
+    page = open_report([CAT])
+    go_to_pairs(page)
+    choose(page, "view", view)
+    aligned = CAT.aligned
+    weights = {"combined": aligned.posterior, "forward": aligned.forward, "reverse": aligned.reverse}[view]
+    point_at(page, word(page, "dort"))
+    assert fan_widths(page) == expected(weights[3], 0 if view == "reverse" else aligned.target_null[3])
+    assert texts(page, ".fan text") == ([] if view == "reverse" else ["∅"])
+    assert f"{view} attention" in tip(page)
+    if view == "forward":
+        assert "no partner 0.50, ‘black’ 0.25, ‘sleeps’ 0.20, ‘the’ 0.05" in tip(page)
+    page.execute_script("document.querySelectorAll('.token')[1].focus()")
+    assert fan_widths(page) == expected(weights[:, 1], 0 if view == "forward" else aligned.source_null[1])
+    shaded = page.execute_script(
+        "return [...document.querySelectorAll('.fanned')].map((word) => [word.dataset.side + word.dataset.at,"
+        " +word.style.getPropertyValue('--weight')])"
+    )
+    assert dict(shaded) == {
+        f"t{t}": pytest.approx(w, abs=0.003) for t, w in enumerate(weights[:, 1]) if w > 0
+    }
+
+
+def test_a_click_pins_a_fan_and_another_or_escape_lets_it_go(open_report: Open) -> None:
+    page = open_report([CAT])
+    go_to_pairs(page)
+    pressed = ".token[aria-pressed=true]"
+    word(page, "cat").click()
+    point_at(page, word(page, "le"))
+    point_at(page, find(page, "#pairs-head")[0])
+    assert texts(page, pressed) == ["cat"]
+    assert fan_widths(page) == expected(CAT.aligned.posterior[:, 2], CAT.aligned.source_null[2])
+    word(page, "cat").click()
+    point_at(page, find(page, "#pairs-head")[0])
+    assert fan_widths(page) == []
+    page.execute_script("document.querySelector('.token').focus()")
+    press(page, "ENTER")
+    assert texts(page, pressed) == ["the"]
+    press(page, "ESCAPE")
+    assert texts(page, pressed) == []
+
+
+def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -> None:
+    other = np.random.default_rng(1).uniform(0, 1, (4, 4))
+    page = open_report([replace(CAT, heads={"first": CAT.aligned.forward, "second": other})])
+    choose(page, "view", "first")
+    choose(page, "beside", "second")
+    word(page, "black").click()
+    assert fan_widths(page, 0) == expected(CAT.aligned.forward[:, 1])
+    assert fan_widths(page, 1) == expected(other[:, 1])
+    first, second = (box.rect for box in find(page, ".sentences"))
+    assert first["y"] == second["y"]
+    assert first["x"] + first["width"] <= second["x"]
+    titles = [caption.split("weights")[0] for caption in texts(page, ".matrix figcaption")]
+    assert "first less second" in titles[2]
+    colours = page.execute_script("""
+        const picture = document.querySelectorAll('.matrix svg[tabindex]')[2];
+        const ground = picture.querySelector('rect'), of = (name) => ground.getAttribute(name);
+        const cell = of('width') / 4, found = Array(16).fill(of('fill')), at = (x) => Math.round(x / cell);
+        for (const path of picture.querySelectorAll(':scope > path[shape-rendering]'))
+          for (const [, x, y] of path.getAttribute('d').matchAll(/M([\\d.]+) ([\\d.]+)/g))
+            found[at(y - of('y')) * 4 + at(x - of('x'))] = path.getAttribute('fill');
+        return found""")
+    difference = CAT.aligned.forward - other
+    level = (0.5 + np.sign(difference) * np.sqrt(np.abs(difference) / np.abs(difference).max()) / 2) * (
+        LEVELS - 1
+    )
+    found = np.array([scale("PuOr").index(colour) for colour in colours]).reshape(4, 4)
+    assert np.abs(found - level).max() <= 0.9
+    choose(page, "beside", "other")  # links of another system are weights of 1
+    assert fan_widths(page, 1) == expected(np.zeros(4))
+    word(page, "the").click()
+    assert fan_widths(page, 1) == expected(np.array([1.0, 0, 0, 0]))
+
+
+def test_all_weights_stand_side_by_side(open_report: Open) -> None:
+    page = open_report([replace(CAT, heads={"first": CAT.aligned.forward})])
+    choose(page, "beside", "all weights")
+    labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
+    shown = [label.split(",")[1].split(":")[0] for label in labels]
+    assert shown == [f" {view} weights" for view in ("combined", "forward", "reverse", "first")]
+    point_at(page, word(page, "cat"))
+    assert len(find(page, ".matrix .band")) == 4
+
+
+def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
+    page = open_report([replace(CAT, number=1, heads={"first": CAT.aligned.forward}), CAT])
+    choose(page, "view", "first (1 pairs)")
+    labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
+    assert [label.split(":")[0] for label in labels] == [
+        "Attention weights of pair 1, first weights",
+        "Attention weights of pair 17, combined weights",
+    ]
+
+
+# ---- errors ----------------------------------------------------------------------------------------------
+
+
+def judged(pair: SamplePair, links: Any) -> dict[Link, str]:
+    assert pair.gold is not None
+    wrong = {link: "wrong" for link in links if link not in pair.gold.possible}
+    return wrong | dict.fromkeys(pair.gold.sure - set(links), "missed")
+
+
+def rows_of(page: Any) -> dict[str, list[int]]:
+    rows = page.execute_script(
+        "return [...document.querySelectorAll('#errors tbody tr')]"
+        ".map((tr) => [...tr.cells].map((td) => td.textContent))"
+    )
+    return {name: [int(count) for count in counts] for name, *counts, _ in rows}
+
+
+def test_errors_are_counted_by_group(open_report: Open) -> None:
+    pairs = [*corpus(16, 12), CAT]
+    page = open_report(pairs)
+    find(page, "#errors > summary")[0].click()
+    wait(page, "return document.querySelector('#errors tbody')")
+    wrong, missed, sizes = Counter(), Counter(), Counter()
+    for pair in pairs:
+        source, target = pair.aligned.matrix.source_tokens, pair.aligned.matrix.target_tokens
+        for (s, t), kind in judged(pair, pair.aligned.alignment.links).items():
+            (wrong if kind == "wrong" else missed)[f"{source[s]} – {target[t]}"] += 1
+            sizes[{12: "11 to 20", 4: "1 to 10"}[len(source)]] += 1
+    found = rows_of(page)
+    assert {name: counts[:2] for name, counts in found.items()} == {
+        name: [wrong[name], missed[name]] for name in wrong | missed
+    }
+    assert texts(page, "#errors summary span") == [f"{wrong.total()} wrong links, {missed.total()} missing"]
+    choose(page, "group", "words of the longer side", "errors")
+    assert {name: sum(counts[:2]) for name, counts in rows_of(page).items()} == sizes
+    assert list(rows_of(page)) == ["1 to 10", "11 to 20"]
+
+
+def test_words_have_classes_and_frequencies(open_report: Open) -> None:
+    gold = CAT.gold
+    pairs = [
+        SamplePair(n, aligned_pair(["the", "1992", "w" * n, "x"], ["le", ".", "v" * n, "y"]), gold)
+        for n in range(1, 5)
+    ]
+    page = open_report(pairs)
+    find(page, "#errors > summary")[0].click()
+    choose(page, "group", "class", "errors")
+    classes = {name for row in rows_of(page) for name in row.split(" – ")}
+    assert classes == {"function word", "sign", "number"}  # of so few words all are frequent
+    choose(page, "group", "times the rarer word is seen", "errors")
+    assert set(rows_of(page)) <= {"1", "3 to 5"}
+    assert rows_of(page)
+
+
+def test_an_error_leads_to_its_examples_and_to_the_pair(open_report: Open) -> None:
+    page = open_report([*corpus(16, 12), CAT])
+    find(page, "#errors > summary")[0].click()
+    wait(page, "return document.querySelector('#errors tbody')")
+    button = next(b for b in find(page, "#errors tbody button") if b.text == "sleeps – dort")
+    page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", button)
+    button.click()
+    assert texts(page, "#examples h3") == ["sleeps – dort: 1 example"]
+    assert texts(page, "#examples mark") == ["sleeps", "dort"]
+    assert texts(page, "#examples .around") == ["the black cat sleeps ", "le chat noir dort "]
+    find(page, "#examples a")[0].click()
+    wait(
+        page,
+        "return document.querySelector('.sought h3')?.textContent === 'Pair 17'"
+        " && document.querySelector('.sought .token')",
+    )
+    assert texts(page, ".sought .token[aria-pressed=true]") == ["sleeps (not linked)"]
+
+
+def test_one_system_against_another(open_report: Open) -> None:
+    pairs = corpus(30, 12)
+    page = open_report(pairs)
+    find(page, "#errors > summary")[0].click()
+    choose(page, "against", "other", "errors")
+    choose(page, "group", "words of the longer side", "errors")
+    count = Counter()
+    for pair in pairs:
+        ours, theirs = judged(pair, pair.aligned.alignment.links), judged(pair, pair.others["other"].links)
+        count += Counter(
+            won=len(theirs.keys() - ours), lost=len(ours.keys() - theirs), both=len(ours.keys() & theirs)
+        )
+    assert rows_of(page) == {"11 to 20": [count["won"], count["lost"], count["both"]]}
+    assert count["won"] != count["lost"]
+    choose(page, "view", "other", "errors")
+    choose(page, "against", "these links", "errors")
+    assert rows_of(page) == {"11 to 20": [count["lost"], count["won"], count["both"]]}
+
+
+# ---- corrections -----------------------------------------------------------------------------------------
+
+
+def edit(page: Any) -> None:
+    find(page, "[data-key=edit]")[0].click()
+
+
+def kinds(page: Any) -> dict[str, str]:
+    return dict(
+        page.execute_script(
+            "return [...document.querySelectorAll('.pair path.link')]"
+            ".map((path) => [path.dataset.link, path.classList[1]])"
+        )
+    )
+
+
+def downloaded(page: Any, folder: Path) -> Path:
+    where = {"behavior": "allow", "downloadPath": str(folder)}
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", where)
+    next(button for button in find(page, "#editor button") if button.text == "Download gold").click()
+    file, end = folder / "gold.pharaoh", time.monotonic() + 60
+    while not (file.exists() and file.stat().st_size):
+        assert time.monotonic() < end, "nothing was downloaded"
+        time.sleep(0.05)
+    return file
+
+
+def without_gold(pair: SamplePair) -> SamplePair:
+    return replace(pair, gold=None, others={})
+
+
+def test_two_words_go_sure_possible_none_and_back(open_report: Open) -> None:
+    page = open_report([without_gold(CAT)])
+    edit(page)
+    assert kinds(page) == {"0-0": "sure", "1-2": "sure", "2-1": "sure"}
+    word(page, "sleeps").click()
+    found = []
+    for _ in range(3):
+        word(page, "dort").click()
+        found.append(kinds(page).get("3-3"))
+    assert found == ["sure", "maybe", None]
+    assert "1 of 1 pairs corrected" in find(page, "#editor span")[0].text
+    undo = next(button for button in find(page, "#editor button") if button.text == "Undo")
+    undo.click()
+    assert kinds(page)["3-3"] == "maybe"
+    for _ in range(3):
+        undo.click()
+    assert kinds(page) == {"0-0": "sure", "1-2": "sure", "2-1": "sure"}
+    assert "0 of 1 pairs corrected" in find(page, "#editor span")[0].text
+
+
+def test_links_are_corrected_by_keys_alone(open_report: Open) -> None:
+    from selenium.webdriver import ActionChains, Keys
+
+    page = open_report([without_gold(CAT)])
+    edit(page)
+    page.execute_script("document.querySelector('.token').focus()")
+    press(page, "ENTER", "ARROW_DOWN", "ARROW_RIGHT", "ENTER")  # the, le, chat
+    assert kinds(page)["0-1"] == "sure"
+    assert page.execute_script("return document.activeElement.textContent") == "chat"
+    press(page, "ENTER")
+    assert kinds(page)["0-1"] == "maybe"
+    press(page, "TAB", "ARROW_RIGHT", "ENTER")  # to the matrix: black, le
+    assert kinds(page)["1-0"] == "sure"
+    assert "‘black’\u2069 – \u2068‘le’\u2069: sure" in texts(page, "#live")[0]
+    for key, kind in (("p", "maybe"), ("s", "sure"), ("n", None)):
+        ActionChains(page).send_keys(key).perform()
+        assert kinds(page).get("1-0") == kind
+    ActionChains(page).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
+    assert kinds(page)["1-0"] == "sure"
+
+
+def test_a_cell_is_corrected_by_a_click(open_report: Open) -> None:
+    page = open_report([CAT])
+    edit(page)
+    assert kinds(page) == {"0-0": "sure", "1-2": "sure", "3-3": "sure"}  # the gold, where there is one
+    matrix = find(page, ".matrix svg")[0]
+    box = find(page, ".matrix rect.white")[0].rect  # the cell 0-0
+    frame = matrix.rect
+    x, y = box["x"] + 9 - frame["x"] - frame["width"] / 2, box["y"] + 9 - frame["y"] - frame["height"] / 2
+    point_at(page, matrix, int(x), int(y))
+    find(page, ".matrix svg")[0]
+    from selenium.webdriver import ActionChains
+
+    ActionChains(page).click().perform()
+    assert kinds(page) == {"0-0": "maybe", "1-2": "sure", "3-3": "sure"}
+    assert len(find(page, ".matrix rect.possible.white")) == 1
+
+
+def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
+    open_report: Open, tmp_path: Path
+) -> None:
+    pairs = [without_gold(replace(pair, number=10 + pair.number)) for pair in corpus(60, 5)]
+    page = open_report(pairs, lines=80)
+    edit(page)
+    for box in find(page, ".check input")[:3]:
+        box.click()
+    word(page, pairs[0].aligned.matrix.source_tokens[0]).click()
+    find(page, ".pair .target .token")[4].click()
+    page.refresh()
+    wait(page, "return document.documentElement.dataset.ready === ''")
+    edit(page)
+    assert "3 of 60 pairs corrected, kept in this browser" in find(page, "#editor span")[0].text
+    page.execute_script(  # the other pairs are right as they are
+        "for (const box of document.querySelectorAll('.check input:not(:checked)')) box.click()"
+    )
+    file = downloaded(page, tmp_path)
+    gold = list(read_gold(file))
+    assert file.read_bytes().count(b"\n") == 80
+    assert [n for n, links in enumerate(gold, 1) if links.possible] == [
+        pair.number for pair in pairs if pair.aligned.alignment.links or pair.number == 11
+    ]
+    first = pairs[0].aligned.alignment.links
+    changed = first ^ {Link(0, 4)} if Link(0, 4) not in first else first
+    assert gold[10].possible == changed
+    assert {format_gold(gold[p.number - 1]) for p in pairs[1:]} == {
+        " ".join(f"{s}-{t}" for s, t in sorted(p.aligned.alignment.links)) for p in pairs[1:]
+    }
+    empty: list[tuple[list[str], list[str]]] = [(["a"] * 5, ["b"] * 5)] * 80
+    assert len(gold_of_pairs(gold, *encode_pairs(empty))) >= 50  # as `train --gold` does
+
+
+FORBIDDEN = (
+    "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('forbidden'); } })"
+)
+
+
+def test_where_nothing_can_be_kept_the_page_says_so(open_report: Open, chromium: Any, tmp_path: Path) -> None:
+    added = chromium.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": FORBIDDEN})
+    page = open_report([CAT])
+    chromium.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+    edit(page)
+    assert "this browser does not keep: download before you leave" in find(page, "#editor span")[0].text
+    word(page, "sleeps").click()
+    word(page, "dort").click()
+    word(page, "the").click()  # on the side of the word that was held: it is held now
+    for _ in range(3):
+        word(page, "le").click()  # from sure over possible and none to sure
+    assert downloaded(page, tmp_path).read_text().split("\n")[16] == "0-0 1-2 3p3"
+
+
+@pytest.mark.parametrize("kept", ['[[17,[["9-9",1]]]]', '[[17,[["<b>",1]]]]', "{}", "[[4,5],[17]]", "]"])
+def test_what_was_kept_is_not_trusted(open_report: Open, kept: str) -> None:
+    page = open_report([CAT])
+    page.execute_script(
+        "const { id } = JSON.parse(document.getElementById('data').textContent);"
+        "localStorage.setItem(`nmtalign-gold-${id}`, arguments[0])",
+        kept,
+    )
+    page.refresh()
+    wait(page, "return document.documentElement.dataset.ready === ''")
+    edit(page)
+    assert "0 of 1 pairs corrected" in find(page, "#editor span")[0].text
+
+
+def test_the_least_certain_pairs_come_first(open_report: Open) -> None:
+    pairs = [without_gold(pair) for pair in corpus(12, 8)]
+    page = open_report(pairs)
+    edit(page)
+
+    def doubt(pair: SamplePair) -> float:
+        shares = [round(p, 3) for p in pair.aligned.probabilities.values()]
+        return 1 - sum(shares) / max(1, len(shares))
+
+    order = [pair.number for pair in sorted(pairs, key=lambda pair: (-round(doubt(pair), 9), pair.number))]
+    buttons = {button.text: button for button in find(page, "#editor button")}
+    buttons["Least certain first"].click()
+    assert [int(text[5:]) for text in texts(page, ".pair h3")] == order
+    find(page, f"#pair-{order[0]} .check input")[0].click()
+    buttons["Next least certain"].click()
+    wait(page, f"return location.hash === '#pair-{order[1]}'")
+
+
+def test_hostile_words_in_errors_and_corrections_run_nothing(open_report: Open, tmp_path: Path) -> None:
+    words = [word or "x" for word in HOSTILE_WORDS]
+    aligned = aligned_pair(words, words)
+    gold = replace(corpus(1, len(words))[0].gold)
+    page = open_report(
+        [
+            SamplePair(
+                1, aligned, gold, {"<b>": Alignment(frozenset(), 23, 23)}, heads={"<i>": aligned.forward}
+            )
+        ]
+    )
+    find(page, "#errors > summary")[0].click()
+    choose(page, "view", "<b>", "errors")
+    choose(page, "beside", "<i>")
+    edit(page)
+    for button in find(page, "#errors tbody button")[:5]:
+        page.execute_script("arguments[0].click()", button)
+    assert len(find(page, "script")) == 2
+    assert not find(page, "img, b, i, iframe")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1400, False)])
+def test_axe_finds_no_violation_in_the_tools(open_report: Open, axe: str, width: int, dark: bool) -> None:
+    page = open_report([CAT, *corpus(3, 30)], width=width, dark=dark)
+    find(page, "#errors > summary")[0].click()
+    page.execute_script("document.getElementById('bar').open = true")
+    edit(page)
+    choose(page, "beside", "forward")
+    page.execute_script("document.querySelector('#errors tbody button').click()")
+    word(page, "black").click()
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    assert_no_violation(page, axe)

@@ -1,0 +1,123 @@
+"""The page of ``nmtalign serve`` and the card of a notebook, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from nmtalign.cli.looking.server import Server
+from tests.aligner.toy_language import toy_bitext, toy_training
+from tests.browser.conftest import wait
+from tests.browser.test_report_page import find, point_at, texts
+from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
+
+WINDOW = {"width": 1200, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+EXAMPLE = toy_bitext(1, seed=5).pairs[0]
+
+
+@pytest.fixture
+def typing_page(chromium: Any) -> Iterator[Any]:
+    """The page of a server with two models, when it has aligned its example."""
+    models = {name: toy_training(name).aligner for name in ("default", "fast")}
+    with Server(models, EXAMPLE, 0) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", WINDOW)
+        chromium.get(server.address)
+        wait(chromium, "return document.querySelector('.source .token')")
+        yield chromium
+        chromium.get("about:blank")
+        server.shutdown()
+        thread.join()
+    assert chromium.get_log("browser") == []
+    assert chromium.execute_script("return window.hacked") is None
+
+
+def fill(page: Any, source: str, target: str) -> None:
+    """Paste two texts, as one event each."""
+    page.execute_script(
+        "document.querySelectorAll('#typing textarea').forEach((box, i) => { box.value = arguments[i];"
+        "  box.dispatchEvent(new Event('input', { bubbles: true })) })",
+        source,
+        target,
+    )
+
+
+def links(page: Any) -> set[tuple[int, ...]]:
+    keys = page.execute_script(
+        "return [...document.querySelectorAll('.link[data-link]')].map((l) => l.dataset.link)"
+    )
+    return {tuple(map(int, key.split("-"))) for key in keys}
+
+
+def test_typed_pairs_are_drawn_at_once(typing_page: Any) -> None:
+    page = typing_page
+    made = toy_training("default").aligner.align(*EXAMPLE)
+    assert [text.split(" ")[0] for text in texts(page, ".source .token")] == EXAMPLE[0].split()
+    assert links(page) == {tuple(link) for link in made.links}
+    assert find(page, ".matrix svg")[0].is_displayed()
+    assert not find(page, "aside")[0].is_displayed()
+    boxes = find(page, "#typing textarea")
+    boxes[0].send_keys(" new")
+    wait(page, "return [...document.querySelectorAll('.source .token')].at(-1).textContent.startsWith('new')")
+    assert page.switch_to.active_element == boxes[0]
+
+
+def test_lines_are_pairs_and_a_wrong_number_is_told(typing_page: Any) -> None:
+    page = typing_page
+    fill(page, f"{EXAMPLE[0]}\nx", f"{EXAMPLE[1]}\ny")
+    wait(page, "return document.querySelectorAll('.pair').length === 2")
+    fill(page, "a\nb", "c")
+    wait(page, "return document.querySelector('#typing p').textContent.includes('found 2 and 1')")
+    assert len(find(page, ".pair")) == 2
+    fill(page, "", "")
+    wait(page, "return document.querySelector('#typing p').textContent.startsWith('Type a sentence')")
+
+
+def test_another_model_aligns_the_same_pair(typing_page: Any) -> None:
+    page = typing_page
+    made = toy_training("fast").aligner.align(*EXAMPLE)
+    find(page, "#typing option")[1].click()
+    wait(page, "return document.querySelector('#typing p').textContent === arguments[0]", made.settings)
+    assert links(page) == {tuple(link) for link in made.links}
+
+
+def test_hostile_words_are_text(typing_page: Any) -> None:
+    words = [word for word in HOSTILE_WORDS if word.isprintable() and word and " " not in word]
+    fill(typing_page, " ".join(words), "x")
+    wait(typing_page, "return document.querySelectorAll('.source .token').length > 8")
+    assert [text.split(" (")[0] for text in texts(typing_page, ".source .token")] == words
+
+
+def test_the_typing_page_is_accessible(typing_page: Any, axe: str) -> None:
+    typing_page.execute_script(axe)
+    result = typing_page.execute_async_script("axe.run(document).then(arguments[0])")
+    assert [entry["id"] for entry in result["violations"]] == []
+    assert len(result["passes"]) > 20
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_card_in_a_notebook_is_interactive(chromium: Any, tmp_path: Path, dark: bool) -> None:
+    """In a frame that may not touch the notebook, offline, light and dark."""
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", WINDOW)
+    features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    cards = CAT.aligned.show()._repr_html_() + aligned_pair(HOSTILE_WORDS, ["a"]).show()._repr_html_()
+    (tmp_path / "notebook.html").write_text(f"<!DOCTYPE html><meta charset=utf-8>{cards}", encoding="utf-8")
+    chromium.get(f"file://{tmp_path}/notebook.html")
+    chromium.switch_to.frame(0)
+    wait(chromium, "return document.querySelector('.matrix svg')")
+    point_at(chromium, find(chromium, ".token")[2])
+    wait(chromium, "return !document.getElementById('tip').hidden")
+    assert "Linked to" in texts(chromium, "#tip")[0]
+    assert find(chromium, ".matrix svg")[0].is_displayed()
+    assert not any(part.is_displayed() for part in find(chromium, "aside, .top, #lexicon, #summary"))
+    ground = chromium.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, ground[4:-1].split(","))) < 200) == dark
+    chromium.switch_to.default_content()
+    assert chromium.get_log("browser") == []
+    assert chromium.execute_script("return window.hacked") is None

@@ -1,0 +1,128 @@
+"""``nmtalign find`` and ``index``: what a person sees, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from nmtalign.cli import main
+from tests.aligner.toy_language import toy_bitext, toy_training
+
+SOURCE = ["The House sits", "not a house", "", "a\x1b[2Jb house"]
+TARGET = ["la Chambre siège", "ne pas une maison", "rien", "x 中文"]
+LINKS = ["0-0 1-1 2-2", "0-0 0-1 1-2 2-3", "", "0-0 1-1"]
+HOUSE = """\
+house: 3 in the source
+  chambre                          1   33.3%  ██████████████████████████████
+  maison                           1   33.3%  ██████████████████████████████
+  中文                             1   33.3%  ██████████████████████████████
+
+        1  The [House] sits
+           la [Chambre] siège
+
+        2  not a [house]
+           ne pas une [maison]
+
+        4  a\\x1b[2Jb [house]
+           x [中文]
+"""
+
+
+def run(capsys, *arguments):
+    """Return (exit code, standard output, standard error) of a command."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return stop.value.code or 0, captured.out, captured.err
+
+
+@pytest.fixture
+def files(tmp_path):
+    texts = {"source": SOURCE, "target": TARGET, "links": LINKS}
+    for name, lines in texts.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return [tmp_path / name for name in texts]
+
+
+def test_texts_and_their_index_show_the_same(capsys, files, tmp_path):
+    assert run(capsys, "find", "house", *files) == (0, HOUSE, "")
+    code, out, err = run(capsys, "index", *files, "-o", tmp_path / "corpus.db")
+    assert (code, out, err) == (0, "", "nmtalign: 4 pairs read\n")
+    assert run(capsys, "find", "house", "--index", tmp_path / "corpus.db") == (0, HOUSE, "")
+
+
+def test_a_translation_a_side_and_limits(capsys, files):
+    _, out, _ = run(capsys, "find", "house", *files, "--translation", "maison", "--limit", 1)
+    assert "(2 others)                       2   66.7%\n" in out
+    assert [line for line in out.splitlines() if "[" in line] == [
+        "        2  not a [house]",
+        "           ne pas une [maison]",
+    ]
+    assert "[" not in run(capsys, "find", "house", *files, "--context", 0)[1]
+    assert run(capsys, "find", "ne pas", *files)[1].startswith("ne pas: 1 in the target\n  not ")
+
+
+def test_a_long_line_is_shown_around_the_word(capsys, tmp_path):
+    words = [f"w{n}" for n in range(100)]
+    for name, text in (("a", " ".join(words)), ("b", " ".join(words[::-1])), ("c", "50-49")):
+        (tmp_path / name).write_text(f"{text}\n")
+    _, out, _ = run(capsys, "find", "w50", *(tmp_path / name for name in "abc"), "--side", "source")
+    assert f"        1  … {' '.join(words[41:50])} [w50] {' '.join(words[51:60])} …" in out
+    _, out, _ = run(capsys, "find", "w9", *(tmp_path / name for name in "abc"), "--side", "source")
+    assert "(no link)" in out
+    assert f"           {' '.join(words[::-1][:19])} …" in out
+
+
+def test_a_model_aligns(capsys, tmp_path):
+    toy = toy_bitext(30, seed=3)
+    toy_training("fast").aligner.save(tmp_path / "model")
+    source, target = toy.write(tmp_path)
+    word = toy.source[0].split()[0]
+    code, _, _ = run(capsys, "index", source, target, "--model", tmp_path / "model", "-o", tmp_path / "c.db")
+    assert code == 0
+    code, out, _ = run(capsys, "find", word, "--index", tmp_path / "c.db")
+    made = toy_training("fast").aligner.align(toy.source[0], toy.target[0])
+    partners = [toy.target[0].split()[t] for s, t in made.links if s == 0]
+    assert code == 0
+    assert f"  {' '.join(partners)} " in out
+    assert run(capsys, "find", word, source, target, "--model", tmp_path / "model")[1] == out
+
+
+def test_nothing_found_is_an_error(capsys, files):
+    code, out, err = run(capsys, "find", "zebra", *files)
+    assert (code, out) == (3, "")
+    assert "'zebra' stands nowhere in these 4 pairs" in err
+    assert (
+        "nowhere in the target side of these 4" in run(capsys, "find", "sits", *files, "--side", "target")[2]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["find", "x"], "expected SOURCE TARGET LINKS, or SOURCE TARGET --model DIR"),
+        (["find", "x", "source", "target"], "expected SOURCE TARGET LINKS"),
+        (["find", "x", "source", "target", "links", "--model", "m"], "expected SOURCE TARGET LINKS"),
+        (["find", "x", "source", "--index", "corpus.db"], "--index DB holds texts and links"),
+        (["find", "x", "--index", "corpus.db", "--tokenizer", "simple"], "--index DB holds texts and links"),
+        (["index", "source", "target", "links", "-o", "-"], "an index is a file of its own"),
+        (["index", "source", "target", "links", "-o", "links"], "would destroy what is read"),
+        (["index", "source", "target", "links", "-o", "none/x.db"], "there is no folder none"),
+    ],
+)
+def test_calls_that_make_no_sense(capsys, files, arguments, told, monkeypatch):
+    monkeypatch.chdir(files[0].parent)
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert told in err
+
+
+def test_a_link_outside_of_its_pair_leaves_the_older_index(capsys, files, tmp_path):
+    index = tmp_path / "corpus.db"
+    assert run(capsys, "index", *files, "-o", index)[0] == 0
+    before = index.read_bytes()
+    files[2].write_text("0-0\n5-0\n\n0-0\n")
+    code, _, err = run(capsys, "index", *files, "-o", index)
+    assert code == 3
+    assert "links, line 2: link 5-0 is outside" in err
+    assert index.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.db", "links", "source", "target"]

@@ -1,0 +1,165 @@
+"""Encoders of Hugging Face, with a tiny one that is trained here; it needs torch and transformers."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+import pytest
+
+import nmtalign
+from nmtalign.batch.stream import align_stream
+from nmtalign.contextual import encoder as encoding
+from nmtalign.contextual.transformer import Encoder, Pieces
+from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.text.bitext import SentencePair
+from tests.conftest import REPOSITORY
+from tests.contextual.tiny import LAYERS, ambiguous_bitext, train_encoder
+from tests.test_docs import run_command
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
+torch = pytest.importorskip("torch", reason="pip install 'nmtalign[transformers]'")
+
+TOY = ambiguous_bitext(400, seed=5)
+PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    return train_encoder(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture
+def encoder(tiny):
+    return Encoder(str(tiny), LAYERS)
+
+
+def error(aligner: nmtalign.Aligner) -> float:
+    [chunk] = align_stream(aligner, PAIRS)
+    found = {(n, *link) for n in range(len(PAIRS)) for link in chunk.batch.links(n)}
+    gold = {(n, *link) for n, links in enumerate(TOY.links) for link in links}
+    return 1 - 2 * len(found & gold) / (len(found) + len(gold))
+
+
+def test_context_is_better_than_static_vectors_and_the_mixture_than_both(tiny):
+    lexicon = nmtalign.train(PAIRS)
+    context = nmtalign.with_context(encoder=tiny, layer=LAYERS, method="simalign-argmax")
+    static = nmtalign.with_context(encoder=tiny, layer=0, method="simalign-argmax")
+    mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS), PAIRS)
+    assert error(context) < 0.7 * min(error(static), error(lexicon))
+    assert error(mixed) < 0.2 * error(context)
+
+
+@pytest.mark.parametrize("layer", range(LAYERS + 1))
+def test_vectors_are_those_of_the_library(tiny, layer):
+    """Sentences of several lengths in one batch, against the library with one at a time."""
+    sentences = [["x1", "ma3", "y2"], ["mb5"], ["Na1", "x11", "x1", "y0", "ma0"]]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
+    model = transformers.AutoModel.from_pretrained(tiny).eval()
+    for words, found in zip(sentences, Encoder(str(tiny), layer).vectors(sentences), strict=True):
+        given = tokenizer(words, is_split_into_words=True, return_tensors="pt")
+        with torch.no_grad():
+            states = model(given["input_ids"], output_hidden_states=True).hidden_states[layer][0].numpy()
+        numbers = np.array([-1 if k is None else k for k in given.word_ids(0)])
+        expected = [states[numbers == k].mean(axis=0) for k in range(len(words))]
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+def test_windows_cover_each_sub_word_once(encoder):
+    _, pieces = encoder._opened
+    for words in (["x1"] * 62, ["x1"] * 63, ["ma1", "x2"] * 100):
+        for limit in (64, 9):
+            windows = list(Pieces(pieces.tokenizer, limit).windows(0, words))
+            counts = np.bincount(np.concatenate([w.words[w.words >= 0] for w in windows]))
+            assert counts.tolist() == [2 if word == "ma1" else 1 for word in words]
+            assert max(len(w.ids) for w in windows) <= limit
+            assert len(windows) > 1 or len(words) == 62
+    long = encoder.vectors([["ma1", "x2"] * 100])[0]
+    assert long.shape == (200, 32)
+    assert np.abs(long).sum(axis=1).min() > 0
+
+
+def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch):
+    def aligned() -> list:
+        aligner = nmtalign.with_context(
+            encoder=tiny, layer=LAYERS, cache=tmp_path / "cache", method="simalign-itermax"
+        )
+        [chunk] = align_stream(aligner, PAIRS[:20])
+        return [chunk.batch.links(n) for n in range(20)]
+
+    first = aligned()
+    monkeypatch.setattr(Encoder, "vectors", lambda *_: pytest.fail("encoded again"))
+    assert aligned() == first
+    (tmp_path / "cache").write_bytes(b"no database, and longer than a header" * 9)
+    with pytest.raises(DataError, match="cache: expected a cache that nmtalign wrote"):
+        aligned()
+
+
+def test_a_pair_is_encoded_once(tiny, monkeypatch):
+    """For the fit and for the links."""
+    seen = []
+    whole = encoding.Encoder.vectors
+    monkeypatch.setattr(Encoder, "vectors", lambda self, given: seen.extend(given) or whole(self, given))
+    aligner = nmtalign.fit_to(nmtalign.with_context(encoder=tiny, layer=1), PAIRS[:30])
+    list(align_stream(aligner, PAIRS[:30]))
+    assert len(seen) == 60
+
+
+def test_a_batch_too_large_for_the_device_is_halved_once(encoder, monkeypatch):
+    sentences = [["x1", "y2"]] * 8
+    expected = encoder.vectors(sentences)
+    whole, most = Encoder._run, 4
+
+    def short_of_memory(self, batch):
+        if len(batch) > most:
+            raise torch.OutOfMemoryError
+        return whole(self, batch)
+
+    monkeypatch.setattr(Encoder, "_run", short_of_memory)
+    np.testing.assert_allclose(encoder.vectors(sentences), expected, atol=1e-5)
+    most = 3
+    with pytest.raises(NmtalignError, match="out of memory on cpu with 4 sentences of 4 sub-words"):
+        encoder.vectors(sentences)
+
+
+def test_words_that_the_tokeniser_loses(encoder):
+    _, pieces = encoder._opened
+    pieces.tokenizer.backend_tokenizer.normalizer = __import__("tokenizers").normalizers.Replace("\u200b", "")
+    with pytest.warns(UserWarning, match="the tokeniser loses '\\\\u200b'"):
+        vectors = encoder.vectors([["x1", "\u200b", "x2"]])[0]
+    assert np.abs(vectors).sum(axis=1).astype(bool).tolist() == [True, False, True]
+
+
+def test_what_is_no_encoder(tiny, tmp_path):
+    with pytest.raises(DataError, match="expected a model of the package transformers"):
+        Encoder(str(tmp_path)).vectors([["a"]])
+    with pytest.raises(UsageError, match=r"there is no layer 3: .* has 0 \(embeddings\) to 2"):
+        Encoder(str(tiny), 3).vectors([["a"]])
+    if not torch.cuda.is_available():
+        with pytest.raises(UsageError, match="there is no device cuda here"):
+            nmtalign.with_context(encoder=tiny, device="cuda")
+
+
+def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
+    """Its commands, with the tiny encoder."""
+    monkeypatch.chdir(tmp_path)
+    for side in ("en", "fr"):
+        lines = (REPOSITORY / "data" / "en_fr_sample" / f"text.{side}").read_text("utf-8").splitlines()
+        (tmp_path / f"text.{side}").write_text("\n".join(lines[:60]) + "\n", "utf-8")
+    page = (REPOSITORY / "docs" / "own_encoder.md").read_text("utf-8")
+    commands = re.findall(r"^nmtalign (.*)$", page, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        own = command.replace("bert-base-multilingual-cased", str(tiny)).replace("--layer 8", "--layer 2")
+        run_command(f"nmtalign {own}")
+    assert len((tmp_path / "both.txt").read_text().splitlines()) == 60
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device on this machine")
+def test_a_gpu_gives_nearly_the_same_vectors(tiny):
+    sentences = [source for source, _ in TOY.words[:20]]
+    both = [Encoder(str(tiny), LAYERS, device).vectors(sentences) for device in ("cpu", "cuda")]
+    for first, second in zip(*both, strict=True):
+        np.testing.assert_allclose(first, second, atol=2e-2)

@@ -1,0 +1,190 @@
+"""Token vectors and similarities from files: what is read, what is refused, and what comes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import nmtalign
+from nmtalign.aligner.contextual import counted
+from nmtalign.batch.stream import align_stream
+from nmtalign.contextual.calibration import Calibration
+from nmtalign.contextual.files import cosines
+from nmtalign.contextual.published import METHODS
+from nmtalign.corpus.text import encode_text
+from nmtalign.errors import DataError, UsageError
+from nmtalign.links.extraction import itermax, match, mutual_argmax, transport
+from nmtalign.text.bitext import SentencePair
+from tests.aligner.toy_language import toy_bitext, toy_training
+
+TOY = toy_bitext(60, seed=3)
+PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
+
+
+def noisy(spread: float) -> list[np.ndarray]:
+    """Return similarities (T, S): links stand 0.4 above the others, less noise."""
+    rng = np.random.default_rng(1)
+    found = []
+    for (source, target), links in zip(TOY.words, TOY.links, strict=True):
+        matrix = rng.normal(0.2, spread, (len(target), len(source)))
+        for s, t in links:
+            matrix[t, s] += 0.4
+        found.append(matrix)
+    return found
+
+
+@pytest.fixture
+def written(tmp_path):
+    path = tmp_path / "similarities.npz"
+    np.savez(path, **{f"pair-{n}": own for n, own in enumerate(noisy(0.05))})
+    return path
+
+
+def error(aligner: nmtalign.Aligner) -> float:
+    """Return the share of wrong and missing links."""
+    [chunk] = align_stream(aligner, PAIRS)
+    found = {(n, *link) for n in range(len(PAIRS)) for link in chunk.batch.links(n)}
+    gold = {(n, *link) for n, links in enumerate(TOY.links) for link in links}
+    return 1 - 2 * len(found & gold) / (len(found) + len(gold))
+
+
+def test_clear_similarities_give_the_links(written):
+    aligner = nmtalign.fit_to(nmtalign.with_context(similarities=written), PAIRS)
+    assert error(aligner) < 0.02
+    assert aligner.heads.calibration.weight == 1
+
+
+def test_noise_makes_the_softmax_flatter(tmp_path):
+    scales = []
+    for spread in (0.05, 0.2):
+        np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(spread))})
+        fitted = nmtalign.fit_to(nmtalign.with_context(similarities=tmp_path / "s.npz"), PAIRS)
+        scales.append(fitted.heads.calibration.scale)
+    assert scales[0] > 2 * scales[1]
+
+
+def test_a_mixture_is_better_than_both(tmp_path):
+    """Each head is poor in its own way: the lexicon has seen few pairs, the similarities are noisy."""
+    np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(0.2))})
+    poor = nmtalign.train(PAIRS[:12], preset="fast")
+    alone = nmtalign.fit_to(nmtalign.with_context(similarities=tmp_path / "s.npz"), PAIRS)
+    mixed = nmtalign.fit_to(nmtalign.with_context(poor, similarities=tmp_path / "s.npz"), PAIRS)
+    assert error(mixed) < 0.8 * min(error(alone), error(poor))
+    assert mixed.head_names == ("lexicon", "contextual")
+    assert error(mixed.with_heads(["contextual"])) > error(mixed)
+    assert mixed.with_heads(["lexicon"]).heads.lexicon is poor.heads.lexicon
+
+
+def test_weight_0_is_the_other_head(written):
+    lexicon = toy_training("fast").aligner
+    mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, similarities=written, weight=0), PAIRS)
+    chunks = [next(align_stream(aligner, PAIRS)).batch for aligner in (mixed, lexicon)]
+    assert [chunks[0].links(n) for n in range(len(PAIRS))] == [chunks[1].links(n) for n in range(len(PAIRS))]
+
+
+def test_ratios_are_the_formula(written):
+    """Against plain loops over one pair."""
+    fitted = Calibration(7.0, 1.5, -0.25, 1.0)
+    head = replace(nmtalign.with_context(similarities=written).heads, calibration=fitted)
+    scores = head.read(encode_text(TOY.words))
+    similar = noisy(0.05)
+    for k, bucket in enumerate(scores.text.buckets):
+        ratios = scores.ratios(k)
+        for column in np.flatnonzero(bucket.pairs >= 0):
+            own = np.float64(7.0 * similar[bucket.pairs[column]])
+            T, S = own.shape
+            rows, columns = np.exp(own).sum(axis=1, keepdims=True), np.exp(own).sum(axis=0)
+            joint = np.exp(own) / np.sqrt(rows * columns) * np.sqrt(S * T)
+            expected = joint**1.5 * np.exp(-0.25)
+            np.testing.assert_allclose(ratios[:T, :S, column], expected, rtol=2e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
+    products = [own * (15 if method == "awesome-align" else 1) for own in noisy(0.2)]
+    np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(products)})
+    [chunk] = align_stream(nmtalign.with_context(similarities=tmp_path / "s.npz", method=method), PAIRS)
+    for n, own in enumerate(products):
+        similar = own.astype(np.float32).astype(float)
+        rows, columns = (np.exp(similar) / np.exp(similar).sum(axis=a, keepdims=True) for a in (1, 0))
+        links = {
+            "simalign-argmax": lambda x: mutual_argmax(x),
+            "simalign-itermax": lambda x: itermax((1 + x) / 2),
+            "simalign-match": lambda x: match((1 + x) / 2),
+            "transport": lambda x: transport((1 + x) / 2),
+            "awesome-align": lambda x, r=rows, c=columns: (r >= 0.001) & (c >= 0.001),
+        }[method](similar)
+        assert {tuple(link) for link in chunk.batch.links(n)} == {(s, t) for t, s in np.argwhere(links)}
+
+
+def test_a_text_may_be_cut_into_chunks(written):
+    aligner = nmtalign.fit_to(nmtalign.with_context(similarities=written), PAIRS)
+    [whole] = align_stream(aligner, PAIRS)
+    parts = [part.batch for part in align_stream(aligner, PAIRS, chunk=7)]
+    cut = [part.links(n) for part in parts for n in range(len(part))]
+    assert cut == [whole.batch.links(n) for n in range(len(PAIRS))]
+    assert aligner.at(9).align(*TOY.pairs[8]).links == whole.batch.links(8)
+
+
+def test_vectors_of_a_folder_and_of_an_archive_are_one(tmp_path):
+    rng = np.random.default_rng(0)
+    sides = [[rng.normal(size=(len(pair[k]), 5)) for pair in TOY.words] for k in (0, 1)]
+    named = {f"source-{n}": own for n, own in enumerate(sides[0])}
+    named |= {f"target-{n}": own for n, own in enumerate(sides[1])}
+    np.savez(tmp_path / "v.npz", **named)
+    folder = tmp_path / "v"
+    folder.mkdir()
+    for side, own in zip(("source", "target"), sides, strict=True):
+        np.save(folder / f"{side}.npy", np.concatenate(own))
+        np.save(folder / f"{side}_lengths.npy", np.array([len(one) for one in own]))
+    found = []
+    for place in (tmp_path / "v.npz", folder):
+        [chunk] = align_stream(nmtalign.with_context(token_vectors=place, method="simalign-argmax"), PAIRS)
+        found.append([chunk.batch.links(n) for n in range(len(PAIRS))])
+    assert found[0] == found[1]
+    links = mutual_argmax(cosines(sides[0][0], sides[1][0]))
+    assert {tuple(link) for link in found[0][0]} == {(s, t) for t, s in zip(*links.nonzero(), strict=True)}
+
+
+def test_long_pairs_take_their_pieces_of_a_matrix(tmp_path):
+    words = [f"w{n}" for n in range(700)]
+    np.savez(tmp_path / "s.npz", pair_0=np.eye(700))
+    aligner = nmtalign.with_context(similarities=tmp_path / "s.npz", method="simalign-argmax")
+    [chunk] = align_stream(aligner, [SentencePair(" ".join(words), " ".join(words))])
+    assert [tuple(link) for link in chunk.batch.links(0)] == [(n, n) for n in range(700)]
+    scores = aligner.heads.read(encode_text([(words, words)]))
+    lengths = zip(scores.text.target.lengths, scores.text.source.lengths, strict=True)
+    assert [own.shape for own in scores.found.values()] == list(lengths)
+
+
+def test_files_that_do_not_fit_the_text(written, tmp_path):
+    def aligned(name: str, pairs: list[SentencePair]) -> None:
+        aligner = nmtalign.with_context(similarities=name, method="simalign-argmax")
+        list(align_stream(aligner, counted(aligner, pairs)))
+
+    with pytest.raises(DataError, match="expected an array for each pair, found none for pair 61"):
+        aligned(written, [*PAIRS, PAIRS[0]])
+    with pytest.raises(DataError, match="expected arrays for 59 pairs, as the text has, found 60"):
+        aligned(written, PAIRS[:59])
+    with pytest.raises(DataError, match=r"similarities.npz: pair 1: expected 1 target by 1 source words"):
+        aligned(written, [SentencePair("a", "b"), *PAIRS[1:]])
+    np.savez(tmp_path / "nan.npz", pair_1=np.full((1, 1), np.nan))
+    with pytest.raises(DataError, match="pair 1: found NaN or infinity"):
+        aligned(tmp_path / "nan.npz", [SentencePair("a", "b")])
+    np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)), target_1=np.ones((1, 3)))
+    aligner = nmtalign.with_context(token_vectors=tmp_path / "v.npz", method="simalign-argmax")
+    with pytest.raises(DataError, match="pair 1: expected 1 target vectors of one length"):
+        list(align_stream(aligner, [SentencePair("a", "b")]))
+
+
+def test_settings_that_contradict_each_other(written):
+    with pytest.raises(UsageError, match="expected one of an encoder, token vectors and similarities"):
+        nmtalign.with_context()
+    with pytest.raises(UsageError, match="a weight is that beside a model"):
+        nmtalign.with_context(similarities=written, weight=0.5)
+    with pytest.raises(UsageError, match="leave the extraction out"):
+        nmtalign.with_context(similarities=written, method="transport", extract="mutual")
+    with pytest.raises(UsageError, match="to be fitted"):
+        nmtalign.with_context(similarities=written).align(*TOY.pairs[0])

@@ -1,0 +1,192 @@
+"""Synthetic languages: one in which context decides, with a tiny encoder; one of a tiny translator.
+
+Each sentence of the first has a topic, a or b, which a marker names. The words x7 and y7 are X7 and Y7 in
+topic a, but Y7 and X7 in topic b: both always stand together, so only the topic tells which is which. Names
+are not in the vocabulary of the encoder, only a lexicon can tell them apart. The target is in any order.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.aligner.toy_language import Toy
+
+AMBIGUOUS, MARKERS, NAMES = 12, 6, 40
+HIDDEN, LAYERS, STEPS, PAIRS = 32, 2, 110, 48
+
+
+def ambiguous_bitext(n: int, *, seed: int = 0) -> Toy:
+    """Return `n` pairs and their links."""
+    rng = np.random.default_rng(seed)
+    toy = Toy([], [], [])
+    for _ in range(n):
+        topic = "ab"[rng.integers(2)]
+        words = [f"{c}{k}" for k in rng.choice(AMBIGUOUS, 2, replace=False) for c in "xy"]
+        words += [f"Na{k}" for k in rng.choice(NAMES, 2, replace=False)]
+        words.append(f"m{topic}{rng.integers(MARKERS)}")
+        source = [words[k] for k in rng.permutation(len(words))]
+        order = rng.permutation(len(source))
+        toy.source.append(" ".join(source))
+        toy.target.append(" ".join(_translation(source[s], topic) for s in order))
+        toy.links.append({(int(s), t) for t, s in enumerate(order)})
+    return toy
+
+
+def _translation(word: str, topic: str) -> str:
+    other = {"x": "y", "y": "x"}.get(word[0], word[0]) if topic == "b" else word[0]
+    return (other + word[1:]).swapcase()
+
+
+def make_tokenizer(folder: Path) -> Any:
+    """Write a WordPiece tokeniser of both languages, without names; markers are two sub-words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    words = [f"{c}{k}" for k in range(AMBIGUOUS) for c in "xyXY"]
+    words += ["ma", "mb", "MA", "MB", *(f"##{k}" for k in range(MARKERS))]
+    vocabulary = {word: k for k, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names)
+    fast.save_pretrained(folder)
+    return fast
+
+
+def train_encoder(folder: Path) -> Path:
+    """Train a tiny BERT by contrast on known links, and write it into a folder."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    tokenizer = make_tokenizer(folder)
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=HIDDEN,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=4,
+        intermediate_size=2 * HIDDEN,
+        max_position_embeddings=66,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    model = BertModel(config)
+    optimizer = torch.optim.Adam(model.parameters(), 8e-3)
+    for step in range(STEPS):
+        toy = ambiguous_bitext(PAIRS, seed=1000 + step)
+        sides = [_states(model, tokenizer, lines) for lines in (toy.source, toy.target)]
+        rows = torch.tensor([(n, s, t) for n, links in enumerate(toy.links) for s, t in links])
+        keys, queries = (
+            torch.nn.functional.normalize(side[rows[:, 0], rows[:, k]], dim=-1)
+            for side, k in ((sides[0], 1), (sides[1], 2))
+        )
+        scores = queries @ keys.T * 10
+        scores = scores.masked_fill(rows[:, None, 0] != rows[None, :, 0], -1e4)
+        wanted = torch.arange(len(rows))
+        loss = torch.nn.functional.cross_entropy(scores, wanted)
+        loss = loss + torch.nn.functional.cross_entropy(scores.T, wanted)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval().save_pretrained(folder)
+    return folder
+
+
+def _states(model: Any, tokenizer: Any, lines: list[str]) -> Any:
+    """Return the mean state of each word, shape (lines, words, hidden), all lines of equal length."""
+    import torch
+
+    found = tokenizer(lines, return_tensors="pt", padding=True)
+    states = model(input_ids=found["input_ids"], attention_mask=found["attention_mask"]).last_hidden_state
+    numbers = [[-1 if w is None else w for w in found.word_ids(n)] for n in range(len(lines))]
+    of_word = torch.nn.functional.one_hot(torch.tensor(numbers) + 1).float()[:, :, 1:]  # (B, L, words)
+    return of_word.transpose(1, 2) @ states / of_word.sum(1)[:, :, None]
+
+
+def reversed_bitext(n: int, *, seed: int = 0) -> Toy:
+    """Return `n` pairs of six words and their links; the target says them from the last to the first."""
+    rng = np.random.default_rng(seed)
+    stems = [first + second for first in "bdgk" for second in "aeio"]
+    toy = Toy([], [], [])
+    for _ in range(n):
+        digits = [str(rng.integers(3)) if rng.random() < 0.25 else "" for _ in range(6)]
+        words = [stems[k] + digit for k, digit in zip(rng.choice(16, 6, replace=False), digits, strict=True)]
+        toy.source.append(" ".join(words))
+        toy.target.append(" ".join(words[::-1]).upper())
+        toy.links.append({(5 - t, t) for t in range(6)})
+    return toy
+
+
+def make_marian_tokenizer(folder: Path) -> Any:
+    """Write Marian's tokeniser with a SentencePiece model for each side; a digit is a sub-word of its own."""
+    import sentencepiece
+    from transformers import MarianTokenizer
+
+    toy, pieces = reversed_bitext(300, seed=1), []
+    for side, lines in (("source", toy.source), ("target", toy.target)):
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_prefix=str(folder / side),
+            vocab_size=60,
+            hard_vocab_limit=False,
+            split_digits=True,
+            model_type="bpe",
+            num_threads=1,
+            minloglevel=2,
+        )
+        (folder / f"{side}.model").rename(folder / f"{side}.spm")
+        model = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
+        pieces += [model.id_to_piece(k) for k in range(3, len(model))]
+    words = ["</s>", "<unk>", *dict.fromkeys(pieces), "<pad>"]
+    (folder / "vocab.json").write_text(json.dumps({word: k for k, word in enumerate(words)}), "utf-8")
+    files = [str(folder / name) for name in ("source.spm", "target.spm", "vocab.json")]
+    return MarianTokenizer(*files, source_lang="xx", target_lang="yy")
+
+
+def train_translator(folder: Path) -> Path:
+    """Train a tiny Marian model on reversed sentences, and write it into a folder."""
+    import torch
+    from transformers import MarianConfig, MarianMTModel
+
+    tokenizer = make_marian_tokenizer(folder)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    sides = ("encoder", "decoder")
+    sizes = {f"{side}_attention_heads": 2 for side in sides} | {f"{side}_ffn_dim": 64 for side in sides}
+    config = MarianConfig(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=2,
+        dropout=0.0,
+        max_position_embeddings=64,
+        pad_token_id=tokenizer.pad_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+        eos_token_id=0,
+        forced_eos_token_id=0,
+        scale_embedding=True,
+        activation_function="relu",
+        init_std=0.1,
+        **sizes,
+    )
+    model = MarianMTModel(config)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    for step in range(320):
+        toy = reversed_bitext(24, seed=1000 + step)
+        given = tokenizer(toy.source, return_tensors="pt", padding=True)
+        labels = tokenizer(text_target=toy.target, return_tensors="pt", padding=True)["input_ids"]
+        loss = model(**given, labels=labels.masked_fill(labels == tokenizer.pad_token_id, -100)).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval().save_pretrained(folder)
+    return folder

@@ -1,0 +1,268 @@
+"""All readers of files, each with small good files: what the tests damage and `scripts/fuzz.py` varies."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import json
+import lzma
+import pickle
+import struct
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nmtalign
+from nmtalign.arrays import read_array, read_arrays
+from nmtalign.batch.attention_files import read_matrices
+from nmtalign.batch.shards import is_whole
+from nmtalign.checks import fingerprints
+from nmtalign.cli.config import read_config
+from nmtalign.errors import DataError
+from nmtalign.files import read_json, read_lines
+from nmtalign.heads.scoring import load_bahdanau
+from nmtalign.links.formats import read_records
+from nmtalign.links.projection import project_tags
+from nmtalign.text.bitext import read_bitext
+from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.training.checkpoint import Checkpoint
+from nmtalign.training.prior import read_word_list
+from nmtalign.vectors.binary_files import FASTTEXT_MAGIC
+from nmtalign.vectors.mapping import read_dictionary
+from nmtalign.vectors.pickles import read_pickle
+from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
+
+Read = Callable[[Path], object]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads a file of some name, and good content of it."""
+
+    file: str
+    read: Read
+    samples: tuple[bytes, ...]
+    beside: Callable[[Path], object] = lambda folder: None  # writes what lies beside it into a folder
+    named: bool = True  # whether it knows the file's name
+
+    def __call__(self, data: bytes, folder: Path) -> None:
+        """Read the data as a file of the folder, to its end."""
+        path = folder / self.file
+        path.write_bytes(data)
+        found = self.read(path)
+        if isinstance(found, Iterable) and not isinstance(found, str | bytes | dict | np.ndarray):
+            deque(found, maxlen=0)
+
+
+def _npy(array: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def _npz(pack: bool = False, **arrays: Any) -> bytes:
+    file = io.BytesIO()
+    (np.savez_compressed if pack else np.savez)(file, **arrays)
+    return file.getvalue()
+
+
+def _fasttext() -> bytes:
+    words = b"".join(word + b"\0" + struct.pack("<qb", 3, 0) for word in (b"the", b"cat"))
+    head = FASTTEXT_MAGIC + struct.pack("<i12id", 12, 2, 5, 5, 1, 5, 1, 1, 3, 4, 3, 4, 0, 1e-4)
+    table = np.arange(12, dtype="<f4").tobytes()
+    return head + struct.pack("<3iqq", 2, 2, 0, 6, -1) + words + b"\0" + struct.pack("<qq", 6, 2) + table
+
+
+def _gensim() -> bytes:
+    from gensim.models import KeyedVectors
+
+    vectors = KeyedVectors(2)
+    vectors.add_vectors(["the", "cat"], np.eye(2, dtype=np.float32))
+    return pickle.dumps(vectors, 4)
+
+
+def _parquet() -> bytes:
+    import pyarrow
+    from pyarrow import parquet
+
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.table({"source": ["the cat", "a"], "target": ["le chat", "un"]}), file)
+    return file.getvalue()
+
+
+@cache
+def _model() -> nmtalign.Aligner:
+    pairs = [("the cat", "le chat"), ("a dog", "un chien"), ("the dog", "le chien")] * 9
+    return nmtalign.train(pairs, rescore="additive")
+
+
+def _save_model(folder: Path) -> None:
+    _model().save(folder / "model")
+
+
+def _of_model(file: str) -> bytes:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        _save_model(Path(folder))
+        return (Path(folder) / "model" / file).read_bytes()
+
+
+def _open_changed(path: Path) -> None:
+    """Open a model of which somebody changed a file and its hash."""
+    meta = path.parent / "meta.json"
+    if path != meta:
+        content = json.loads(meta.read_text(encoding="utf-8"))
+        meta.unlink()
+        meta.write_text(json.dumps(content | {"files": fingerprints(path.parent)}), encoding="utf-8")
+    nmtalign.load(path.parent).align("the cat", "le chat")
+
+
+def _save_vectors(folder: Path) -> None:
+    side = nmtalign.Embeddings(Vocabulary.from_words(["the", "cat"]), np.eye(2))
+    save_pair(side, side, folder / "pair", languages=("en", "fr"))
+
+
+def _project(path: Path) -> None:
+    for line in read_lines(path):
+        with contextlib.suppress(DataError):
+            project_tags(line, ["un", "deux"], set())
+
+
+def _bitext(format: str = "auto") -> Read:
+    return lambda path: read_bitext(path, format=format)
+
+
+def _links(format: str) -> Read:
+    return lambda path: read_records(path, format=format)
+
+
+_TMX = (
+    '<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>the '
+    '<ph>x</ph>cat</seg></tuv><tuv xml:lang="fr"><seg>le chat</seg></tuv></tu></body></tmx>'
+)
+_XLIFF = (
+    '<xliff version="2.0"><file><unit><segment><source>a</source>'
+    "<target>b</target></segment></unit></file></xliff>"
+)
+_PO = (
+    'msgid ""\nmsgstr "x"\n\n#: a\n'
+    'msgid "the \\"cat\\""\nmsgid_plural "cats"\nmsgstr[0] "le chat"\nmsgstr[1] "x"\n'
+)
+_OPENNMT = "PRED 1: un\n       the        cat\n un *0.9000000  0.1000000 \n </s> 0.2000000 *0.8000000 \n"
+_WORDS = {"the": 0, "cat": 1}
+_ARRAYS = {"word": np.eye(2), "n": np.array([1, 2])}
+_BAHDANAU = {"W": np.eye(2), "U": np.eye(2), "v": np.ones(2), "b": np.zeros(2)}
+_GIZA = "# Sentence pair (1) source length 2\nle chat\nNULL ({ }) the ({ 1 }) cat ({ 2 }) \n"
+
+
+def _embeddings(file: str, *samples: bytes, **more: Any) -> Reader:
+    return Reader(file, partial(load_embeddings, **more), samples)
+
+
+READERS = {
+    "npz": Reader("x.npz", read_arrays, (_npz(**_ARRAYS), _npz(True, **_ARRAYS))),
+    "npy": Reader(
+        "x.npy", partial(read_array, mapped=True), (_npy(np.eye(2)), _npy(np.arange(3, dtype="i2")))
+    ),
+    "word2vec": _embeddings("x.vec", b"2 2\nthe 1 2\ncat 3 4\n", b"the 1 2\ncat 3 4\n"),
+    "word2vec.gz": _embeddings("x.vec.gz", gzip.compress(b"2 2\nthe 1 2\ncat 3 4\n", mtime=0)),
+    "word2vec-binary": _embeddings(
+        "x.bin", b"2 2\nthe " + bytes(8) + b"\ncat " + np.ones(2, "<f4").tobytes()
+    ),
+    "fasttext": _embeddings("x.bin", _fasttext()),
+    "gensim": _embeddings("x.kv", _gensim(), format="gensim"),
+    "word2int": Reader(
+        "word2int_en.pkl",
+        load_embeddings,
+        tuple(pickle.dumps(_WORDS, protocol) for protocol in (0, 2, 5)),
+        lambda folder: (folder / "embeddings_en.npz").write_bytes(_npz(embeddings=np.eye(2))),
+    ),
+    "embeddings": Reader(
+        "embeddings_en.npz",
+        load_embeddings,
+        (_npz(embeddings=np.eye(2)),),
+        lambda folder: (folder / "word2int_en.pkl").write_bytes(pickle.dumps(_WORDS)),
+    ),
+    "pickle": Reader(
+        "x.pkl",
+        lambda path: read_pickle(path.read_bytes()),
+        (pickle.dumps([{"a": 1.5, b"b": (None, True)}, {1, 2}, np.arange(3)], 4),),
+        named=False,
+    ),
+    **{
+        f"vectors {name}": Reader(
+            f"pair/{name}", lambda path: load_pair(path.parents[1]), (content,), _save_vectors
+        )
+        for name, content in {
+            "en/meta.json": b'{"format": "nmtalign-vectors", "version": 1, "settings": {"text": {}}}',
+            "en/vocab.txt": b"the\ncat\n",
+            "en/vectors.npy": _npy(np.eye(2)),
+        }.items()
+    },
+    "pair.json": Reader(
+        "pair/pair.json",
+        lambda path: load_pair(path.parent),
+        (b'{"languages": ["en", "fr"], "settings": {"text": {"lowercase": true}}}',),
+        _save_vectors,
+    ),
+    "bahdanau": Reader(
+        "x.npz",
+        partial(load_bahdanau, dimension=2),
+        (_npz(**_BAHDANAU), _npz(layer_1=np.ones((4, 3)), layer_2=np.ones((3, 1)))),
+    ),
+    "fast-align": Reader("x.txt", _bitext(), (b"the cat ||| le chat\n\n||| \n",)),
+    "tsv": Reader("x.tsv", _bitext(), (b"the cat\tle chat\n\n",)),
+    "jsonl": Reader("x.jsonl", _bitext(), (b'{"source": "the\\ud83d\\ude00", "target": "le\\n"}\n',)),
+    "tmx": Reader("x.tmx", _bitext(), (_TMX.encode(), _TMX.encode("utf-16"))),
+    "xliff": Reader("x.xliff", _bitext(), (_XLIFF.encode(),)),
+    "po": Reader("x.po", _bitext(), (_PO.encode(),)),
+    "parquet": Reader("x.parquet", _bitext(), (_parquet(),)),
+    **{
+        f"tsv{end}": Reader(f"x.tsv{end}", _bitext(), (pack(b"the cat\tle chat\n" * 9),))
+        for end, pack in {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}.items()
+    },
+    "pharaoh": Reader("x", _links("pharaoh"), (b"0-0 1-1 2p3 4?5\n\n",)),
+    "talp": Reader("x", _links("talp"), (b"1-1 2-2\n",)),
+    "naacl": Reader("x", _links("naacl"), (b"0001 1 1 S\n0002 1 2 P 0.5\n",)),
+    "giza": Reader("x", _links("giza"), (_GIZA.encode(),)),
+    "links in tsv": Reader("x", _links("tsv"), (b"the cat\tle chat\t0-0 1-1\n",)),
+    "links in jsonl": Reader(
+        "x", _links("jsonl"), (b'{"links": [[0, 0]], "source": ["a"], "target": ["b"]}\n',)
+    ),
+    "attention npz": Reader("x.npz", read_matrices, (_npz(arr_0=np.eye(2), arr_1=np.ones((1, 2, 3))),)),
+    "marian": Reader("x", read_matrices, (b"0.9,0.1 0.2,0.8\nun ||| 1\n",)),
+    "fairseq": Reader("x", read_matrices, (b"S-0\tthe\nA-0\t0.9,0.1 0.2,0.8\nA-1\t1\n",)),
+    "opennmt": Reader("x", read_matrices, (_OPENNMT.encode(),)),
+    "tags": Reader("x", _project, (b'the <b x="1">cat <i/>sat</b>\n',), named=False),
+    "word list": Reader("x", partial(read_word_list, text=TextSettings()), (b"the\tle\t0.5\ncat chat\n",)),
+    "dictionary": Reader("x", read_dictionary, (b"the\tle\ncat chat\n",)),
+    "configuration": Reader(
+        "x.toml", lambda path: read_config(str(path)), (b'[align]\nscore = "dot"\nthreshold = 0.5\n',)
+    ),
+    "json": Reader("x.json", read_json, (b'{"a": [1, 2.5, "\\u00e9", null, {"b": true}]}',)),
+    "model": Reader("model/meta.json", _open_changed, (_of_model("meta.json"),), _save_model),
+    "model words": Reader("model/source.txt", _open_changed, (_of_model("source.txt"),), _save_model),
+    "model arrays": Reader("model/arrays.npz", _open_changed, (_of_model("arrays.npz"),), _save_model),
+    "model pairs": Reader(
+        "model/view-0.targets.npy", _open_changed, (_of_model("view-0.targets.npy"),), _save_model
+    ),
+    "checkpoint": Reader(
+        "x.npz",
+        lambda path: Checkpoint(path, "mine").read(),
+        (_npz(key=np.frombuffer(b"mine", np.uint8), step=np.array(7)),),
+    ),
+    "record": Reader(
+        "000000.json",
+        lambda path: is_whole(path.parent, 0, ["links"]),
+        (b'{"files": {"links": {"bytes": 3, "sha256": "x"}}}',),
+    ),
+}
