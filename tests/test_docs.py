@@ -36,6 +36,8 @@ OTHERS = {
     "--nworkers",
     "--prune",
     "--chunk",
+    "--data",
+    "--grow",
 }
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
