@@ -75,6 +75,8 @@ def with_context(
     given = [value for value in (encoder, token_vectors, similarities) if value is not None]
     if len(given) != 1:
         raise UsageError("expected one of an encoder, token vectors and similarities")
+    if method is not None and method not in METHODS:
+        raise UsageError(f"expected one of the methods {', '.join(METHODS)}, found {method!r}")
     product = "dot" if method is not None and METHODS[method].softmax else "cosine"
     source: Similarities
     if encoder is not None:

@@ -38,7 +38,6 @@ from nmtalign.training.e_step import EStep, expected_counts
 
 Floats = NDArray[np.float32]
 
-UNFITTED = Calibration(1.0, 1.0, 0.0, 1.0)
 FITTED_IN_CONTEXT = 2_000  # pairs of a text that the contextual head is fitted to: three numbers
 FITTED = 5_000  # pairs of a text that transitions are fitted on
 TUNED = 1 << 13  # words on either side of them that the temperature is fitted on: one number needs fewer
@@ -87,10 +86,15 @@ def with_fit(aligner: Aligner, fit: Fit | ContextualFit | None) -> Aligner:
 def _with_context(aligner: Aligner, fit: ContextualFit) -> Aligner:
     head, positions = _contextual(aligner), aligner.positions
     if fit.base is not None:
-        head = replace(head, base=with_fit(replace(aligner, heads=head.base), fit.base).heads)
+        head = _over_fitted(head, aligner, fit.base)
     if fit.transitions is not None:
         positions = HiddenMarkov(fit.transitions, ({}, {}), NULL, fitted=fit.pairs)
     return replace(aligner, heads=replace(head, calibration=fit.calibration), positions=positions)
+
+
+def _over_fitted(head: ContextualHead, aligner: Aligner, fit: Fit | None) -> ContextualHead:
+    """Return the contextual head over the other one with its fit."""
+    return replace(head, base=with_fit(replace(aligner, heads=head.base), fit).heads)
 
 
 def fit_text(
@@ -144,7 +148,7 @@ def fit_context(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Conte
     if isinstance(head.base, EmbeddingHead):
         words = [(head.text.normalized(source), head.text.normalized(target)) for source, target in pairs]
         of_base = fit(replace(aligner, heads=head.base, text=head.text), words)
-        head = _contextual(_with_context(aligner, ContextualFit(0, UNFITTED, of_base, None)))
+        head = _over_fitted(head, aligner, of_base)
     scores, workers = head.read(text), default_workers(aligner.workers)
     scores.prepare(ratios=True)
     sides = scores.text.source, scores.text.target

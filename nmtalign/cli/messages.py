@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -75,24 +75,21 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-log_option = click.option(
-    "--log-json",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=lambda context, parameter, on: log_json(on),
-    help="Messages on stderr as JSON, one object a line.",
-)
+def _switch(*names: str, turn: Callable[[bool], None], help: str) -> Callable[[Any], Any]:
+    """Return an option that turns a kind of messages on."""
+    return click.option(
+        *names,
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, parameter, on: turn(on),
+        help=help,
+    )
 
 
-verbose_option = click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=lambda context, parameter, on: verbose(on),
-    help="Also say with which settings the links were made.",
+log_option = _switch("--log-json", turn=log_json, help="Messages on stderr as JSON, one object a line.")
+verbose_option = _switch(
+    "-v", "--verbose", turn=verbose, help="Also say with which settings the links were made."
 )
 
 

@@ -40,27 +40,41 @@ def _part(array: Floats, pair: TokenPair, axes: Sequence[int]) -> Floats:
     return array[tuple(slice(pair.starts[a], pair.starts[a] + len(pair.words[a])) for a in axes)]
 
 
-class GivenSimilarities:
-    """Similarities in an .npz file, one array (T, S) a pair; their names end with its number, from 0 or 1."""
+class _Given:
+    """A file with something for each pair; another process opens it again."""
+
+    option = ""  # of the command line
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
-        self._archive = Archive(path)
-        self._names = in_order(self._archive.names, path)
 
-    def __reduce__(self) -> tuple[type[GivenSimilarities], tuple[str | Path]]:
+    def __reduce__(self) -> tuple[type[_Given], tuple[str | Path]]:
         return type(self), (self.path,)
 
     @property
     def settings(self) -> str:
-        return f"similarities={self.path}"
-
-    def __len__(self) -> int:
-        return len(self._names)
+        return f"{self.option}={self.path}"
 
     def of(self, pairs: Sequence[TokenPair]) -> list[NDArray[np.float32]]:
         """Return the similarities of some pairs; a DataError names the first that is not there or unfit."""
         return [self._of(pair) for pair in pairs]
+
+    def _of(self, pair: TokenPair) -> NDArray[np.float32]:
+        raise NotImplementedError
+
+
+class GivenSimilarities(_Given):
+    """Similarities in an .npz file, one array (T, S) a pair; their names end with its number, from 0 or 1."""
+
+    option = "similarities"
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self._archive = Archive(path)
+        self._names = in_order(self._archive.names, path)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
     def _of(self, pair: TokenPair) -> NDArray[np.float32]:
         if pair.number > len(self):
@@ -74,7 +88,7 @@ class GivenSimilarities:
         return np.asarray(_part(array, pair, (1, 0)), np.float32)
 
 
-class GivenVectors:
+class GivenVectors(_Given):
     """Token vectors of other programs.
 
     Parameters
@@ -92,27 +106,18 @@ class GivenVectors:
         not a vector for each word.
     """
 
+    option = "token-vectors"
+
     def __init__(self, path: str | Path) -> None:
-        self.path = path
+        super().__init__(path)
         kind = _Folder if Path(path).is_dir() else _Npz
         self._sides = [kind(Path(path), side) for side in SIDES]
         if len(self._sides[0]) != len(self._sides[1]):
             found = " and ".join(f"{len(own)} {side}" for own, side in zip(self._sides, SIDES, strict=True))
             raise DataError(f"expected vectors of both sides of each pair, found {found} lines").at(path)
 
-    def __reduce__(self) -> tuple[type[GivenVectors], tuple[str | Path]]:
-        return type(self), (self.path,)
-
-    @property
-    def settings(self) -> str:
-        return f"token-vectors={self.path}"
-
     def __len__(self) -> int:
         return len(self._sides[0])
-
-    def of(self, pairs: Sequence[TokenPair]) -> list[NDArray[np.float32]]:
-        """Return the cosines of some pairs."""
-        return [self._of(pair) for pair in pairs]
 
     def _of(self, pair: TokenPair) -> NDArray[np.float32]:
         if pair.number > len(self):

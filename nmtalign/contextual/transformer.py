@@ -138,19 +138,20 @@ class Pieces:
     def _ids(self, text: Any, **settings: Any) -> Any:
         return self.tokenizer(**{"text_target" if self.target else "text": text}, **settings)["input_ids"]
 
+    def _inside(self, words: Sequence[str]) -> tuple[list[int], NDArray[np.int64]]:
+        """Return the sub-words of a sentence without special ones, and the word of each."""
+        pieces = self.of(words)
+        of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
+        return [number for piece in pieces for number in piece], of_word
+
     def whole(self, words: Sequence[str]) -> tuple[list[int], NDArray[np.int64]]:
         """Return all sub-words of a sentence, and the word of each; -1 for special ones."""
-        pieces, (before, after) = self.of(words), self.special
-        ids = [*before, *(number for piece in pieces for number in piece), *after]
-        of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
-        return ids, np.pad(of_word, (len(before), len(after)), constant_values=-1)
+        (ids, of_word), (before, after) = self._inside(words), self.special
+        return [*before, *ids, *after], np.pad(of_word, (len(before), len(after)), constant_values=-1)
 
     def windows(self, sentence: int, words: Sequence[str]) -> Iterator[Window]:
         """Yield the windows of a sentence; each overlaps the next by half."""
-        pieces = self.of(words)
-        ids = [number for piece in pieces for number in piece]
-        of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
-        before, after = self.special
+        (ids, of_word), (before, after) = self._inside(words), self.special
         room = self.limit - len(before) - len(after)
         starts = list(range(0, max(len(ids) - room, 0) + room // 2, room // 2)) if ids else []
         for start in starts:
@@ -223,14 +224,8 @@ class Encoder:
     def _run(self, batch: Sequence[Window]) -> list[Floats]:
         torch, _ = packages()
         model, pieces = self._opened
-        height = max(len(window.ids) for window in batch)
-        ids = torch.full((len(batch), height), pieces.tokenizer.pad_token_id or 0)
-        mask = torch.zeros_like(ids)
-        for row, window in enumerate(batch):
-            ids[row, : len(window.ids)] = torch.tensor(window.ids)
-            mask[row, : len(window.ids)] = 1
+        given = {name: torch.tensor(own, device=self.device) for name, own in inputs(batch, pieces).items()}
         with torch.inference_mode():
-            given = {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
             states = model(**given, output_hidden_states=True).hidden_states[self.layer].float().cpu().numpy()
         return [states[row, : len(window.ids)] for row, window in enumerate(batch)]
 
@@ -273,6 +268,19 @@ def batches(items: Sequence[Item], tokens: int) -> Iterator[list[Item]]:
         size = max(1, tokens // max(len(order[start].ids), 1))
         yield order[start : start + size]
         start += size
+
+
+def inputs(batch: Sequence[Item], pieces: Pieces) -> dict[str, list[list[int]]]:
+    """Return what a model takes of a batch: sub-words, padded, and which are no padding."""
+    ids = [item.ids for item in batch]
+    mask = padded([[1] * len(own) for own in ids], 0)
+    return {"input_ids": padded(ids, pieces.tokenizer.pad_token_id or 0), "attention_mask": mask}
+
+
+def padded(rows: Sequence[Sequence[int]], padding: int) -> list[list[int]]:
+    """Return rows of the length of the longest."""
+    width = max(map(len, rows))
+    return [[*row, *[padding] * (width - len(row))] for row in rows]
 
 
 def within_memory(

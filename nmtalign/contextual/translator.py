@@ -18,7 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.contextual.transformer import Pieces, batches, limit_of, opened, packages, within_memory
+from nmtalign.contextual.transformer import (
+    Pieces,
+    batches,
+    inputs,
+    limit_of,
+    opened,
+    packages,
+    padded,
+    within_memory,
+)
 from nmtalign.errors import UsageError
 
 Floats = NDArray[np.float32]
@@ -148,18 +157,10 @@ class Translator:
         """Return the weights (L, H, R, source sub-words) of each pair."""
         torch, _ = packages()
         model, (pieces, _) = self._opened
-        padding = pieces.tokenizer.pad_token_id or 0
-        ids = _padded([own.ids for own in batch], padding)
-        labels = _padded([own.labels for own in batch], -100)  # the models make their decoder's input of them
-        mask = _padded([[1] * len(own.ids) for own in batch], 0)
-        given = {"input_ids": ids, "attention_mask": mask, "labels": labels}
+        labels = padded([own.labels for own in batch], -100)  # the models make their decoder's input of them
+        given = inputs(batch, pieces) | {"labels": labels}
         tensors = {name: torch.tensor(own, device=self.device) for name, own in given.items()}
         with torch.inference_mode():
             found = model(**tensors, output_attentions=True, use_cache=False).cross_attentions
             weights = torch.stack(found, 1).float().cpu().numpy()  # (B, L, H, R, source sub-words)
         return [weights[n, :, :, : len(own.labels), : len(own.ids)] for n, own in enumerate(batch)]
-
-
-def _padded(rows: Sequence[Sequence[int]], padding: int) -> list[list[int]]:
-    width = max(map(len, rows))
-    return [[*row, *[padding] * (width - len(row))] for row in rows]

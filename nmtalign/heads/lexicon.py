@@ -8,7 +8,7 @@ Axes: P word pairs of a text, Q pairs of a view, V vocabulary.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,13 +82,15 @@ class Lexicon:
     def forms(self) -> list[tuple[dict[str, int], dict[str, int]]]:
         """Number of each source and target form, for each view."""
         sides = self.source_words, self.target_words
-        known = [{0: number} for number in self.numbers]  # by letters; views have many in common
-        for view in self.views:
-            for words, forms, letters in zip(sides, known, view.letters, strict=True):
-                if letters not in forms:
-                    part = cut(letters)
-                    forms[letters] = number_words(dict.fromkeys(word[part] for word in words))
-        return [(known[0][view.letters[0]], known[1][view.letters[1]]) for view in self.views]
+
+        @cache  # views have letters in common
+        def forms(side: int, letters: int) -> dict[str, int]:
+            if not letters:
+                return self.numbers[side]
+            part = cut(letters)
+            return number_words(dict.fromkeys(word[part] for word in sides[side]))
+
+        return [(forms(0, view.letters[0]), forms(1, view.letters[1])) for view in self.views]
 
     @cached_property
     def numbers(self) -> tuple[dict[str, int], dict[str, int]]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.messages import doubt, log, warn, warnings_to_stderr
+from nmtalign.cli.messages import log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.records import RecordOptions, covered, record_options
+from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
 from nmtalign.cli.options.types import OUTPUT, Numbers, Whole
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nmtalign.aligner.aligner import Aligner
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.links.alignments import AlignmentMatrix
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
@@ -67,7 +67,6 @@ def heatmap(
     Example: nmtalign heatmap "the black cat" "le chat noir" -o cat.png
     """
     from nmtalign.batch.output import whole_file
-    from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.heatmap import check_format, save_heatmaps
     from nmtalign.report.style import DARK, LIGHT
 
@@ -84,14 +83,13 @@ def heatmap(
         aligner, records = chosen.open(pairs)
         if bitext.pairs is None:
             records = (record._replace(number=0) for record in records)  # no line of a file
-        known = [Coverage()]
+        known: list[Coverage] = []
         figures = (
             _draw(aligner, record, view=view, links=links, rows=rows, columns=columns, **look)
             for record in covered(chosen.chosen(records), aligner, known)
         )
         save_heatmaps(drawn.done_one_by_one(figures), partial, dpi=dpi, name=output)
-    if why := doubt(reduce(Coverage.joined, known)):
-        warn(why)
+    warn_of_doubt(known)
     log(f"{drawn.done:,} picture{'s'[: drawn.done > 1]} in {output}, {drawn.seconds:.1f} s", event="drawn")
 
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from functools import reduce
-from itertools import count
 from typing import TYPE_CHECKING
 
 import click
 
-from nmtalign.cli.messages import doubt, log, warn, warnings_to_stderr
+from nmtalign.cli.messages import log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.records import RecordOptions, covered, record_options
+from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
 from nmtalign.cli.options.types import COMPARED, OUTPUT, SEED, Whole
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
+    from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.corpus import Record
     from nmtalign.report.sample import SamplePair
     from nmtalign.report.summary import Figure
@@ -59,28 +58,25 @@ def report(
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
     from nmtalign.batch.output import whole_file
-    from nmtalign.corpus.coverage import Coverage
     from nmtalign.report.corpus import show
     from nmtalign.report.html import write_report
 
     _check_choice(chosen.lines, sample, worst, by)
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
-        lines = count()  # counts the pairs of the bitext as they are read
-        pairs = (pair for pair, _ in zip(progress.counted(bitext.open()), lines, strict=False))
+        pairs = progress.counted(bitext.open())
         aligner, records = chosen.open(pairs, _systems(compare))
         if chosen.lines is None:
             kept, figures = _choose(records, aligner, sample, sample_seed, worst, by)
         else:
             kept, figures = list(chosen.chosen(records)), []
         with Progress("pairs shown") as drawn:
-            known = [Coverage()]
+            known: list[Coverage] = []
             shown = show(drawn.done_one_by_one(covered(kept, aligner, known)), aligner)
         deque(pairs, maxlen=0)  # to its end
-        total = next(lines)
+        total = progress.done
         with whole_file(output) as partial:
             write_report(partial, shown, title=title, corpus=figures, lines=total)
-    if why := doubt(reduce(Coverage.joined, known)):
-        warn(why)
+    warn_of_doubt(known)
     _say_where_heads_end(shown)
     of = f" of {total:,}" if len(shown) < total else ""
     drawn_by = " at random" if of and chosen.lines is None and worst is None else ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import tee
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from nmtalign.cli.messages import doubt, warn
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
@@ -44,7 +46,6 @@ class RecordOptions:
         others : dict of str to path, optional
             Links of other systems.
         """
-        from nmtalign.aligner.contextual import counted
         from nmtalign.aligner.fitting import fit_text, with_fit
         from nmtalign.report.corpus import read_corpus
 
@@ -55,6 +56,8 @@ class RecordOptions:
             return None, read_corpus(bitext, gold=self.gold, others=others, aligned=aligned)
         aligner = load_aligner(self.options)
         if self.options.context is not None:
+            from nmtalign.aligner.contextual import counted
+
             bitext = counted(aligner, bitext)
         found, bitext = fit_text(aligner, bitext)
         aligner = with_fit(aligner, found)
@@ -84,6 +87,14 @@ def covered(records: Iterable[Record], aligner: Aligner | None, known: list[Cove
         if aligner is not None:
             known.append(aligner.covered(*record.pair))
         yield record
+
+
+def warn_of_doubt(known: Iterable[Coverage]) -> None:
+    """Warn if the words of all records together say that their links are not to be trusted."""
+    from nmtalign.corpus.coverage import Coverage
+
+    if why := doubt(reduce(Coverage.joined, known, Coverage())):
+        warn(why)
 
 
 def pick(records: Iterable[Item], lines: Sequence[int]) -> Iterator[tuple[int, Item]]:

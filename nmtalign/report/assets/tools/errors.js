@@ -98,7 +98,7 @@ function groupTable({ group, view, against }, examples) {
 
 const MOST = 60;
 function showExamples({ name, cells }, box) {
-  const around = (words, at) => html("span", { class: "around", dir: "auto" }, `${at > 6 ? "… " : ""}${words.slice(Math.max(0, at - 6), at).join(" ")} `, html("mark", {}, words[at]), ` ${words.slice(at + 1, at + 7).join(" ")}${at + 7 < words.length ? " …" : ""}`);
+  const around = (words, at) => html("span", { class: "around", dir: "auto" }, ...inContext(words, [at], 6));
   const line = ({ pair, s, t, kind, told }) => {
     const link = html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`);
     link.addEventListener("click", () => { pair.pinned = { side: "s", i: s }; if (pair.drawn) showPinned(pair); });

@@ -24,7 +24,7 @@ function placesOfWords(side, wanted) {
 }
 
 function partners(pair, side, own) {
-  const links = [...pair.links.keys()].map((key) => key.split("-").map(Number)), k = side === "s" ? 0 : 1;
+  const links = [...pair.links.keys()].map(positions), k = side === "s" ? 0 : 1;
   return [...new Set(links.filter((link) => own.includes(link[k])).map((link) => link[1 - k]))].sort((a, b) => a - b);
 }
 
@@ -73,8 +73,8 @@ function placeItem(place) {
 }
 
 // The words around those that are marked; the beginning of a sentence without any.
-function inContext(words, marked) {
-  const first = Math.max(0, (marked[0] ?? 0) - 8), last = Math.min(words.length, (marked.at(-1) ?? 0) + 9);
+function inContext(words, marked, around = 8) {
+  const first = Math.max(0, (marked[0] ?? 0) - around), last = Math.min(words.length, (marked.at(-1) ?? 0) + around + 1);
   const shown = words.slice(first, last).flatMap((word, i) => [marked.includes(first + i) ? html("mark", {}, word) : word, " "]);
   return [first ? "… " : "", ...shown, last < words.length ? "…" : ""];
 }
