@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     Chunks = Generator[AlignedChunk]
     Write = Callable[[list[Sink]], None]
 
-LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each array of them
-
 
 @click.command(cls=Command)
 @bitext_options
@@ -235,7 +233,6 @@ def _run(
         known = known.joined(chunk.coverage or Coverage())
         if strict and (why := doubt(known)):
             raise DataError(f"pairs 1 to {last:,}: {why}")
-        _warn_of_long_pairs(chunk)
         for sink in sinks:
             sink(chunk)
         links += len(chunk.batch.source)
@@ -295,10 +292,3 @@ def _explained() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
-
-
-def _warn_of_long_pairs(chunk: AlignedChunk) -> None:
-    for number, (source, target) in enumerate(chunk.sizes, chunk.first):
-        if source * target > LONG:
-            sizes = f"{source:,} and {target:,} words"
-            warn(f"pair {number} has {sizes}; it is aligned, but takes memory")
