@@ -145,9 +145,9 @@ def jump_counts(
     place[:, -1, :] = row + (np.clip(lengths - i + 1, -reach, reach) + reach)
     kept = np.flatnonzero((expected > 1e-3) & (lengths > 0))
     counts = np.bincount(place.take(kept), expected.take(kept), len(model.tables) * near)
-    found = np.flatnonzero(counts)
+    found = np.flatnonzero(counts).astype(np.int64)
     words, width = np.divmod(found, near)
-    return words * model.tables.shape[1] + (width + MAX_JUMP - reach), counts[found]
+    return words * model.tables.shape[1] + (width + MAX_JUMP - reach), counts[found].astype(np.float64)
 
 
 def _smooth(counts: NDArray[np.float64], near: int = 9) -> NDArray[np.float64]:
