@@ -41,9 +41,9 @@ def default_workers(workers: int | None = None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def shared_zeros(size: int) -> NDArray[np.float64]:
+def shared_zeros(size: int, kind: type[Any] = np.float64) -> NDArray[Any]:
     """Return zeros that forked processes change for this one, too."""
-    return np.frombuffer(mmap.mmap(-1, max(8 * size, 1)), np.float64, size)
+    return np.frombuffer(mmap.mmap(-1, max(size, 1) * np.dtype(kind).itemsize), kind, size)
 
 
 def in_order(

@@ -52,7 +52,7 @@ class LocalBitext:
 
     def __init__(self, buckets: Buckets, source: EncodedSide, target: EncodedSide, *, workers: int) -> None:
         self.buckets, self.sides, self.workers = buckets, (source, target), workers
-        self.index = index_pairs(buckets, source, target)
+        self.index = index_pairs(buckets, source, target, workers)
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step; they do not depend on the number of workers."""
