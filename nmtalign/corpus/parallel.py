@@ -6,6 +6,7 @@ copy. Results are the same to the byte either way.
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import sys
@@ -14,16 +15,22 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nmtalign.errors import NmtalignError
 
+AHEAD = 1  # results that a process keeps beyond the next one until it is their turn
 LOOKS = 10  # a thread that has ended is listed by the system for a moment
 MUCH = 1 << 21  # cells from which on processes are worth their start
 
 Item = TypeVar("Item")
+Found = TypeVar("Found")
 Result = TypeVar("Result")
 
 
@@ -34,18 +41,36 @@ def default_workers(workers: int | None = None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def shared_zeros(size: int, kind: type[Any] = np.float64) -> NDArray[Any]:
+    """Return zeros that forked processes change for this one, too."""
+    return np.frombuffer(mmap.mmap(-1, max(size, 1) * np.dtype(kind).itemsize), kind, size)
+
+
 def in_order(
-    function: Callable[[Item], Result], items: Sequence[Item], workers: int, *, cells: int = 0
-) -> Iterator[Result]:
+    function: Callable[[Item], Found],
+    items: Sequence[Item],
+    workers: int,
+    *,
+    then: Callable[[Found], Any] | None = None,
+    cells: int = 0,
+) -> Iterator[Any]:
     """Map by several processes or threads, with results in the order of the items; few wait in memory.
 
-    `function` changes nothing that this process needs to see. `cells` is the amount of work: a small one is
-    done by threads.
+    `function` changes nothing that this process needs to see. `then` is called with what it returns, in the
+    order of the items, perhaps in another process; it may change shared arrays. `cells` is the amount of
+    work: a small one is done by threads.
     """
+    then = then or _itself
     workers = min(workers, len(items))
     if workers <= 1:
-        return map(function, items)
-    return (_forked if cells >= MUCH and may_fork() else _threaded)(function, items, workers)
+        return map(then, map(function, items))
+    if cells >= MUCH and may_fork():
+        return _forked(function, then, items, workers)
+    return map(then, _threaded(function, items, workers))
+
+
+def _itself(found: Found) -> Found:
+    return found
 
 
 def may_fork() -> bool:
@@ -62,7 +87,7 @@ def may_fork() -> bool:
     return False
 
 
-def _threaded(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
+def _threaded(function: Callable[[Item], Found], items: Sequence[Item], workers: int) -> Iterator[Found]:
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[Any] = deque()
         for item in items:
@@ -73,16 +98,18 @@ def _threaded(function: Callable[[Item], Result], items: Sequence[Item], workers
             yield waiting.popleft().result()
 
 
-def _forked(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
-    """Deal the items out to processes; each waits with its next result until the one before is taken."""
+def _forked(
+    function: Callable[[Item], Found], then: Callable[[Found], Result], items: Sequence[Item], workers: int
+) -> Iterator[Result]:
+    """Deal the items out to processes; each is asked for its results when it is their turn."""
     fork = get_context("fork")
     receivers: list[Connection] = []
     processes = []
     try:
         for first in range(workers):
-            receiver, sender = fork.Pipe(duplex=False)
+            receiver, sender = fork.Pipe()
             receivers.append(receiver)
-            given = function, items[first::workers], sender, receivers
+            given = function, then, items[first::workers], sender, receivers
             process = fork.Process(target=_work, args=given, daemon=True)
             process.start()
             processes.append(process)
@@ -99,6 +126,7 @@ def _forked(function: Callable[[Item], Result], items: Sequence[Item], workers: 
 
 def _received(receiver: Connection) -> Any:
     try:
+        receiver.send(None)
         error, result = receiver.recv()
     except (EOFError, OSError):  # before or within an answer
         raise NmtalignError("a process ended in the middle of its work; was the memory used up?") from None
@@ -108,7 +136,8 @@ def _received(receiver: Connection) -> Any:
 
 
 def _work(
-    function: Callable[[Item], Result],
+    function: Callable[[Item], Found],
+    then: Callable[[Found], Result],
     items: Sequence[Item],
     sender: Connection,
     receivers: Sequence[Connection],
@@ -119,14 +148,25 @@ def _work(
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the parent is told, and ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    for item in items:
-        try:
-            answer: tuple[BaseException | None, Any] = None, function(item)
-        except Exception as error:
-            answer = error, None
-        try:
-            sender.send(answer)
-        except BrokenPipeError:
-            return
-        if answer[0] is not None:
-            return
+    waiting: deque[Found] = deque()
+    try:
+        for item in items:
+            waiting.append(function(item))
+            while waiting and (len(waiting) > AHEAD or sender.poll()):
+                _answer(sender, then, waiting)
+        while waiting:
+            _answer(sender, then, waiting)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+    except Exception as error:
+        with suppress(EOFError, OSError):
+            while waiting:
+                _answer(sender, then, waiting)
+            sender.recv()
+            sender.send((error, None))
+
+
+def _answer(sender: Connection, then: Callable[[Found], Result], waiting: deque[Found]) -> None:
+    """Send the first of the waiting results when it is asked for."""
+    sender.recv()
+    sender.send((None, then(waiting.popleft())))

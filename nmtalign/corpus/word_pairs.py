@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.parallel import MUCH, in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 
 Ints = NDArray[np.int32]
@@ -50,11 +51,13 @@ class PairIndex:
         return len(self.source)
 
 
-def index_pairs(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
+def index_pairs(
+    buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide, workers: int = 1
+) -> PairIndex:
     """Number the word pairs that co-occur in a sentence pair; `buckets` hold all of them."""
     if is_large(buckets):
-        return _index_large(buckets, source, target)
-    index = number_pairs(buckets, len(target.words))
+        return _index_large(buckets, source, target, workers)
+    index = number_pairs(buckets, len(target.words), workers)
     if sum(bucket.cells for bucket in buckets) <= PIECE:
         return index
     cells = Cells([bucket.shape for bucket in buckets])
@@ -63,13 +66,19 @@ def index_pairs(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedS
     return replace(index, cells=cells)
 
 
-def _index_large(buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide) -> PairIndex:
+def _index_large(
+    buckets: Sequence[Bucket], source: EncodedSide, target: EncodedSide, workers: int
+) -> PairIndex:
     """Number only the pairs that are kept, piece by piece."""
-    targets, keys = len(target.words), _kept_keys(source, target)
+    targets, keys = len(target.words), _kept_keys(source, target, workers)
     cells = Cells([bucket.shape for bucket in buckets])
-    for first, piece in _pieces(buckets):
-        own, places = distinct(_keys(piece, targets))
-        cells.write(first, numbers_among(keys, own)[places[:-1]])
+
+    def numbered(piece: tuple[int, Sequence[Bucket]]) -> tuple[int, Ints]:
+        own, places = distinct(_keys(piece[1], targets))
+        return piece[0], numbers_among(keys, own)[places[:-1]]
+
+    for _ in in_order(numbered, [*_pieces(buckets)], workers, then=lambda own: cells.write(*own), cells=MUCH):
+        pass
     return kept_index(keys, targets, cells)
 
 
@@ -78,10 +87,10 @@ def is_large(buckets: Sequence[Bucket]) -> bool:
     return sum(bucket.cells for bucket in buckets) > LARGE
 
 
-def number_pairs(buckets: Sequence[Bucket], targets: int) -> PairIndex:
+def number_pairs(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> PairIndex:
     """Give each word pair a number of its own; `targets` is more than any target word's number."""
     many = sum(bucket.cells for bucket in buckets) > FEW
-    keys, numbers = _numbered(buckets, targets) if many else distinct(_keys(buckets, targets))
+    keys, numbers = _numbered(buckets, targets, workers) if many else distinct(_keys(buckets, targets))
     parts = np.split(numbers, np.cumsum([bucket.cells for bucket in buckets], dtype=np.int64))
     cells = [part.reshape(bucket.shape) for part, bucket in zip(parts, buckets, strict=False)]
     return PairIndex(*words_of(keys, targets), cells)
@@ -120,7 +129,7 @@ class _Tokens(NamedTuple):
         return start + nth * step, first + nth
 
 
-def _numbered(buckets: Sequence[Bucket], targets: int) -> tuple[Longs, Ints]:
+def _numbered(buckets: Sequence[Bucket], targets: int, workers: int = 1) -> tuple[Longs, Ints]:
     """Return what :func:`distinct` does of the keys of the buckets, by counting sorts.
 
     Runs of source words are numbered one after the other. Turning a sparse matrix and back sorts the cells of
@@ -136,18 +145,27 @@ def _numbered(buckets: Sequence[Bucket], targets: int) -> tuple[Longs, Ints]:
     by_word = csr_array((order, tokens.word, [0, len(order)])).tocsc()
     begin = np.concatenate([[0], np.cumsum(tokens.length[by_word.data], dtype=np.int64)])[by_word.indptr]
     cuts = [0, *(np.flatnonzero(np.diff(begin[1:] // RUN)) + 1).tolist(), len(begin) - 1]
-    numbers, keys, done = np.zeros(starts[0][-1], np.int32), [np.zeros(1, np.int64)], 0
-    for low, high in pairwise(cuts):
+    numbers, done = shared_zeros(starts[0][-1], np.int32), shared_zeros(1, np.int32)
+
+    def sorted_cells(span: tuple[int, int]) -> tuple[Ints, Ints, Longs]:
+        low, high = span
         own = _Tokens(*(a[by_word.data[by_word.indptr[low] : by_word.indptr[high]]] for a in tokens))
         cells, at = own.cells()
         rows = begin[low : high + 1] - begin[low]
         run = csr_array((cells, words[at], rows), shape=(high - low, targets)).tocsc().tocsr()
         new = np.diff(run.indices, prepend=-1) != 0
         new[rows[:-1][np.diff(rows) > 0]] = True
-        numbers[run.data] = np.cumsum(new, dtype=np.int32) + np.int32(done)
-        keys.append((np.repeat(np.arange(low, high), np.diff(rows)) * targets + run.indices)[new])
-        done += len(keys[-1])
-    return np.concatenate(keys), numbers
+        keys = (np.repeat(np.arange(low, high), np.diff(rows)) * targets + run.indices)[new]
+        return run.data, np.cumsum(new, dtype=np.int32), keys
+
+    def number(found: tuple[Ints, Ints, Longs]) -> Longs:
+        cells, own, keys = found
+        numbers[cells] = own + done
+        done[0] += len(keys)
+        return keys
+
+    keys = in_order(sorted_cells, [*pairwise(cuts)], workers, then=number, cells=len(numbers))
+    return np.concatenate([np.zeros(1, np.int64), *keys]), numbers
 
 
 def _keys(buckets: Sequence[Bucket], targets: int) -> Longs:
@@ -234,7 +252,7 @@ def _pieces(buckets: Sequence[Bucket]) -> Iterator[tuple[int, Sequence[Bucket]]]
     yield first, buckets[first:]
 
 
-def _kept_keys(source: EncodedSide, target: EncodedSide) -> Longs:
+def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
     """Return the sorted keys of the pairs that are kept, 0 first.
 
     How often words meet is the product of two sparse matrices, (words, sentences) and (sentences, words).
@@ -248,13 +266,13 @@ def _kept_keys(source: EncodedSide, target: EncodedSide) -> Longs:
     of_word = of_source.T.tocsr()  # (source words, sentences)
     cells = np.cumsum(np.asarray(of_word @ target.lengths)) // PIECE
     cuts = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(source.words)]
-    found = [np.zeros(1, np.int64)]
-    for start, stop in pairwise(cuts):
-        meet = (of_word[start:stop] @ of_target).tocoo()
-        keys = (meet.row.astype(np.int64) + start) * len(target.words) + meet.col
-        found.append(keys[frequent_or_associated(keys, meet.data, source, target)])
-        found[-1].sort()
-    return np.concatenate(found)
+
+    def kept(span: tuple[int, int]) -> Longs:
+        meet = (of_word[slice(*span)] @ of_target).tocoo()
+        keys = (meet.row.astype(np.int64) + span[0]) * len(target.words) + meet.col
+        return np.sort(keys[frequent_or_associated(keys, meet.data, source, target)])
+
+    return np.concatenate([np.zeros(1, np.int64), *in_order(kept, [*pairwise(cuts)], workers, cells=MUCH)])
 
 
 def kept_index(keys: Longs, targets: int, cells: Sequence[Ints]) -> PairIndex:

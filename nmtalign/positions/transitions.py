@@ -134,18 +134,20 @@ def jump_counts(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, distinct, and counts."""
     S1, _, B = expected.shape
-    width = model.tables.shape[1]
-    row = np.zeros((S1, B), dtype=np.int64)
-    row[1:] = model.classes[source]
-    row *= width
-    i = np.arange(S1)[:, None]
-    entry = np.clip(np.arange(1, S1 + 1)[None, :] - i + MAX_JUMP, 0, width - 1)  # (S + 1, S + 1)
+    reach = min(S1, MAX_JUMP)
+    near = 2 * reach + 1  # widths from -reach to reach, all that there are; a small table stays in the cache
+    row = np.zeros((S1, B), dtype=np.int32)
+    row[1:] = model.classes.take(source)
+    row *= near
+    i = np.arange(S1, dtype=np.int32)[:, None]
+    entry = np.clip(i.T + 1 - i, -reach, reach) + reach  # (S + 1, S + 1)
     place = row[:, None, :] + entry[:, :, None]  # (S + 1, S + 1, B)
-    place[:, -1, :] = row + np.clip(lengths - i + 1 + MAX_JUMP, 0, width - 1)
-    kept = (expected > 1e-3) & (lengths > 0)
-    counts = np.asarray(np.bincount(place[kept], expected[kept], model.tables.size), dtype=np.float64)
+    place[:, -1, :] = row + (np.clip(lengths - i + 1, -reach, reach) + reach)
+    kept = np.flatnonzero((expected > 1e-3) & (lengths > 0))
+    counts = np.bincount(place.take(kept), expected.take(kept), len(model.tables) * near)
     found = np.flatnonzero(counts).astype(np.int64)
-    return found, counts[found]
+    words, width = np.divmod(found, near)
+    return words * model.tables.shape[1] + (width + MAX_JUMP - reach), counts[found].astype(np.float64)
 
 
 def _smooth(counts: NDArray[np.float64], near: int = 9) -> NDArray[np.float64]:

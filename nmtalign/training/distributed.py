@@ -27,7 +27,7 @@ from nmtalign.corpus.word_pairs import (
     words_of,
 )
 from nmtalign.heads.counts import Emissions
-from nmtalign.training.e_step import EStep, ExpectedCounts, summed
+from nmtalign.training.e_step import EStep, ExpectedCounts, Totals
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -80,11 +80,9 @@ def thinned(shard: Shard, kept: NDArray[np.bool_]) -> Shard:
 
 def shard_counts(shard: Shard, step: EStep) -> ExpectedCounts:
     """Return the expected counts of a shard."""
-    found = (
-        step.counts(k, bucket, cells)
-        for k, bucket, cells in zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True)
-    )
-    return summed(found, (len(shard.pairs), *shard.sizes), step.transitions or ())
+    totals = Totals.of((len(shard.pairs), *shard.sizes), step.transitions or ())
+    each = zip(shard.numbers, shard.buckets, shard.pairs.cells, strict=True)
+    return totals.with_likelihood(sum(totals.add(step.counts(*own)) for own in each))
 
 
 class RemoteShard(NamedTuple):

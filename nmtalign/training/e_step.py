@@ -8,14 +8,14 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs of the b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import PairIndex
 from nmtalign.heads.counts import Emissions
@@ -88,12 +88,17 @@ def model1_counts(bucket: Bucket, cells: Ints, words: Emissions, null: float, *,
         weights *= per_source
     else:
         weights *= (per_target[:, None, :] + per_source) / 2
-    kept = weights > MIN_LINK
     return BucketCounts(
-        Sparse(cells[kept], weights[kept]),
+        _links(cells, weights),
         Sparse(bucket.source, _unaligned(by_source * per_source)),
         Sparse(bucket.target, _unaligned(by_target * per_target)),
     )
+
+
+def _links(cells: Ints, counts: Floats) -> Sparse:
+    """Return the counts of the cells that are likely enough."""
+    kept = np.flatnonzero(counts > MIN_LINK)  # places: to index by truth values takes several times as long
+    return Sparse(cells.take(kept), counts.take(kept))
 
 
 def _unaligned(linked: Floats) -> Floats:
@@ -117,11 +122,10 @@ def hmm_counts(
         bucket, words.pairs.take(cells), nulls, transitions, null, agreement=agreement, counted=counted
     )
     (forward, reverse), link = found, found.product
-    kept = link > MIN_LINK
     real = bucket.pairs >= 0
     jumps = [Sparse(*own) for own in found.jumps(bucket, transitions, counted)]
     return BucketCounts(
-        Sparse(cells[kept], link[kept]),
+        _links(cells, link),
         Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),
         Sparse(bucket.target, _unaligned(forward.posterior.sum(axis=1))),
         jumps[0],
@@ -159,28 +163,38 @@ def expected_counts(
     workers: int,
 ) -> ExpectedCounts:
     """Return the expected counts of one E-step over all buckets; they do not depend on the workers."""
-    found = in_order(
+    totals = Totals.of((len(index), len(sides[0].words), len(sides[1].words)), step.transitions or ())
+    likelihoods = in_order(
         lambda k: step.counts(k, buckets[k], index.cells[k]),
         range(len(buckets)),
         workers,
-        # of model 1 sending counts costs more than finding them
-        cells=sum(bucket.cells for bucket in buckets) if step.transitions else 0,
+        then=totals.add,
+        cells=sum(bucket.cells for bucket in buckets),
     )
-    return summed(found, (len(index), len(sides[0].words), len(sides[1].words)), step.transitions or ())
+    return totals.with_likelihood(sum(likelihoods))
 
 
-def summed(
-    found: Iterable[BucketCounts], sizes: Sequence[int], transitions: Sequence[TransitionModel]
-) -> ExpectedCounts:
-    """Add up the counts of buckets in order; `sizes`: numbers of word pairs, source words, target words."""
-    totals = [np.zeros(size) for size in (*sizes, *(model.tables.size for model in transitions))]
-    log_likelihood = 0.0
-    for counts in found:
-        for total, numbers in zip(totals, counts[:5], strict=False):
+class Totals(NamedTuple):
+    """Sums of the expected counts of buckets, in the order of the fields of :class:`BucketCounts`."""
+
+    sums: Sequence[Doubles]
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], transitions: Sequence[TransitionModel]) -> Totals:
+        """Return empty sums; `sizes` are the numbers of word pairs, source words and target words."""
+        jumps = [model.tables.size for model in transitions] or [0, 0]
+        return cls([shared_zeros(size) for size in (*sizes, *jumps)])
+
+    def add(self, counts: BucketCounts) -> float:
+        """Add the counts of a bucket, and return its log-likelihood."""
+        for total, numbers in zip(self.sums, counts[:5], strict=True):
             if numbers is not None:  # in the order they come, so that a sum does not depend on the workers
                 np.add.at(total, numbers.place.ravel(), numbers.value.ravel().astype(np.float64))
-        log_likelihood += counts.log_likelihood
-    for counts_of_words in totals[:3]:
-        counts_of_words[0] = 0
-    totals += [np.zeros(0)] * (2 - len(transitions))
-    return ExpectedCounts(totals[0], totals[1], totals[2], totals[3], totals[4], log_likelihood)
+        return counts.log_likelihood
+
+    def with_likelihood(self, log_likelihood: float) -> ExpectedCounts:
+        """Return the sums; the padding has no counts."""
+        for counts_of_words in self.sums[:3]:
+            counts_of_words[0] = 0
+        pairs, source, target, forward, reverse = self.sums
+        return ExpectedCounts(pairs, source, target, forward, reverse, log_likelihood)

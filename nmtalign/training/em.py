@@ -31,7 +31,7 @@ from nmtalign.training.e_step import MIN_LINK, EStep, ExpectedCounts, expected_c
 from nmtalign.training.prior import Prior, view_prior
 from nmtalign.training.settings import Settings
 
-JUMP_CELLS = 1 << 26  # cells that jumps are counted in; in a larger bitext, in every n-th pair
+JUMP_CELLS = 1 << 23  # cells that jumps are counted in; in a larger bitext, in every n-th pair
 
 
 class Bitext(Protocol):
@@ -52,7 +52,7 @@ class LocalBitext:
 
     def __init__(self, buckets: Buckets, source: EncodedSide, target: EncodedSide, *, workers: int) -> None:
         self.buckets, self.sides, self.workers = buckets, (source, target), workers
-        self.index = index_pairs(buckets, source, target)
+        self.index = index_pairs(buckets, source, target, workers)
 
     def expected_counts(self, step: EStep) -> ExpectedCounts:
         """Return the expected counts of one E-step; they do not depend on the number of workers."""

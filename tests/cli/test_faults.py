@@ -171,6 +171,7 @@ def test_with_full_standard_error_messages_are_lost_but_not_the_work(tmp_path):
     with FULL.open("w") as full:
         command = [*PROGRAM, "align", "--pairs", "few", "-o", "links"]
         assert subprocess.run(command, cwd=tmp_path, stderr=full).returncode == 0
+        assert subprocess.run([*command, "--nope"], cwd=tmp_path, stderr=full).returncode == 2
     assert (tmp_path / "links").read_text() == "0-0 1-1\n"
 
 
