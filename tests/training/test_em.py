@@ -243,7 +243,7 @@ def test_stages_are_reported():
 
 
 def test_which_e_steps_agree(monkeypatch):
-    """Model 1 first averages both directions, then agrees; so do the last steps of the hidden Markov model."""
+    """Model 1 averages both directions, then agrees; so do the last steps of the hidden Markov model."""
     toy, steps = toy_bitext(30), []
     sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
     counted = LocalBitext.expected_counts
