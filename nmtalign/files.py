@@ -162,7 +162,11 @@ class _DatelessGzip(gzip.GzipFile):
 
     def __init__(self, path: str | Path) -> None:
         self._file = _Written(path, "w")
-        super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
+        try:
+            super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
+        except OSError:
+            self.fileobj = None  # type: ignore[assignment]  # the disk is full: nothing is left to close
+            raise
 
     def close(self) -> None:
         try:
