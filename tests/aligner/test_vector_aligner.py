@@ -348,6 +348,13 @@ def test_the_default_diagonal_suits_dot_products_of_any_size(size: float, positi
     assert f"positions={positions}(2)" in told.settings
 
 
+def test_vectors_that_are_all_zero_give_finite_weights():
+    nothing = [dataclasses.replace(side, matrix=side.matrix * 0) for side in spaces()]
+    words = nothing[0].vocabulary.words[:3]
+    found = vector_aligner(*nothing, score="dot", positions="diagonal").align(words, words)
+    assert np.isfinite(found.posterior).all()
+
+
 @pytest.mark.parametrize("score", ["cosine", "dot", "scaled-dot", "bahdanau"])
 def test_sentences_of_unknown_words_have_no_links(score):
     found = aligner(score)
