@@ -54,8 +54,8 @@ def with_context(
         Instead of an encoder: files of :class:`~nmtalign.contextual.files.GivenVectors` and
         :class:`~nmtalign.contextual.files.GivenSimilarities`.
     weight : float, optional
-        Of the contextual head in the log-linear interpolation, from 0 to 1; left out, the likeliest from 0.15
-        to 0.9.
+        Of the contextual head in the log-linear interpolation, from 0 to 1; left out, learned from the text
+        (:meth:`nmtalign.contextual.calibration.Fitting.weigh`).
     method : str, optional
         A published one instead: a key of :data:`nmtalign.contextual.published.METHODS`; without `base`.
     **settings

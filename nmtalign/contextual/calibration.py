@@ -1,12 +1,12 @@
-"""Fit temperature and bias of the contextual head, and its weight, to a text without gold links.
+"""Fit slope and bias of the contextual head, and its weight, to a text without gold links.
 
-Temperature and bias: an EM algorithm in which a cell is a link or not. Given the posteriors of the hidden
-Markov model, the likelihood ratio of links to other cells is a logistic regression on the log softmax ratio
-(Anderson 1972). Its slope moves the temperature, as far as the bounds of this allow. Its intercept, less the
-log odds of a link, is the bias.
+Slope and bias: an EM algorithm in which a cell is a link or not. Given the posteriors of the hidden Markov
+model, the likelihood ratio of links to other cells is a logistic regression on the log softmax ratio
+(Anderson 1972): its slope, and its intercept less the log odds of a link.
 
 Weight: the largest likelihood of the text, under ratios divided by their mean over cells without a link. The
-log ratios of a lexicon are taken with one link less, for it may have been learned from this very text.
+log ratios of a lexicon are taken with one link less, for it may have been learned from this very text. Even
+so the likelihood favours the lexicon, so its share is squared (``scripts/evaluate_weight.py``).
 """
 
 from __future__ import annotations
@@ -25,12 +25,10 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 FEW = 20  # pairs below which nothing is fitted
-ITERATIONS, SETTLED = 12, 0.02  # of the EM algorithm, until the temperature moves by less
-# scale of similarities whose standard deviation is 1: the first, and the bounds; those of some encoders are
-# either near 0 or near 1, and nothing would hold it
-START, LEAST, MOST = 4.0, 1.0, 12.0
-MAX_STEP = 2.0  # factor by which an iteration may change the scale
-WEIGHTS = np.linspace(0.15, 0.9, 16)  # with little text, weights near 0 or 1 are chosen too easily
+ITERATIONS, SETTLED = 12, 0.02  # of the EM algorithm, until the slope moves by less
+STEEPEST = 6.0  # slope; it would grow without end where similarities leave no doubt
+SHARPNESS = 12.0  # scale of similarities whose standard deviation is 1, before the slope
+WEIGHTS = np.linspace(0, 1, 11)
 NEWTON = 25  # steps at most
 
 
@@ -53,26 +51,24 @@ class Fitting:
         self.scores, self.transitions, self.null, self.workers = scores, transitions, null, workers
         self.buckets = scores.text.buckets
 
-    def calibrate(self) -> Calibration:
-        """Return temperature and bias of the head alone; the transitions are estimated with them."""
-        unit = self._unit()
-        fitted = Calibration(START * unit, 1.0, 0.0, 1.0)
-        if sum(int((bucket.pairs >= 0).sum()) for bucket in self.buckets) < FEW:
-            return fitted
-        for _ in range(ITERATIONS):
-            slope, bias = self._logistic(fitted)
-            last, slope = fitted.scale, min(max(slope, 1 / MAX_STEP), MAX_STEP)
-            scale = min(max(last * slope, LEAST * unit), MOST * unit)
-            fitted = Calibration(scale, slope * last / scale, bias, 1.0)
-            if abs(math.log(scale / last)) < SETTLED:
-                break
-        return fitted
+    @property
+    def _few(self) -> bool:
+        return sum(int((bucket.pairs >= 0).sum()) for bucket in self.buckets) < FEW
 
-    def _unit(self) -> float:
-        """Return the scale that gives similarities the standard deviation 1."""
+    def calibrate(self) -> Calibration:
+        """Return slope and bias of the head alone; the transitions are estimated with them."""
         cells = [np.asarray(own, np.float64).ravel() for own in self.scores.found.values()]
         deviation = float(np.concatenate(cells).std()) if cells else 0.0
-        return 1 / max(deviation, 1e-6)
+        fitted = Calibration(SHARPNESS / max(deviation, 1e-6), 1.0, 0.0, 1.0)
+        if self._few:
+            return fitted
+        for _ in range(ITERATIONS):
+            last = fitted.slope
+            slope, bias = self._logistic(fitted)
+            fitted = fitted._replace(slope=min(slope, STEEPEST), bias=bias)
+            if abs(fitted.slope - last) < SETTLED * last:
+                break
+        return fitted
 
     def _logistic(self, fitted: Calibration) -> tuple[float, float]:
         """Return slope and bias of the log softmax ratio, given the posteriors under a calibration."""
@@ -100,9 +96,12 @@ class Fitting:
         return hmm_posteriors(self.buckets[k], ratios, nulls, self.transitions, self.null, counted=columns)
 
     def weigh(self, fitted: Calibration) -> Calibration:
-        """Return the calibration with the likeliest weight beside the other head."""
+        """Return the calibration with the weight beside the other head."""
+        if self._few:
+            return fitted._replace(weight=0.75)
         likelihood = [self._likelihood(fitted._replace(weight=float(weight))) for weight in WEIGHTS]
-        return fitted._replace(weight=float(WEIGHTS[int(np.argmax(likelihood))]))
+        of_lexicon = 1 - float(WEIGHTS[int(np.argmax(likelihood))])
+        return fitted._replace(weight=1 - of_lexicon**2)
 
     def _likelihood(self, fitted: Calibration) -> float:
         """Return the log-likelihood of the text; ratios are divided by their mean over unlinked cells."""
@@ -146,7 +145,7 @@ def _regression(ratios: Floats, links: Floats) -> tuple[float, float]:
         expected = 1 / (1 + np.exp(-np.clip(slopes @ inputs, -30, 30)))
         spread = (inputs * (expected * (1 - expected))) @ inputs.T + 1e-6 * np.eye(2)
         step = np.linalg.solve(spread, inputs @ (links - expected))
-        slopes += step
+        slopes += step / max(1.0, float(np.abs(step).max()))  # a whole step may lead away
         if np.abs(step).max() < 1e-6:
             break
     return float(slopes[0]), float(slopes[1]) - odds

@@ -10,8 +10,9 @@ import pytest
 import nmtalign
 from nmtalign.aligner.contextual import counted
 from nmtalign.batch.stream import align_stream
-from nmtalign.contextual.calibration import Calibration
+from nmtalign.contextual.calibration import _regression
 from nmtalign.contextual.files import cosines
+from nmtalign.contextual.head import Calibration
 from nmtalign.contextual.published import METHODS
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
@@ -60,12 +61,20 @@ def test_clear_similarities_give_the_links(written):
 
 
 def test_noise_makes_the_softmax_flatter(tmp_path):
-    scales = []
+    slopes = []
     for spread in (0.05, 0.2):
         np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(spread))})
         fitted = nmtalign.fit_to(nmtalign.with_context(similarities=tmp_path / "s.npz"), PAIRS)
-        scales.append(fitted.heads.calibration.scale)
-    assert scales[0] > 2 * scales[1]
+        slopes.append(fitted.heads.calibration.scale * fitted.heads.calibration.slope)
+    assert slopes[0] > 2 * slopes[1]
+
+
+def test_a_regression_whose_whole_first_step_leads_away():
+    """Few links, and ratios far below chance elsewhere: Newton's method by itself diverges."""
+    ratios = np.concatenate([np.full(990, -40.0), np.linspace(-4, 4, 10)])
+    links = 1 / (1 + np.exp(-2 * ratios - 1))
+    odds = np.log(links.sum() / (1 - links).sum())
+    np.testing.assert_allclose(_regression(ratios, links), (2, 1 - odds), rtol=1e-3)
 
 
 def test_a_mixture_is_better_than_both(tmp_path):

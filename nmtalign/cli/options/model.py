@@ -134,7 +134,7 @@ model_options = option_group(
     click.option("--cache", type=OUTPUT, help="Keeps what --encoder found, for the next run."),
     click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
     click.option("--similarities", type=INPUT, help="npz of a matrix a pair: target by source words."),
-    click.option("--weight", type=Number(0, 1), help="Of these beside --model, --vectors.  [the likeliest]"),
+    click.option("--weight", type=Number(0, 1), help="Of these beside --model, --vectors.  [learned]"),
     click.option("--method", type=click.Choice(METHODS), help="Links as a paper has them, without --model."),
     section("Links"),
     click.option(
