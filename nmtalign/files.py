@@ -308,6 +308,8 @@ def read_utf8(path: Path) -> str:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object that a small JSON file holds; a DataError if it holds anything else."""
+    if path.exists() and not path.is_file():  # a pipe waits, a device has no end
+        raise DataError("expected a plain file").at(path)
     text = read_utf8(path)
     try:
         value = parse_json(text)
