@@ -162,7 +162,11 @@ class _DatelessGzip(gzip.GzipFile):
 
     def __init__(self, path: str | Path) -> None:
         self._file = _Written(path, "w")
-        super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
+        try:
+            super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
+        except OSError:
+            self.fileobj = None  # type: ignore[assignment]  # the disk is full: nothing is left to close
+            raise
 
     def close(self) -> None:
         try:
@@ -304,6 +308,8 @@ def read_utf8(path: Path) -> str:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object that a small JSON file holds; a DataError if it holds anything else."""
+    if path.exists() and not path.is_file():  # a pipe waits, a device has no end
+        raise DataError("expected a plain file").at(path)
     text = read_utf8(path)
     try:
         value = parse_json(text)

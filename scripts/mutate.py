@@ -37,11 +37,23 @@ AREAS = {  # code, and its tests, the quick ones first; its examples are run as 
     "links": (["links"], ["tests/links"]),
     "aligner": (
         ["aligner", "positions", "training/e_step.py", "training/em.py"],
-        ["tests/positions", "tests/training", "tests/aligner", "tests/contextual/test_given.py"],
+        [
+            "tests/positions",
+            "tests/training",
+            "tests/aligner",
+            "tests/contextual",
+            "tests/heads",
+            "tests/rescoring",
+        ],
     ),
 }
 HEAVY = "scipy.sparse", "scipy.optimize", "pandas", "torch", "array_api_compat", "array_api_strict", "gensim"
-SLOW = ["tests/aligner/test_stress.py", "tests/training/test_distributed.py"]
+SLOW = [
+    "aligner/test_stress",
+    "training/test_distributed",
+    "contextual/test_encoder",
+    "contextual/test_translator",
+]
 MEMORY = 8 << 30  # of a mutant
 QUIETLY = "-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"
 SYMMETRIC = {"min", "max", "minimum", "maximum"}
@@ -220,7 +232,7 @@ def main() -> None:
     parser.add_argument("--only", type=int, nargs="+", help="numbers of mutants")
     given = parser.parse_args()
     sources, tests = AREAS[given.area]
-    tests += [f"nmtalign/{source}" for source in sources] + [f"--deselect={slow}" for slow in SLOW]
+    tests += [f"nmtalign/{source}" for source in sources] + [f"--deselect=tests/{slow}.py" for slow in SLOW]
     for name in HEAVY:
         importlib.import_module(name)
     signal.signal(signal.SIGALRM, _too_late)

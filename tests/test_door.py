@@ -18,15 +18,19 @@ from nmtalign.cli import COMMANDS
 from tests.aligner.toy_language import toy_bitext
 
 
-def test_type_checkers_are_told_the_same_names():
-    stub = ast.parse((Path(nmtalign.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(
+    ("door", "home"),
+    [(nmtalign, {**nmtalign._HOME, "attention": "nmtalign"}), (nmtalign.attention, nmtalign.attention._HOME)],
+)
+def test_type_checkers_are_told_the_same_names(door, home):
+    stub = ast.parse(Path(door.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     told = {
         one.asname: node.module
         for node in stub.body
         if isinstance(node, ast.ImportFrom)
         for one in node.names
     }
-    assert told == {**nmtalign._HOME, "attention": "nmtalign"}
+    assert told == home
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
@@ -35,11 +39,13 @@ def test_a_typed_script_is_checked_from_outside(tmp_path):
         "import nmtalign as na\n"
         "number: int = na.load().align('the cat', 'le chat')\n"
         "aligner: na.Aligner = na.train([('a', 'b')])\n"
+        "na.attention.softmax([1.0], temprature=2)\n"
     )
     command = [sys.executable, "-m", "mypy", "--strict", "script.py"]
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
     assert 'script.py:2: error: Incompatible types in assignment (expression has type "AlignedPair"' in said
-    assert "Found 1 error in 1 file" in said
+    assert 'script.py:4: error: Unexpected keyword argument "temprature" for "softmax"' in said
+    assert "Found 2 errors in 1 file" in said
 
 
 PUBLIC_NAMES = {

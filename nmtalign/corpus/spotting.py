@@ -223,7 +223,7 @@ def _errors(path: str | Path) -> Iterator[None]:
         if "full" in str(error) or "I/O" in str(error):
             raise NmtalignError(f"{path}: {error}") from None
         raise DataError(f"{wanted} ({error})").at(path) from None
-    except (IndexError, TypeError, KeyError, json.JSONDecodeError):
+    except (IndexError, TypeError, KeyError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
         raise DataError(f"{wanted}; this one is damaged, write it again").at(path) from None
 
 
@@ -345,6 +345,9 @@ class Index:
         self._path, self._database = path, database
         if self._one("PRAGMA application_id") != (_APPLICATION,) or self._one("PRAGMA user_version") != (1,):
             raise DataError("expected an index that `nmtalign index` of this version wrote").at(path)
+        made = "".join(f"{sql};\n" for (sql,) in database.execute("SELECT sql FROM sqlite_master"))
+        if made != _TABLES.lstrip():  # a view can count for ever
+            raise DataError("expected the tables of an index, found others").at(path)
         self.pairs, text, languages = self._one("SELECT * FROM about")
         self._text, self._languages = TextSettings.from_dict(json.loads(text)), json.loads(languages)
         rows = database.execute("SELECT numbers FROM folds ORDER BY side")

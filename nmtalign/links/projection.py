@@ -10,11 +10,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import NamedTuple
 
 from nmtalign.errors import DataError
 
 Cut = Callable[[str], list[tuple[int, int]]]  # a line -> where its words begin and end
+DEEPEST = 100  # tags inside each other
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w:.-]*)([^<>]*?)(/?)>")
 
 
@@ -55,11 +57,13 @@ def project_spans(spans: Iterable[Span], links: Iterable[tuple[int, int]], targe
     >>> project_spans([Span(0, 2, "PER")], {(0, 3), (1, 1), (2, 2)}, 5)
     [Span(start=1, end=2, label='PER'), Span(start=3, end=4, label='PER')]
     """
-    chosen = list(links)
-    linked = {t for _, t in chosen}
+    partners: dict[int, list[int]] = {}
+    for s, t in links:
+        partners.setdefault(s, []).append(t)
+    linked = {t for targets in partners.values() for t in targets}
     owner: list[tuple[int, str] | None] = [None] * target_length
     for number, span in enumerate(sorted(spans)):
-        words = {t for s, t in chosen if span.start <= s < span.end}
+        words = {t for s in range(span.start, span.end) for t in partners.get(s, ())}
         if words:
             between = set(range(min(words), max(words))) - linked
             for word in sorted(words | between):
@@ -187,6 +191,8 @@ def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_E
         else:
             path[-1].children.append(_Element(name, match[0], bisect_right(ends, place), 0))
             path.append(path[-1].children[-1])
+            if len(path) > DEEPEST:
+                raise DataError(f"expected tags at most {DEEPEST} deep inside each other")
     if len(path) > 1:
         name = path[-1].name
         raise DataError(
@@ -209,10 +215,10 @@ def spans_of_tags(line: str, cut: Cut = between_spaces) -> list[Span]:
     >>> spans_of_tags("the <b>black <i>cat</i></b> <br/>")
     [Span(start=1, end=3, label='b'), Span(start=2, end=3, label='i')]
     """
-    found, waiting = [], parse_tags(line, cut)[1]
+    found, waiting = [], parse_tags(line, cut)[1][::-1]
     while waiting:
-        element = waiting.pop(0)
-        waiting = element.children + waiting
+        element = waiting.pop()
+        waiting += element.children[::-1]
         if element.start < element.end:
             found.append(Span(element.start, element.end, element.name))
     return found
@@ -296,30 +302,34 @@ def _places(
         for word in (t for s in range(child.start, child.end) for t in linked[s]):
             if place[0] <= word < place[1]:
                 owner.setdefault(word, number)
-    taken = [_longest_run(owner, number) for number in range(len(parent.children))]
+    runs = _longest_runs(owner)
+    taken = sorted(runs.values())
+    sources = [s for s in range(parent.start, parent.end) if linked[s]]
     for number, child in enumerate(parent.children):
-        run = taken[number]
-        if run is None:
-            point = _point(child.start, parent, place, linked)
-            point = next((start for start, end in filter(None, taken) if start < point < end), point)
-            run = (point, point)
-        yield run, number, child
+        if number not in runs:
+            point = _point(child.start, sources, place, linked)
+            before = bisect_left(taken, (point,)) - 1  # the last stretch that begins before
+            point = taken[before][0] if before >= 0 and point < taken[before][1] else point
+            runs[number] = (point, point)
+        yield runs[number], number, child
 
 
-def _longest_run(owner: dict[int, int], number: int) -> tuple[int, int] | None:
-    """Return the longest stretch that begins and ends with words of child `number`, without another's."""
-    runs: list[tuple[int, int]] = []
-    before = None
-    for word in sorted(owner):
-        if owner[word] == number:
-            runs.append((runs.pop()[0] if before == number else word, word + 1))
-        before = owner[word]
-    return max(runs, key=lambda run: run[1] - run[0], default=None)
+def _longest_runs(owner: dict[int, int]) -> dict[int, tuple[int, int]]:
+    """Return the longest stretch of each owner that begins and ends with its words, without another's."""
+    longest: dict[int, tuple[int, int]] = {}
+    for number, group in groupby(sorted(owner), key=owner.__getitem__):
+        words = list(group)
+        run = words[0], words[-1] + 1
+        longest[number] = max(longest.get(number, run), run, key=lambda run: run[1] - run[0])
+    return longest
 
 
-def _point(position: int, parent: _Element, place: tuple[int, int], linked: list[list[int]]) -> int:
+def _point(position: int, sources: list[int], place: tuple[int, int], linked: list[list[int]]) -> int:
     """Return where something between source words goes: before the next linked word, or after the last."""
-    after = (min(linked[s]) for s in range(position, parent.end) if linked[s])
-    before = (max(linked[s]) + 1 for s in range(position - 1, parent.start - 1, -1) if linked[s])
-    found = next(after, next(before, place[0]))
+    after = bisect_left(sources, position)
+    found = place[0]
+    if after < len(sources):
+        found = min(linked[sources[after]])
+    elif sources:
+        found = max(linked[sources[-1]]) + 1
     return min(max(found, place[0]), place[1])

@@ -5,7 +5,6 @@ Both become pseudo-counts that are added to the expected counts of every EM iter
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ Longs = NDArray[np.int64]
 
 
 MOST = 50_000  # words of given vectors that are looked at
+MOST_WEIGHT = 1e9  # of a line of a word list
 # columns and first column of the lines of eflomal's priors that are not of the lexicon
 _OTHER_PRIORS = {(3, "HMMF"), (3, "HMMR"), (4, "FERF"), (4, "FERR")}
 WORDS_A_SENTENCE = 20  # about: jumps from a word for each jump from the start of a sentence
@@ -176,8 +176,8 @@ def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str,
             weight = float(columns[2]) if len(columns) > 2 else 1.0
         except ValueError:
             weight = -1.0
-        if not (2 <= len(columns) <= 3 and columns[0] and columns[1] and 0 < weight < math.inf):
-            wanted = "expected a word, its translation and perhaps a weight above 0"
+        if not (2 <= len(columns) <= 3 and columns[0] and columns[1] and 0 < weight <= MOST_WEIGHT):
+            wanted = f"expected a word, its translation and perhaps a weight above 0, to {MOST_WEIGHT:g}"
             raise DataError(f"{wanted}, found {line!r}").at(path, line=number)
         source, target = text.normalized(columns[:2])
         found.append((source, target, weight))

@@ -230,6 +230,12 @@ def test_weights_that_make_no_sense_are_refused(spectral, tmp_path: Path, weight
         load_aligner(folder)
 
 
+def test_positions_without_agreement_come_back(training, tmp_path: Path):
+    aligner = training.aligner
+    replace(aligner, positions=replace(aligner.positions, agreement=0)).save(tmp_path / "model")
+    assert load_aligner(tmp_path / "model").positions.agreement == 0
+
+
 def test_a_newer_version_is_refused(folder: Path):
     change_meta(folder, version=99)
     with pytest.raises(

@@ -311,11 +311,14 @@ def test_raw_dot_products_of_uneven_vectors_warn(tmp_path: Path) -> None:
         opened(sides, tmp_path / str(n), score=score)  # a warning would be an error
 
 
-def test_what_vectors_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_each_side_has_its_vectors_of_one_dimension_and_is_no_model(tmp_path: Path) -> None:
     source, target = spaces()
     save_pair(source, target, tmp_path / "x", languages=("en", "fr"))
+    aligner = load(tmp_path / "x")
+    for head, side in ((aligner.heads.source, source), (aligner.heads.target, target)):
+        np.testing.assert_array_equal(head.vectors(["name1"]), side.matrix[1:2])
     with pytest.raises(UsageError, match="only an aligner that was learned from a bitext can be saved"):
-        load(tmp_path / "x").save(tmp_path / "model")
+        aligner.save(tmp_path / "model")
     save_embeddings(dataclasses.replace(target, matrix=target.matrix[:, :7]), tmp_path / "short.vec")
     with pytest.raises(DataError, match=r"has 12 dimensions, .*short\.vec has 7"):
         load_vector_files(tmp_path / "x" / "en", tmp_path / "short.vec")
@@ -343,6 +346,13 @@ def test_the_default_diagonal_suits_dot_products_of_any_size(size: float, positi
         assert [batch.links(n) for n in range(30)] == [cosine.links(n) for n in range(30)]
     told = vector_aligner(longer[0], longer[1], score="dot", positions=positions, diagonal=2.0)
     assert f"positions={positions}(2)" in told.settings
+
+
+def test_vectors_that_are_all_zero_give_finite_weights():
+    nothing = [dataclasses.replace(side, matrix=side.matrix * 0) for side in spaces()]
+    words = nothing[0].vocabulary.words[:3]
+    found = vector_aligner(*nothing, score="dot", positions="diagonal").align(words, words)
+    assert np.isfinite(found.posterior).all()
 
 
 @pytest.mark.parametrize("score", ["cosine", "dot", "scaled-dot", "bahdanau"])

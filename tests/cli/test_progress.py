@@ -65,7 +65,8 @@ def test_time_left_follows_from_the_size_of_the_file(tmp_path, clock, ending):
         next(read)
     clock[0] = 10.0
     progress.advance(50_000)
-    assert progress.seconds_left == pytest.approx(10, rel=0.2)
+    ahead = 0.5 if ending else 0.2  # gzip reads 128 KiB at once from Python 3.12 on
+    assert progress.seconds_left == pytest.approx(10, rel=ahead)
     assert sum(1 for _ in read) == 50_000
     assert progress.seconds_left == 10
 

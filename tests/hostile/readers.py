@@ -25,6 +25,7 @@ from nmtalign.batch.attention_files import read_matrices
 from nmtalign.batch.shards import is_whole
 from nmtalign.checks import fingerprints
 from nmtalign.cli.config import read_config
+from nmtalign.corpus.spotting import Index, write_index
 from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines
 from nmtalign.heads.scoring import load_bahdanau
@@ -96,6 +97,14 @@ def _parquet() -> bytes:
     file = io.BytesIO()
     parquet.write_table(pyarrow.table({"source": ["the cat", "a"], "target": ["le chat", "un"]}), file)
     return file.getvalue()
+
+
+def _index() -> bytes:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_index(Path(folder) / "x.db", [(["a", "cat"], ["chat"], {(1, 0)})] * 3, TextSettings())
+        return (Path(folder) / "x.db").read_bytes()
 
 
 @cache
@@ -242,6 +251,7 @@ READERS = {
     "marian": Reader("x", read_matrices, (b"0.9,0.1 0.2,0.8\nun ||| 1\n",)),
     "fairseq": Reader("x", read_matrices, (b"S-0\tthe\nA-0\t0.9,0.1 0.2,0.8\nA-1\t1\n",)),
     "opennmt": Reader("x", read_matrices, (_OPENNMT.encode(),)),
+    "index": Reader("x.db", lambda path: Index(path).find("cat", 0), (_index(),)),
     "tags": Reader("x", _project, (b'the <b x="1">cat <i/>sat</b>\n',), named=False),
     "word list": Reader("x", partial(read_word_list, text=TextSettings()), (b"the\tle\t0.5\ncat chat\n",)),
     "dictionary": Reader("x", read_dictionary, (b"the\tle\ncat chat\n",)),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import pickle
+import sqlite3
 import struct
 import warnings
 import zipfile
@@ -24,11 +26,14 @@ import nmtalign
 from nmtalign import arrays, cli, files
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.checks import fingerprints
+from nmtalign.corpus.spotting import Index, write_index
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_records
+from nmtalign.links.projection import project_tags
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.training.prior import read_word_list
 from nmtalign.vectors import text_files
 from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
@@ -270,6 +275,35 @@ def test_messages_of_many_lines_and_piles_of_marks_take_little_time(tmp_path: Pa
     word = "a" + "\u0301\u0323" * 50_000
     assert TextSettings().words(word) == [word]
     assert TextSettings(unicode="strip-accents").words("e\u0301" * 600) == ["e" * 600]
+
+
+def test_a_word_list_without_measure(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("the le 1e308\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 1: .*a weight above 0, to 1e"):
+        read_word_list(tmp_path / "x", TextSettings())
+
+
+def test_many_tags_take_little_time_and_deep_ones_are_refused() -> None:
+    assert project_tags("<b/>" * 20_000 + "the", ["le"], {(0, 0)}).count("<b/>") == 20_000
+    with pytest.raises(DataError, match="at most 100 deep"):
+        project_tags("<b>" * 5000 + "the" + "</b>" * 5000, ["le"], {(0, 0)})
+
+
+def test_an_index_with_other_tables_is_refused(tmp_path: Path) -> None:
+    write_index(tmp_path / "x", [(["a"], ["b"], {(0, 0)})], TextSettings())
+    with sqlite3.connect(tmp_path / "x") as database:
+        database.execute("DROP TABLE words")
+        endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)"
+        database.execute(f"CREATE VIEW words AS {endless} SELECT n AS side, n AS number, n AS word FROM r")
+    with pytest.raises(DataError, match="expected the tables of an index"):
+        Index(tmp_path / "x")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_for_a_small_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "meta.json")
+    with pytest.raises(DataError, match="expected a plain file"):
+        files.read_json(tmp_path / "meta.json")
 
 
 # --- a model from elsewhere ----------------------------------------------------------------------

@@ -61,9 +61,9 @@ def test_gold_that_cannot_be_is_refused(sure, possible, message):
 
 def test_what_a_direction_leaves_is_null():
     matrix = AlignmentMatrix(WEIGHTS, tuple("abc"), tuple("xy"))
-    pair = AlignedPair(Alignment({(0, 0)}, 3, 2), matrix, forward=WEIGHTS * 0.8, reverse=WEIGHTS * 2)
+    pair = AlignedPair(Alignment({(0, 0)}, 3, 2), matrix, forward=WEIGHTS, reverse=WEIGHTS * 2)
     assert pair.posterior is matrix.weights
-    assert_allclose(pair.target_null, [0.4, 0.2], rtol=1e-6)  # over source words
+    assert_allclose(pair.target_null, [0.25, 0.0])  # over source words
     assert_allclose(pair.source_null, [0, 0, 0])  # 1 and more is rounding: never below 0
     bare = AlignedPair(Alignment({(0, 0)}, 3, 2), matrix)
     assert bare.target_null is bare.source_null is None

@@ -174,6 +174,8 @@ def test_giza_as_giza_writes_it(tmp_path):
     )
     assert second == LinkRecord(GoldAlignment((), ()), (), ())
     assert format_record(first, format="words", number=1) == "the<sep>le cat<sep>chat\n"
+    written = format_record(first, format="giza", number=1) + format_record(second, format="giza", number=2)
+    assert written == GIZA.replace("1.2e-05", "1")
 
 
 def test_naacl_as_the_shared_task_writes_it(tmp_path):
@@ -210,6 +212,7 @@ def test_naacl_as_the_shared_task_writes_it(tmp_path):
         ("jsonl", '{"links": 3}\n', "line 1"),
         ("jsonl", "{\n", "line 1"),
         ("jsonl", '{"links": [[-1, 0]]}\n', "line 1: expected an object"),
+        ("jsonl", '{"links": [[0, 1000000000]]}\n', "line 1: expected an object"),
     ],
 )
 def test_bad_lines_are_errors_with_their_place(tmp_path, format, text, message):

@@ -145,6 +145,7 @@ def test_the_identity_keeps_what_the_elements_cover(line):
         ("<b>a <i>c</i></b> <u>d</u>", "A B C D", {(0, 0), (1, 3), (2, 2)}, "<b>A <i></i></b> B <u>C</u> D"),
         ("click <br/> here", "cliquez ici", {(0, 0), (1, 1)}, "cliquez <br/> ici"),
         ("end <x/>", "la fin", {(0, 1)}, "la fin <x/>"),
+        ("a c <x/> b", "A B C", {(0, 0)}, "A <x/> B C"),
         ("<b>of</b> it", "en", {(1, 0)}, "<b></b> en"),
         ("un<b>believ</b>able", "incroyable", {(0, 0)}, "<b>incroyable</b>"),
         ("1 < 2 <b>ok</b>", "1 < 2 bon", {(0, 0), (1, 1), (2, 2), (3, 3)}, "1 < 2 <b>bon</b>"),

@@ -242,6 +242,25 @@ def test_stages_are_reported():
     assert likelihood[-1] > likelihood[0]
 
 
+def test_which_e_steps_agree(monkeypatch):
+    """Model 1 averages both directions, then agrees; so do the last steps of the hidden Markov model."""
+    toy, steps = toy_bitext(30), []
+    sides = [encode([pair[side] for pair in toy.words]) for side in (0, 1)]
+    counted = LocalBitext.expected_counts
+    monkeypatch.setattr(
+        LocalBitext, "expected_counts", lambda bitext, step: steps.append(step) or counted(bitext, step)
+    )
+    settings = dataclasses.replace(
+        PRESETS["default"], model1_iterations=4, mean_iterations=2, hmm_iterations=3, agreed_iterations=1
+    )
+    Estimator(*sides, settings, workers=1).run()
+    first, *model_1 = steps[:4]
+    assert first.words is None
+    assert [step.agree for step in model_1] == [False, False, True]
+    assert [step.agreement for step in steps[4:]] == [0, 0, settings.agreement]
+    assert settings.agreement > 0
+
+
 def check_counts(sides, ratios: np.ndarray) -> None:
     """Check the counts of each kind of pass with these ratios of the word pairs."""
     bitext = LocalBitext(make_buckets(*sides), *sides, workers=1)
