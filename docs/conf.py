@@ -10,10 +10,12 @@ import re
 from functools import partial
 from typing import Any
 
+import click
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 from nmtalign import __version__
+from nmtalign.cli.options.groups import in_sections
 
 project = "nmtalign"
 author = "The nmtalign founders"
@@ -51,7 +53,21 @@ def mark_example(app: Any, context: Any, lines: list[str]) -> None:
     lines[:] = "\n\n".join(code).split("\n")
 
 
+def set_in_sections(app: Any, context: Any, lines: list[str]) -> None:
+    """Set the options of a command in the sections of its help."""
+    blocks = iter(re.split(r"(?m)^(?=\.\. option::)", "\n".join(lines))[1:])
+    shown = [own for own in context.command.params if isinstance(own, click.Option) and not own.hidden]
+    block_of = dict(zip(shown, blocks, strict=True))
+    sections = in_sections(shown)
+    if len(sections) > 1:
+        text = (
+            f".. rubric:: {title}\n\n" + "".join(map(block_of.get, own)) for title, own in sections.items()
+        )
+        lines[:] = "\n".join(text).split("\n")
+
+
 def setup(app: Any) -> None:
     """Register the renderer of equations, and what changes the help of commands."""
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
     app.connect("sphinx-click-process-description", mark_example)
+    app.connect("sphinx-click-process-options", set_in_sections)

@@ -30,7 +30,7 @@ def namespace(*arrays: Array) -> Any:
     except ImportError:
         raise UsageError(
             f"arrays of type {names[0]} need the package array-api-compat: "
-            "pip install array-api-compat, or pass NumPy arrays"
+            "pip install 'nmtalign[arrays]', or pass NumPy arrays"
         ) from None
     except TypeError:
         raise UsageError(f"expected arrays of one library, found {', '.join(names)}") from None

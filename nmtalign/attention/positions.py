@@ -35,7 +35,7 @@ def sinusoidal(N: int, D: int, *, like: Array | None = None) -> Array:
         raise UsageError(
             f"sinusoidal positions come in pairs of sine and cosine: expected an even D, found {D}"
         )
-    angles = np.arange(N)[:, None] * 10000.0 ** (-np.arange(0, D, 2) / max(D, 1))  # (N, D / 2)
+    angles = np.arange(N)[:, None] * 10000.0 ** (-np.arange(0, D, 2) / D)  # (N, D / 2)
     return as_like(np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(N, D), like)
 
 
@@ -127,7 +127,7 @@ def diagonal_prior(
 
 # Where the words of a sentence of N words stand, on a line from 0 to 1.
 _PLACES: dict[str, Callable[[int], NDArray[np.float64]]] = {
-    "centred": lambda N: (np.arange(N) + 0.5) / max(N, 1),
-    "fast_align": lambda N: np.arange(1, N + 1) / max(N, 1),
+    "centred": lambda N: (np.arange(N) + 0.5) / N,
+    "fast_align": lambda N: np.arange(1, N + 1) / N,
     "simalign": lambda N: np.arange(N) / max(N - 1, 1),
 }

@@ -16,7 +16,7 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.config import check_names, config_option
-from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable, verbose
+from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable, verbose, write
 from nmtalign.cli.options.types import has_outputs
 
 _HELP = {
@@ -76,9 +76,6 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise NmtalignError("interrupted") from None
-        except click.ClickException as error:
-            vars(error)["message"] = printable(error.message)
-            raise
         except BrokenPipeError:
             if not has_outputs(ctx):  # the reader of a list, such as `head`, has closed it
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -114,7 +111,7 @@ def group() -> None:
     """
 
 
-def main(arguments: list[str] | None = None) -> Any:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; every error becomes one message and an exit code."""
     from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError
 
@@ -124,13 +121,22 @@ def main(arguments: list[str] | None = None) -> Any:
     _catch_signals()
     _hold_closed_streams()
     try:
-        return group.main(args=arguments, prog_name="nmtalign")
+        sys.exit(group.main(args=arguments, prog_name="nmtalign", standalone_mode=False))
+    except click.Abort:
+        _end("interrupted", NmtalignError.exit_code)
+    except click.ClickException as error:
+        vars(error)["message"] = printable(error.message)
+        shown = io.StringIO()
+        error.show(shown)
+        write(shown.getvalue(), nl=False)
+        sys.exit(error.exit_code)
     except NmtalignError as error:
         _end(str(error), error.exit_code)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         bad_input = error.filename and error.errno not in (*_FULL, *FILES_USED_UP)
         hint = " (ulimit -n raises their number)" if error.errno in FILES_USED_UP else ""
+        hint += ", expected a file" if isinstance(error, IsADirectoryError) else ""
         _end(f"{place}{error.strerror or error}{hint}", (DataError if bad_input else NmtalignError).exit_code)
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"

@@ -276,7 +276,7 @@ def transport(
            [0, 1]])
     """
     plan = sinkhorn(weights, regularization=regularization, iterations=iterations)
-    return np.asarray(plan * max(1, *plan.shape[-2:]) >= threshold)
+    return np.asarray(plan * max(plan.shape[-2:]) >= threshold)
 
 
 def beside_links(links: Links) -> tuple[Links, Links, Links, Links]:

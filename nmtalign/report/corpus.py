@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 import random
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -24,6 +25,7 @@ from nmtalign.text.bitext import SentencePair
 CHUNK = 1000  # pairs aligned at a time when looking for the worst
 BY_HEAD = 200  # pairs of a report whose heads are shown one by one, as far as
 WEIGHTS = 1_500_000  # weights of heads go, so that a report stays below 3 MB
+CELLS = 16_000_000  # weights (T x S) of all pairs of a page or picture; a million takes 40 MB
 
 ByHead = dict[str, NDArray[np.floating]]
 
@@ -198,12 +200,22 @@ def _badness(record: Record, links: frozenset[Link], score: float, by: str) -> f
     return 1 - 2 * len(links & theirs) / size if size else 0.0
 
 
+def cells_of(record: Record, aligner: Aligner | None) -> int:
+    """Return how many weights a record has."""
+    if record.aligned is not None or aligner is None:
+        return attention_of(record, aligner).matrix.weights.size
+    return math.prod(map(len, aligner.text.words_of_pair(record.pair, aligner.languages)))
+
+
 def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
-    """Return the attention that a record has, else that of the aligner."""
+    """Return the attention that a record has, else that of the aligner; DataError above `CELLS` weights."""
     if record.aligned is not None:
         return record.aligned
     if aligner is None:
         raise UsageError("expected an aligner, or records that have attention")
+    if (cells := cells_of(record, aligner)) > CELLS:
+        found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
+        raise DataError(f"pair {record.number}: {found}; align gives the links alone")
     return aligner.at(max(record.number, 1)).align(*record.pair)
 
 
@@ -219,14 +231,20 @@ def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
     """Align records for a report, with all weights; those of each head for the first `BY_HEAD` pairs.
 
+    Pairs that go beyond `CELLS` weights in all are left out with a warning.
+
     Raises
     ------
     DataError
-        If gold or other links lie outside a pair.
+        If gold or other links lie outside a pair, or the only pairs are too large.
     """
     pairs: list[SamplePair] = []
-    room = WEIGHTS
+    room, cells, left_out = WEIGHTS, 0, []
     for record in records:
+        if cells + (more := cells_of(record, aligner)) > CELLS:
+            left_out.append(record.number)
+            continue
+        cells += more
         aligned = attention_of(record, aligner)
         T, S = aligned.matrix.weights.shape
         heads = heads_of(record, aligner) if len(pairs) < BY_HEAD and room > 0 else {}
@@ -241,6 +259,12 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
                 heads,
             )
         )
+    if left_out:
+        others = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
+        text = f"pair {left_out[0]}{others}: no room, a page holds {CELLS:,} weights (target by source words)"
+        if not pairs:
+            raise DataError(f"{text}; align gives the links alone")
+        warnings.warn(text, stacklevel=2)
     return pairs
 
 

@@ -206,9 +206,7 @@ class _ParquetTable:
             import pyarrow as arrow
             import pyarrow.parquet
         except ImportError:
-            raise UsageError(
-                f"{path}: writing Parquet needs pyarrow: pip install 'nmtalign[parquet]'"
-            ) from None
+            raise UsageError("a Parquet table needs pyarrow: pip install 'nmtalign[parquet]'") from None
         kinds = (arrow.int64(), arrow.int32(), arrow.string(), arrow.int32(), arrow.string(), arrow.float32())
         self._schema: Any = arrow.schema(list(zip(LinkRow._fields, kinds, strict=True)))
         self._arrow: Any = arrow

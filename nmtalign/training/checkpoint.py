@@ -109,7 +109,8 @@ def remove_checkpoints(folder: str | Path) -> None:
     """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
     folder = Path(folder)
     for stage in STAGES:
-        (folder / f"{stage}.npz").unlink(missing_ok=True)
+        for path in (folder / f"{stage}.npz", *folder.glob(f".partial-*-{stage}.npz")):  # of a killed run
+            path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 

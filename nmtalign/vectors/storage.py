@@ -108,7 +108,8 @@ def load_embeddings(
     }
     if format not in readers:
         raise UsageError(f"vector format: expected one of {', '.join(FORMATS)}, found {format!r}")
-    embeddings = readers[format]()
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+        embeddings = readers[format]()
     return embeddings if limit is None else embeddings.first(limit)
 
 

@@ -196,7 +196,7 @@ def _parse_slowly(block: bytes, dimension: int, encoding: str, errors: str, path
             word, *fields = text.rstrip(b" ").rsplit(b" ", dimension)
             if len(fields) != dimension:
                 raise DataError(f"expected a word and {dimension} numbers, found {len(fields)} numbers")
-            numbers.append([float(field) for field in fields])
+            numbers.append(np.array([float(field) for field in fields], np.float32))
             if not np.isfinite(numbers[-1]).all():
                 raise DataError(f"the vector of {word.decode(encoding, 'replace')!r} holds NaN or infinity")
             words.append(decoded(word, encoding, errors))

@@ -16,14 +16,14 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
 from nmtalign.corpus.text import encode_text
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.scoring import make_scorer
 from nmtalign.links.alignments import Link
 from nmtalign.positions.softmax import SoftmaxPositions, SoftmaxPosteriors
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.storage import save_pair
+from nmtalign.vectors.storage import save_embeddings, save_pair
 from tests.naive_aligner import naive_joint, naive_mutual, naive_scores
 
 WORDS = [f"w{n}" for n in range(12)]
@@ -309,6 +309,16 @@ def test_raw_dot_products_of_uneven_vectors_warn(tmp_path: Path) -> None:
             opened(spaces(0.5), tmp_path / score, score=score)
     for n, (sides, score) in enumerate(((spaces(0.5), "cosine"), (spaces(0.05), "dot"))):
         opened(sides, tmp_path / str(n), score=score)  # a warning would be an error
+
+
+def test_what_vectors_cannot_be_is_refused(tmp_path: Path) -> None:
+    source, target = spaces()
+    save_pair(source, target, tmp_path / "x", languages=("en", "fr"))
+    with pytest.raises(UsageError, match="only an aligner that was learned from a bitext can be saved"):
+        load(tmp_path / "x").save(tmp_path / "model")
+    save_embeddings(dataclasses.replace(target, matrix=target.matrix[:, :7]), tmp_path / "short.vec")
+    with pytest.raises(DataError, match=r"has 12 dimensions, .*short\.vec has 7"):
+        load_vector_files(tmp_path / "x" / "en", tmp_path / "short.vec")
 
 
 def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:

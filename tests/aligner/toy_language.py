@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +28,11 @@ class Toy(NamedTuple):
     @property
     def words(self) -> list[tuple[list[str], list[str]]]:
         return [(source.split(), target.split()) for source, target in self.pairs]
+
+    def error(self, found: Sequence[Collection[tuple[int, int]]]) -> float:
+        """Return the alignment error rate of the links found for each pair."""
+        right = sum(len(gold.intersection(own)) for own, gold in zip(found, self.links, strict=True))
+        return 1 - 2 * right / (sum(map(len, found)) + sum(map(len, self.links)))
 
     def write(self, folder: Path, names: tuple[str, str] = ("source", "target")) -> tuple[Path, Path]:
         paths = folder / names[0], folder / names[1]

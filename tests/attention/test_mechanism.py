@@ -30,8 +30,8 @@ def test_attend_against_slow_loops(library, draw, random, masked):
 
 @pytest.mark.parametrize("heads", [1, 2, 8])
 def test_multi_head_against_slow_loops(library, draw, heads):
-    queries, keys = draw(T, D), draw(S, D)
-    W_Q, W_K, W_V, W_O = (draw(D, D) for _ in range(4))
+    queries, keys = draw(T, 5), draw(S, 7)
+    W_Q, W_K, W_V, W_O = draw(5, D), draw(7, D), draw(7, D), draw(D, 3)
     mask = at.causal_mask(T, S)
     expected = naive.multi_head(queries, keys, keys, W_Q, W_K, W_V, W_O, heads, mask)
     parameters = library(at.MultiHead(W_Q, W_K, W_V, W_O, heads))

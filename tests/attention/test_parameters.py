@@ -62,5 +62,5 @@ def test_numpy_imports_no_other_library():
 
 def test_without_array_api_compat_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat", None)
-    with pytest.raises(UsageError, match="pip install array-api-compat"):
+    with pytest.raises(UsageError, match=r"pip install 'nmtalign\[arrays\]'"):
         at.dot(object(), [1.0])

@@ -75,7 +75,12 @@ def test_additive_in_blocks(draw, monkeypatch):
     W, U, v, _ = parameters_of_additive(draw)
     whole = scores.additive(queries, keys, W, U, v)
     monkeypatch.setattr(scores, "_BLOCK", 2 * S * A * 2)  # two query rows at a time, one left over
+    rows, activations = [], scores._activations
+    monkeypatch.setattr(
+        scores, "_activations", lambda xp, q, *rest: rows.append(q.shape[1]) or activations(xp, q, *rest)
+    )
     assert_allclose(scores.additive(queries, keys, W, U, v), whole, rtol=1e-13)
+    assert rows == [2, 2, 2, 2, 1]
 
 
 def test_lists_and_whole_numbers_are_welcome():

@@ -198,6 +198,11 @@ def test_pytorch_finds_the_same_gradients_through_the_same_functions(draw):
         np.testing.assert_allclose(mine[name], tensor.grad, rtol=1e-9, atol=1e-11)
 
 
+def test_layer_norm_has_the_epsilon_of_pytorch():
+    layer = torch.nn.LayerNorm(D)
+    assert at.LayerNorm.from_torch(layer.state_dict()).epsilon == at.LayerNorm.start(D).epsilon == layer.eps
+
+
 def test_a_missing_entry_is_named():
     with pytest.raises(DataError, match=r"expected 'weight' in the state dict, found bias"):
         at.LayerNorm.from_torch({"bias": np.zeros(3)})

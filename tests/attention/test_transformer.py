@@ -30,6 +30,11 @@ def test_layer_norm_has_mean_0_and_variance_1(scale, shift, seed):
     assert_allclose(y.var(axis=-1), 1, atol=1e-3)
 
 
+def test_a_block_has_as_many_norms_as_sublayers():
+    blocks = (at.TransformerBlock.start(D, H, F, seed=0, decoder=decoder) for decoder in (False, True))
+    assert [len(block.norms) for block in blocks] == [2, 3]
+
+
 def test_layer_norm_of_equal_entries_is_the_bias():
     assert_array_equal(
         at.layer_norm(at.LayerNorm(np.ones(3), np.array([1.0, 2, 3])), [[5, 5, 5]]), [[1, 2, 3]]

@@ -280,12 +280,6 @@ def test_a_3000_word_line_is_aligned(vectors, tmp_path):
     assert links == {(n, n) for n in range(3000)}
 
 
-def test_a_pair_that_takes_much_memory_is_named(bitext, vectors, monkeypatch, capsys):
-    monkeypatch.setattr("nmtalign.cli.commands.align.LONG", 20)
-    assert run("align", *bitext, "--vectors", vectors) == 0
-    assert "warning: pair 1 has 5 and 5 words" in capsys.readouterr().err
-
-
 def test_few_known_words_and_untrained_weights_are_warned_of(bitext, vectors, capsys):
     assert run("align", *bitext, "--vectors", vectors, "--langs", "fr,en", "--score", "bahdanau") == 0
     err = capsys.readouterr().err

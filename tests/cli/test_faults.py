@@ -114,6 +114,7 @@ def test_a_disk_that_fills_during_the_run_leaves_the_older_file(tmp_path, pairs)
     links.write_text("older\n")
 
     def small() -> None:
+        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # what is covered would not fit either
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
@@ -170,6 +171,7 @@ def test_with_full_standard_error_messages_are_lost_but_not_the_work(tmp_path):
     with FULL.open("w") as full:
         command = [*PROGRAM, "align", "--pairs", "few", "-o", "links"]
         assert subprocess.run(command, cwd=tmp_path, stderr=full).returncode == 0
+        assert subprocess.run([*command, "--nope"], cwd=tmp_path, stderr=full).returncode == 2
     assert (tmp_path / "links").read_text() == "0-0 1-1\n"
 
 

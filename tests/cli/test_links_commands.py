@@ -351,6 +351,8 @@ def test_lexicon_refuses_what_does_not_fit(capsys, tmp_path):
     assert run(capsys, "lexicon", text, text)[0] == 2
     assert run(capsys, "lexicon")[0] == 2
     assert run(capsys, "lexicon", "--model", "model", "--tokenizer", "simple")[0] == 2
+    code, _, err = run(capsys, "lexicon", text, text, tmp_path)
+    assert (code, "--model DIR alone" in err) == (2, True)
     code, _, err = run(capsys, "lexicon", text, text, links)
     assert code == 3
     assert "l ends after 1 lines" in err

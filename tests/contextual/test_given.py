@@ -17,6 +17,8 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.extraction import itermax, match, mutual_argmax, transport
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
 
 TOY = toy_bitext(60, seed=3)
@@ -54,6 +56,7 @@ def test_clear_similarities_give_the_links(written):
     aligner = nmtalign.fit_to(nmtalign.with_context(similarities=written), PAIRS)
     assert error(aligner) < 0.02
     assert aligner.heads.calibration.weight == 1
+    assert aligner.positions.fitted == len(PAIRS)
 
 
 def test_noise_makes_the_softmax_flatter(tmp_path):
@@ -75,6 +78,17 @@ def test_a_mixture_is_better_than_both(tmp_path):
     assert mixed.head_names == ("lexicon", "contextual")
     assert error(mixed.with_heads(["contextual"])) > error(mixed)
     assert mixed.with_heads(["lexicon"]).heads.lexicon is poor.heads.lexicon
+
+
+def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone(written):
+    sides = [sorted({word for pair in TOY.words for word in pair[side]}) for side in (0, 1)]
+    random = np.random.default_rng(1)
+    vectors = [Embeddings(Vocabulary.from_words(own), random.normal(size=(len(own), 8))) for own in sides]
+    base = nmtalign.vector_aligner(*vectors, positions="hmm")
+    mixed = nmtalign.fit_to(nmtalign.with_context(base, similarities=written), PAIRS)
+    assert error(mixed) < 0.02
+    assert mixed.heads.base.scorer.scale == nmtalign.fit_to(base, PAIRS).heads.scorer.scale
+    assert mixed.heads.base.scorer.scale != base.heads.scorer.scale
 
 
 def test_weight_0_is_the_other_head(written):

@@ -104,7 +104,7 @@ def _model() -> nmtalign.Aligner:
     return nmtalign.train(pairs, rescore="additive")
 
 
-def _save_model(folder: Path) -> None:
+def save_model(folder: Path) -> None:
     _model().save(folder / "model")
 
 
@@ -112,7 +112,7 @@ def _of_model(file: str) -> bytes:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        _save_model(Path(folder))
+        save_model(Path(folder))
         return (Path(folder) / "model" / file).read_bytes()
 
 
@@ -249,11 +249,11 @@ READERS = {
         "x.toml", lambda path: read_config(str(path)), (b'[align]\nscore = "dot"\nthreshold = 0.5\n',)
     ),
     "json": Reader("x.json", read_json, (b'{"a": [1, 2.5, "\\u00e9", null, {"b": true}]}',)),
-    "model": Reader("model/meta.json", _open_changed, (_of_model("meta.json"),), _save_model),
-    "model words": Reader("model/source.txt", _open_changed, (_of_model("source.txt"),), _save_model),
-    "model arrays": Reader("model/arrays.npz", _open_changed, (_of_model("arrays.npz"),), _save_model),
+    "model": Reader("model/meta.json", _open_changed, (_of_model("meta.json"),), save_model),
+    "model words": Reader("model/source.txt", _open_changed, (_of_model("source.txt"),), save_model),
+    "model arrays": Reader("model/arrays.npz", _open_changed, (_of_model("arrays.npz"),), save_model),
     "model pairs": Reader(
-        "model/view-0.targets.npy", _open_changed, (_of_model("view-0.targets.npy"),), _save_model
+        "model/view-0.targets.npy", _open_changed, (_of_model("view-0.targets.npy"),), save_model
     ),
     "checkpoint": Reader(
         "x.npz",

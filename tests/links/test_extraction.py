@@ -190,6 +190,13 @@ def test_transport_of_clear_weights_is_their_matching():
     np.testing.assert_array_equal(transport(weights), match(weights))
 
 
+@pytest.mark.parametrize("name", EXTRACTORS)
+def test_whole_numbers_are_weights(name):
+    weights = np.random.default_rng(6).integers(0, 2, (3, 5, 6))
+    np.testing.assert_array_equal(extract(weights, name), extract(weights.astype(float), name))
+    assert not extract(weights[:, :0], name).any()
+
+
 def test_bad_weights_are_refused():
     with pytest.raises(DataError, match="NaN"):
         argmax_forward([[np.nan]])

@@ -11,7 +11,15 @@ import pytest
 from nmtalign import DataError, GoldAlignment, Link, load
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.report import corpus as report_corpus
-from nmtalign.report.corpus import Record, heads_of, random_sample, read_corpus, show, worst_sample
+from nmtalign.report.corpus import (
+    Record,
+    attention_of,
+    heads_of,
+    random_sample,
+    read_corpus,
+    show,
+    worst_sample,
+)
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -79,6 +87,18 @@ def test_heads_are_shown_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch
     assert [bool(pair.heads) for pair in show(given)] == [True, True, True, False]
     monkeypatch.setattr(report_corpus, "WEIGHTS", 10)  # a pair has eight
     assert [bool(pair.heads) for pair in show(given)] == [True, True, False, False]
+
+
+def test_pairs_beyond_the_room_of_a_page_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = [
+        Record(n, SentencePair(*pair), None, {}) for n, pair in enumerate([("a b", "b"), ("a b", "a b")], 1)
+    ]
+    monkeypatch.setattr(report_corpus, "CELLS", 3)
+    with pytest.warns(UserWarning, match="pair 2: no room, a page holds"):
+        assert [pair.number for pair in show(corpus, ALIGNER)] == [1]
+    for refused in (lambda: show(corpus[1:], ALIGNER), lambda: attention_of(corpus[1], ALIGNER)):
+        with pytest.raises(DataError, match="pair 2: "):
+            refused()
 
 
 def test_heads_of_a_model_are_its_own_attention() -> None:

@@ -55,14 +55,24 @@ def taught(kind: tuple[str, str] | None, **options) -> Aligner:
     return learn(TOY.pairs, **{"settings": SETTINGS, "workers": 1} | options).aligner
 
 
+def test_heads_beside_a_rescorer(aligners):
+    found = aligners["additive", "features"]
+    assert found.head_names == ("lexicon", "spectral", "additive")
+    assert found.with_heads(["additive"]).head_names == ("additive",)
+    assert found.with_heads(["lexicon", "additive"]).head_names == ("lexicon", "additive")
+    assert found.with_heads(["lexicon", "spectral"]).rescorer is None
+    of_vectors = aligners["scaled-dot", "features"]
+    assert of_vectors.with_heads(["spectral", "scaled-dot"]).head_names == ("spectral", "scaled-dot")
+    with pytest.raises(UsageError, match="looks at the vectors of the head spectral"):
+        of_vectors.with_heads(["lexicon", "scaled-dot"])
+
+
 def decoder_of(aligner: Aligner, pairs):
     return aligner.decoder(aligner.heads.read(encode_text(pairs)))
 
 
 def error(aligner: Aligner, toy) -> float:
-    found = links_of(aligner.align_batch(toy.words))
-    right = sum(len(a & b) for a, b in zip(found, toy.links, strict=True))
-    return 1 - 2 * right / sum(len(a) + len(b) for a, b in zip(found, toy.links, strict=True))
+    return toy.error(links_of(aligner.align_batch(toy.words)))
 
 
 @pytest.mark.parametrize("kind", [*KINDS, None])

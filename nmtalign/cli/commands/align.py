@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     Chunks = Generator[AlignedChunk]
     Write = Callable[[list[Sink]], None]
 
-LONG = 25_000_000  # cells (T x S) of one pair; its weights take 200 MB for each array of them
-
 
 @click.command(cls=Command)
 @bitext_options
@@ -125,7 +123,9 @@ def align(
             aligned = _Aligned(*given.align(options, pairs))
         stack.enter_context(closing(aligned.chunks))
         settings, languages = aligned.settings, _names(aligned.languages, bitext)
-        write = partial(_run, aligned.chunks, progress, strict, partial(_close, languages, output, bound))
+        write = partial(
+            _run, aligned.chunks, progress, strict, partial(_close, languages, output, bound, run)
+        )
         if run is None:
             _run_whole(write, outputs, stack)
         else:
@@ -235,7 +235,6 @@ def _run(
         known = known.joined(chunk.coverage or Coverage())
         if strict and (why := doubt(known)):
             raise DataError(f"pairs 1 to {last:,}: {why}")
-        _warn_of_long_pairs(chunk)
         for sink in sinks:
             sink(chunk)
         links += len(chunk.batch.source)
@@ -244,9 +243,17 @@ def _run(
 
 
 def _close(
-    languages: tuple[str, str], output: str, bound: Shortened, progress: Progress, links: int, known: Coverage
+    languages: tuple[str, str],
+    output: str,
+    bound: Shortened,
+    run: ShardRun | None,
+    progress: Progress,
+    links: int,
+    known: Coverage,
 ) -> None:
     """Say in one line what was done, and warn if the words say that it is not to be trusted."""
+    if run is not None and run.kept and not progress.done:
+        return  # all was done before
     name = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
     text = f"{progress.done:,} {name}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{bound}"
@@ -284,7 +291,8 @@ def _run_in_shards(
                 if path != "-":
                     with ExitStack() as stack:
                         assemble(run, name, path, open_whole(path, stack))
-    text = f"{run.shards:,} shards in {run.folder}, {run.kept:,} of them done before"
+    kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
+    text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
     log(text, event="shards", shards=run.shards, done_before=run.kept)
 
 
@@ -295,10 +303,3 @@ def _explained() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
-
-
-def _warn_of_long_pairs(chunk: AlignedChunk) -> None:
-    for number, (source, target) in enumerate(chunk.sizes, chunk.first):
-        if source * target > LONG:
-            sizes = f"{source:,} and {target:,} words"
-            warn(f"pair {number} has {sizes}; it is aligned, but takes memory")

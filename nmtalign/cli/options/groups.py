@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -19,13 +19,18 @@ class Command(click.Command):
     """A command whose ``--help`` has the sections of its options, in the order in which they begin."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        found: dict[str, list[tuple[str, str]]] = {}
-        for option in self.get_params(ctx):
-            if isinstance(option, click.Option) and (record := option.get_help_record(ctx)):
-                found.setdefault(vars(option).get("section", "Running"), []).append(record)
-        for title in sorted(found, key="Running".__eq__):
+        for title, options in in_sections(self.get_params(ctx)).items():
             with formatter.section(title):
-                formatter.write_dl(found[title])
+                formatter.write_dl(list(filter(None, (option.get_help_record(ctx) for option in options))))
+
+
+def in_sections(parameters: Iterable[click.Parameter]) -> dict[str, list[click.Option]]:
+    """Return the options of a command by section; "Running", which has all others, is last."""
+    found: dict[str, list[click.Option]] = {}
+    for option in parameters:
+        if isinstance(option, click.Option) and not option.hidden:
+            found.setdefault(vars(option).get("section", "Running"), []).append(option)
+    return {title: found[title] for title in sorted(found, key="Running".__eq__)}
 
 
 def section(title: str) -> Decorator:

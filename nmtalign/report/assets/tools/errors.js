@@ -2,15 +2,14 @@
 
 const FUNCTION = 0.004; // share of the running words of its side from which a word is a function word
 const running = { s: new Map(), t: new Map() }, total = { s: 0, t: 0 };
-const lowered = (word) => word.toLowerCase();
 function bin(n, ...ends) {
   const k = ends.findIndex((end) => n <= end), low = 1 + (k < 0 ? ends.at(-1) : [0, ...ends][k]);
   return k < 0 ? `from ${low}` : low === ends[k] ? `${low}` : `${low} to ${ends[k]}`;
 }
-const timesSeen = (pair, s, t) => Math.min(running.s.get(lowered(pair.s[s])), running.t.get(lowered(pair.t[t])));
+const timesSeen = (pair, s, t) => Math.min(running.s.get(lower(pair.s[s])), running.t.get(lower(pair.t[t])));
 
 function countWords() {
-  for (const side of ["s", "t"]) for (const word of pairs.flatMap((pair) => pair[side].map(lowered))) {
+  for (const side of ["s", "t"]) for (const word of pairs.flatMap((pair) => pair[side].map(lower))) {
     running[side].set(word, (running[side].get(word) ?? 0) + 1);
     total[side] += 1;
   }
@@ -19,14 +18,14 @@ function countWords() {
 function classOf(side, word) {
   if (!/[\p{L}\p{N}]/u.test(word)) return "sign";
   if (/\p{N}/u.test(word)) return "number";
-  return running[side].get(lowered(word)) >= FUNCTION * total[side] ? "function word" : "other";
+  return running[side].get(lower(word)) >= FUNCTION * total[side] ? "function word" : "other";
 }
 
 // Each gives the name of the group of a cell.
 const GROUPS = {
-  "word pair": (pair, s, t) => `${lowered(pair.s[s])} – ${lowered(pair.t[t])}`,
-  "source word": (pair, s) => lowered(pair.s[s]),
-  "target word": (pair, s, t) => lowered(pair.t[t]),
+  "word pair": (pair, s, t) => `${lower(pair.s[s])} – ${lower(pair.t[t])}`,
+  "source word": (pair, s) => lower(pair.s[s]),
+  "target word": (pair, s, t) => lower(pair.t[t]),
   class: (pair, s, t) => `${classOf("s", pair.s[s])} – ${classOf("t", pair.t[t])}`,
   "times the rarer word is seen": (pair, s, t) => bin(timesSeen(pair, s, t), 1, 2, 5, 10, 50),
   "words of the longer side": (pair) => bin(Math.max(pair.S, pair.T), 10, 20, 30, 40, 60),
