@@ -9,6 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +116,7 @@ def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[
 
 def number_words(words: Iterable[str]) -> dict[str, int]:
     """Return the number of each word: its place."""
-    return {word: k for k, word in enumerate(words)}
+    return dict(zip(words, count(), strict=False))
 
 
 def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,8 +88,7 @@ class Lexicon:
         def forms(side: int, letters: int) -> dict[str, int]:
             if not letters:
                 return self.numbers[side]
-            part = cut(letters)
-            return number_words(dict.fromkeys(word[part] for word in sides[side]))
+            return number_words(dict.fromkeys(map(itemgetter(cut(letters)), sides[side])))
 
         return [(forms(0, view.letters[0]), forms(1, view.letters[1])) for view in self.views]
 

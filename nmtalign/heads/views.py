@@ -14,6 +14,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +64,7 @@ def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
     Return the numbers, an int32 array of shape (len(words),), and the forms: ``forms[numbers[k]]`` is the
     shortened ``words[k]``; form 0 is the padding "".
     """
-    part = cut(letters)
-    shortened = [word[part] for word in words]
+    shortened = [*map(itemgetter(cut(letters)), words)]
     number = number_words(dict.fromkeys(["", *shortened]))
     return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
 

@@ -31,9 +31,15 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
     >>> joint_probability(half, half).tolist()
     [0.5]
     """
-    g = np.sqrt(np.sqrt(forward * reverse))
-    h = np.sqrt(np.sqrt(np.maximum(1 - forward, DOUBT) * np.maximum(1 - reverse, DOUBT)))
-    return np.asarray(g / (g + h))
+    g = np.asarray(forward * reverse)
+    h = np.asarray(np.maximum(1 - forward, DOUBT))
+    h *= np.maximum(1 - reverse, DOUBT)
+    for root in (g, h):  # in place: new arrays of this size take as long as the roots
+        np.sqrt(root, out=root)
+        np.sqrt(root, out=root)
+    h += g
+    g /= h
+    return g
 
 
 @dataclass(frozen=True, eq=False)

@@ -449,10 +449,11 @@ class TextSettings:
 
 def _piled(text: str) -> bool:
     """Tell whether a text piles so many marks on a letter that to put them in order would take minutes."""
+    if len(text) <= _PILE or text.isascii():
+        return False
     mark = f"[{_marks()}]"
     # Each pile has a mark at a multiple of its length
-    some = len(text) > _PILE and not text.isascii() and re.search(mark, text[::_PILE])
-    return bool(some) and re.search(f"{mark}{{{_PILE}}}", text) is not None
+    return bool(re.search(mark, text[::_PILE]) and re.search(f"{mark}{{{_PILE}}}", text))
 
 
 # --- whitespace tokens ---------------------------------------------------------------------------
