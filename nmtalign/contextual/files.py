@@ -97,7 +97,9 @@ class GivenVectors(_Given):
         An .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target`` and end
         with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
         ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
-        ``target_lengths.npy``, which is memory-mapped.
+        ``target_lengths.npy``, which is memory-mapped. Vectors of sub-words are averaged if there is also the
+        number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with
+        ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
 
     Raises
     ------
@@ -122,7 +124,10 @@ class GivenVectors(_Given):
     def _of(self, pair: TokenPair) -> NDArray[np.float32]:
         if pair.number > len(self):
             raise DataError(f"expected vectors of each pair, found none for pair {pair.number}").at(self.path)
-        found = [side.read(pair.number - 1) for side in self._sides]
+        try:
+            found = [side.read(pair.number - 1) for side in self._sides]
+        except DataError as error:
+            raise DataError(f"pair {pair.number}: {error}").at(self.path) from None
         for name, vectors, words in zip(SIDES, found, pair.lengths, strict=True):
             if vectors.ndim != 2 or len(vectors) != words or vectors.shape[1] != found[0].shape[-1]:
                 expected = f"expected {words} {name} vectors of one length, found an array of {vectors.shape}"
@@ -137,13 +142,21 @@ class _Npz:
         if not is_archive(path):
             raise DataError("expected an .npz file or a folder with token vectors").at(path)
         self._archive = Archive(path)
-        self._names = in_order([name for name in self._archive.names if name.startswith(side)], path)
+        self._names = self._named(side, path)
+        self._words = self._named(f"words-{side}", path)
+        if self._words and len(self._words) != len(self._names):
+            found = f"expected {len(self._names)} arrays words-{side}, found {len(self._words)}"
+            raise DataError(found).at(path)
+
+    def _named(self, begin: str, path: Path) -> list[str]:
+        return in_order([name for name in self._archive.names if name.startswith(begin)], path)
 
     def __len__(self) -> int:
         return len(self._names)
 
     def read(self, n: int) -> Floats:
-        return self._archive.read(self._names[n])
+        rows = self._archive.read(self._names[n])
+        return word_means(rows, self._archive.read(self._words[n])) if self._words else rows
 
 
 class _Folder:
@@ -151,6 +164,8 @@ class _Folder:
 
     def __init__(self, path: Path, side: str) -> None:
         self._rows = read_array(path / f"{side}.npy", mapped=True)
+        words = path / f"{side}_words.npy"
+        self._words = read_array(words, mapped=True) if words.exists() else None
         lengths = read_array(path / f"{side}_lengths.npy")
         if lengths.dtype.kind not in "iu" or lengths.ndim != 1 or (lengths < 0).any():
             found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
@@ -168,4 +183,24 @@ class _Folder:
         return len(self._lengths)
 
     def read(self, n: int) -> Floats:
-        return np.asarray(self._rows[self._ends[n] - self._lengths[n] : self._ends[n]])
+        own = slice(self._ends[n] - self._lengths[n], self._ends[n])
+        rows = np.asarray(self._rows[own])
+        return rows if self._words is None else word_means(rows, self._words[own])
+
+
+def word_means(vectors: Floats, words: NDArray[np.integer]) -> Floats:
+    """Return the mean vector (words, D) of the sub-words of each word; `words` numbers them from 0, in order.
+
+    Examples
+    --------
+    >>> word_means(np.array([[1.0, 0.0], [3.0, 2.0], [5.0, 5.0]]), np.array([0, 0, 1])).tolist()
+    [[2.0, 1.0], [5.0, 5.0]]
+    """
+    begins = np.diff(np.asarray(words, np.int64).ravel(), prepend=-1)  # 1 where a word begins
+    fits = words.shape == vectors.shape[:1] and words.dtype.kind in "iu"
+    if not fits or begins[:1].any() != bool(len(begins)) or not np.isin(begins, (0, 1)).all():
+        found = f"for vectors of shape {vectors.shape} found {words.dtype} of shape {words.shape}"
+        raise DataError(f"expected the word of each vector, from 0, in order and without gaps; {found}")
+    starts = np.flatnonzero(begins)
+    counts = np.diff(starts, append=len(begins))
+    return np.asarray(np.add.reduceat(vectors, starts, axis=0) / counts[:, None]) if len(starts) else vectors

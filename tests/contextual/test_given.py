@@ -171,6 +171,43 @@ def test_vectors_of_a_folder_and_of_an_archive_are_one(tmp_path):
     assert {tuple(link) for link in found[0][0]} == {(s, t) for t, s in zip(*links.nonzero(), strict=True)}
 
 
+def test_subwords_are_joined_to_words_by_mean(tmp_path):
+    rng = np.random.default_rng(1)
+    parts = {"source": [], "target": []}
+    for pair in TOY.words:
+        for side, words in zip(parts, pair, strict=True):
+            of_word = np.repeat(np.arange(len(words)), rng.integers(1, 4, len(words)))
+            parts[side].append((rng.normal(size=(len(of_word), 5)), of_word))
+    (tmp_path / "v").mkdir()
+    pieces, words = {}, {}
+    for side, own in parts.items():
+        for n, (vectors, of_word) in enumerate(own):
+            pieces[f"{side}-{n}"], pieces[f"words-{side}-{n}"] = vectors, of_word
+            words[f"{side}-{n}"] = np.array(
+                [vectors[of_word == k].mean(axis=0) for k in range(len(set(of_word.tolist())))]
+            )
+        np.save(tmp_path / "v" / f"{side}.npy", np.concatenate([vectors for vectors, _ in own]))
+        np.save(tmp_path / "v" / f"{side}_words.npy", np.concatenate([of_word for _, of_word in own]))
+        np.save(tmp_path / "v" / f"{side}_lengths.npy", np.array([len(of_word) for _, of_word in own]))
+    np.savez(tmp_path / "pieces.npz", **pieces)
+    np.savez(tmp_path / "words.npz", **words)
+    found = []
+    for name in ("words.npz", "pieces.npz", "v"):
+        aligner = nmtalign.with_context(token_vectors=tmp_path / name, method="simalign-argmax")
+        [chunk] = align_stream(aligner, PAIRS)
+        found.append([chunk.batch.links(n) for n in range(len(PAIRS))])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("words", [[0, 2], [1, 1], [1, 0], [0], [0.0, 1.0], [-1, 0]])
+def test_words_of_subwords_that_do_not_fit(tmp_path, words):
+    arrays = {"source-0": np.ones((2, 3)), "target-0": np.ones((2, 3)), "words-source-0": np.array(words)}
+    np.savez(tmp_path / "v.npz", **arrays)
+    aligner = nmtalign.with_context(token_vectors=tmp_path / "v.npz", method="simalign-argmax")
+    with pytest.raises(DataError, match=r"v.npz: pair 1: expected the word of each vector, from 0"):
+        list(align_stream(aligner, [SentencePair("a b", "c d")]))
+
+
 def test_long_pairs_take_their_pieces_of_a_matrix(tmp_path):
     words = [f"w{n}" for n in range(700)]
     np.savez(tmp_path / "s.npz", pair_0=np.eye(700))
