@@ -133,7 +133,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except NmtalignError as error:
         _end(str(error), error.exit_code)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
+        gone = "the working directory: " if isinstance(error, FileNotFoundError) else ""  # of os.getcwd
+        place = f"{error.filename}: " if error.filename else gone
         bad_input = error.filename and error.errno not in (*_FULL, *FILES_USED_UP)
         hint = " (ulimit -n raises their number)" if error.errno in FILES_USED_UP else ""
         hint += ", expected a file" if isinstance(error, IsADirectoryError) else ""

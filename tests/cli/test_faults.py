@@ -135,6 +135,16 @@ def test_an_input_that_vanished_is_named(tmp_path, pairs):
     assert [path.name for path in tmp_path.iterdir()] == ["pairs"]
 
 
+def test_a_working_directory_that_is_gone_is_named(tmp_path, monkeypatch, pairs):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with started("align", "--pairs", pairs, "-o", "links") as process:
+        assert ended(process) == (1, "nmtalign: error: the working directory: No such file or directory\n")
+
+
+
 def test_who_has_seen_enough_of_a_list_gets_no_message(tmp_path):
     words = [f"word{number}" for number in range(20_000)]
     for name, lines in (("source", words), ("target", words), ("links", ["0-0"] * len(words))):
