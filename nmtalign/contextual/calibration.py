@@ -24,7 +24,7 @@ from nmtalign.positions.transitions import estimate_transitions
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-FEW = 20  # pairs below which nothing is fitted
+FEW, UNFITTED = 20, 0.75  # pairs below which nothing is fitted, and the weight that is taken then
 ITERATIONS, SETTLED = 12, 0.02  # of the EM algorithm, until the slope moves by less
 STEEPEST = 6.0  # slope; it would grow without end where similarities leave no doubt
 SHARPNESS = 12.0  # scale of similarities whose standard deviation is 1, before the slope
@@ -98,7 +98,7 @@ class Fitting:
     def weigh(self, fitted: Calibration) -> Calibration:
         """Return the calibration with the weight beside the other head."""
         if self._few:
-            return fitted._replace(weight=0.75)
+            return fitted._replace(weight=UNFITTED)
         likelihood = [self._likelihood(fitted._replace(weight=float(weight))) for weight in WEIGHTS]
         of_lexicon = 1 - float(WEIGHTS[int(np.argmax(likelihood))])
         return fitted._replace(weight=1 - of_lexicon**2)

@@ -17,6 +17,7 @@ from nmtalign.contextual.head import TokenPair
 from nmtalign.errors import DataError
 
 Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
 
 SIDES = ("source", "target")
 
@@ -124,15 +125,20 @@ class GivenVectors(_Given):
     def _of(self, pair: TokenPair) -> NDArray[np.float32]:
         if pair.number > len(self):
             raise DataError(f"expected vectors of each pair, found none for pair {pair.number}").at(self.path)
-        try:
-            found = [side.read(pair.number - 1) for side in self._sides]
-        except DataError as error:
-            raise DataError(f"pair {pair.number}: {error}").at(self.path) from None
+        found = [self._words(side, pair.number) for side in self._sides]
         for name, vectors, words in zip(SIDES, found, pair.lengths, strict=True):
             if vectors.ndim != 2 or len(vectors) != words or vectors.shape[1] != found[0].shape[-1]:
                 expected = f"expected {words} {name} vectors of one length, found an array of {vectors.shape}"
                 raise DataError(f"pair {pair.number}: {expected}").at(self.path)
         return cosines(*(_part(side, pair, (axis,)) for axis, side in enumerate(found)))
+
+    def _words(self, side: _Npz | _Folder, number: int) -> Floats:
+        """Return the vectors of the words of one side of a pair."""
+        vectors, words = side.read(number - 1)
+        try:
+            return vectors if words is None else word_means(vectors, words)
+        except DataError as error:
+            raise DataError(f"pair {number}: {error}").at(self.path) from None
 
 
 class _Npz:
@@ -154,9 +160,10 @@ class _Npz:
     def __len__(self) -> int:
         return len(self._names)
 
-    def read(self, n: int) -> Floats:
-        rows = self._archive.read(self._names[n])
-        return word_means(rows, self._archive.read(self._words[n])) if self._words else rows
+    def read(self, n: int) -> tuple[Floats, Ints | None]:
+        """Return vectors, and the word of each if they are of sub-words."""
+        words = self._archive.read(self._words[n]) if self._words else None
+        return self._archive.read(self._names[n]), words
 
 
 class _Folder:
@@ -182,13 +189,13 @@ class _Folder:
     def __len__(self) -> int:
         return len(self._lengths)
 
-    def read(self, n: int) -> Floats:
+    def read(self, n: int) -> tuple[Floats, Ints | None]:
+        """Return vectors, and the word of each if they are of sub-words."""
         own = slice(self._ends[n] - self._lengths[n], self._ends[n])
-        rows = np.asarray(self._rows[own])
-        return rows if self._words is None else word_means(rows, self._words[own])
+        return np.asarray(self._rows[own]), None if self._words is None else self._words[own]
 
 
-def word_means(vectors: Floats, words: NDArray[np.integer]) -> Floats:
+def word_means(vectors: Floats, words: Ints) -> Floats:
     """Return the mean vector (words, D) of the sub-words of each word; `words` numbers them from 0, in order.
 
     Examples
