@@ -55,7 +55,7 @@ def with_context(
         :class:`~nmtalign.contextual.files.GivenSimilarities`.
     weight : float, optional
         Of the contextual head in the log-linear interpolation, from 0 to 1; left out, learned from the text
-        (:meth:`nmtalign.contextual.calibration.Fitting.weigh`).
+        (:meth:`nmtalign.contextual.calibration.Fitting.weight`).
     method : str, optional
         A published one instead: a key of :data:`nmtalign.contextual.published.METHODS`; without `base`.
     **settings

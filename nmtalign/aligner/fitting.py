@@ -162,9 +162,8 @@ def fit_context(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Conte
         positions = HiddenMarkov(transitions, ({}, {}), NULL)
     if head.weight is not None:
         calibration = calibration._replace(weight=head.weight)
-    elif head.base is not None:
-        both = Fitting(scores, positions.transitions_of(*sides), positions.null, workers)
-        calibration = both.weigh(calibration)
+    elif scores.base is not None:
+        calibration = calibration._replace(weight=alone.weight(calibration, scores.base, positions))
     return ContextualFit(sum(all(pair) for pair in pairs), calibration, of_base, transitions)
 
 

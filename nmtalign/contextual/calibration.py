@@ -4,9 +4,11 @@ Slope and bias: an EM algorithm in which a cell is a link or not. Given the post
 model, the likelihood ratio of links to other cells is a logistic regression on the log softmax ratio
 (Anderson 1972): its slope, and its intercept less the log odds of a link.
 
-Weight: the largest likelihood of the text, under ratios divided by their mean over cells without a link. The
-log ratios of a lexicon are taken with one link less, for it may have been learned from this very text. Even
-so the likelihood favours the lexicon, so its share is squared (``scripts/evaluate_weight.py``).
+Weight: 2 A - B, from 0 to 1, so a head is trusted as far as it finds what the other one knows for certain.
+A is the mean posterior that this head, by itself, gives to the links that the other one is sure of, by the
+words and not by positions alone. B is the share of the links that this head is sure of in what the other
+one gives to their words. The other may be a lexicon that was learned from this very text: each of its word
+pairs has one link less (``scripts/evaluate_weight.py``).
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from numpy.typing import NDArray
 from nmtalign.contextual.head import Calibration, ContextualScores
 from nmtalign.corpus.parallel import in_order
 from nmtalign.positions.agreement import BothPosteriors, BothTransitions, hmm_posteriors
+from nmtalign.positions.hmm import HiddenMarkov
+from nmtalign.positions.model import TextScores
 from nmtalign.positions.transitions import estimate_transitions
 
 Floats = NDArray[np.float32]
@@ -28,7 +32,7 @@ FEW, UNFITTED = 20, 0.75  # pairs below which nothing is fitted, and the weight 
 ITERATIONS, SETTLED = 12, 0.02  # of the EM algorithm, until the slope moves by less
 STEEPEST = 6.0  # slope; it would grow without end where similarities leave no doubt
 SHARPNESS = 12.0  # scale of similarities whose standard deviation is 1, before the slope
-WEIGHTS = np.linspace(0, 1, 11)
+SURE = 0.9  # least posterior of a link that a head is sure of
 NEWTON = 25  # steps at most
 
 
@@ -88,44 +92,37 @@ class Fitting:
         self.transitions = first, second
         return _regression(np.concatenate(ratios), np.concatenate(links))
 
-    def _posteriors(
-        self, k: int, fitted: Calibration, of_base: Floats | None = None, *, counted: bool = False
-    ) -> BothPosteriors:
-        ratios, nulls = self.scores.likelihoods(k, fitted, of_base), self.scores.nulls(fitted.weight)
+    def _posteriors(self, k: int, fitted: Calibration, *, counted: bool = False) -> BothPosteriors:
+        ratios, nulls = self.scores.likelihoods(k, fitted), self.scores.nulls(fitted.weight)
         columns = slice(None) if counted else None
         return hmm_posteriors(self.buckets[k], ratios, nulls, self.transitions, self.null, counted=columns)
 
-    def weigh(self, fitted: Calibration) -> Calibration:
-        """Return the calibration with the weight beside the other head."""
+    def weight(self, fitted: Calibration, other: TextScores, positions: HiddenMarkov) -> float:
+        """Return the weight beside another head with its positions, of the calibration of this head alone."""
         if self._few:
-            return fitted._replace(weight=UNFITTED)
-        likelihood = [self._likelihood(fitted._replace(weight=float(weight))) for weight in WEIGHTS]
-        of_lexicon = 1 - float(WEIGHTS[int(np.argmax(likelihood))])
-        return fitted._replace(weight=1 - of_lexicon**2)
+            return UNFITTED
+        sides = self.scores.text.source, self.scores.text.target
+        model = other.null_ratios, positions.transitions_of(*sides), positions.null
 
-    def _likelihood(self, fitted: Calibration) -> float:
-        """Return the log-likelihood of the text; ratios are divided by their mean over unlinked cells."""
-        total = np.zeros(4)  # log-likelihood, sum of ratios, cells without links, words
-        for part in in_order(lambda k: self._parts(k, fitted), range(len(self.buckets)), self.workers):
-            total += part
-        return float(total[0] - total[3] * math.log(total[1] / total[2]))
+        def found(k: int) -> Doubles:
+            ratios = _left_one_out(other, k)
+            own = self._posteriors(k, fitted).product
+            others = hmm_posteriors(self.buckets[k], ratios, *model).product
+            known, sure = (others > SURE) & (ratios > 1), own > SURE
+            linked = np.maximum(others.sum(axis=0), others.sum(axis=1)[:, None])  # one of both words, to any
+            return np.array([own[known].sum(), known.sum(), others[sure].sum(), linked[sure].sum()], float)
 
-    def _parts(self, k: int, fitted: Calibration) -> Doubles:
-        bucket, of_base = self.buckets[k], self._left_one_out(k)
-        found = self._posteriors(k, fitted, of_base)
-        real, free = bucket.pairs >= 0, (1 - found.product) * bucket.inside
-        ratios = self.scores.likelihoods(k, fitted, of_base)
-        words = bucket.source_lengths.sum() + bucket.target_lengths.sum()
-        likelihood = sum(float(own.log_likelihood[real].sum()) for own in found)
-        sums = [float((ratios * free).sum(dtype=np.float64)), float(free.sum(dtype=np.float64))]
-        return np.array([likelihood, *sums, float(words)])
+        total = np.array([1.0, 1.0, 0.0, 1.0])  # the weight is 1 where the other head is sure of nothing
+        for counts in in_order(found, range(len(self.buckets)), self.workers):
+            total += counts
+        return float(np.clip(2 * total[0] / total[1] - total[2] / total[3], 0, 1))
 
-    def _left_one_out(self, k: int) -> Floats:
-        """Return the log ratios of the other head; those above 0 with one link less."""
-        assert self.scores.base is not None
-        ratios = self.scores.base.ratios(k)
-        evidence = self.scores.base.evidence(k, ratios)
-        return np.where(evidence > 0, evidence, np.minimum(np.log(np.maximum(ratios, 1e-30)), 0))
+
+def _left_one_out(scores: TextScores, k: int) -> Floats:
+    """Return the likelihood ratios of bucket k; those above 1 with one link less."""
+    ratios = scores.ratios(k)
+    evidence = scores.evidence(k, ratios)
+    return np.where(evidence > 0, np.exp(evidence), np.minimum(ratios, 1))
 
 
 def _regression(ratios: Floats, links: Floats) -> tuple[float, float]:

@@ -3,7 +3,11 @@
     log r(t, s) = slope (log p(s|t) + log S + log p(t|s) + log T) / 2 + bias
 
 where p(s|t) and p(t|s) are softmaxes of the similarities over each side at a fitted temperature. Another head
-is mixed with it log-linearly: ``log r = (1 - weight) log r_base + weight log r``.
+is mixed with it log-linearly:
+
+    log r = ((1 - weight) log r_base + weight log r) / (weight² + (1 - weight)²)
+
+The divisor is 1 for one head and 1/2 for two of one weight: each adds evidence of its own.
 
 Axes: B pairs of a bucket, T target words, S source words.
 """
@@ -22,6 +26,7 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError
 from nmtalign.heads.dense import SCORE_LIMIT
+from nmtalign.heads.head import TINY
 from nmtalign.positions.model import SoftmaxPosteriors, TextScores
 from nmtalign.text.tokenization import TextSettings
 
@@ -67,6 +72,18 @@ class Calibration(NamedTuple):
     slope: float
     bias: float
     weight: float
+
+
+def exponents(weight: float) -> tuple[float, float]:
+    """Return the exponents of the ratios of the other head and of the contextual one in their mixture.
+
+    Examples
+    --------
+    >>> exponents(0.5), exponents(1.0)
+    ((1.0, 1.0), (0.0, 1.0))
+    """
+    squares = weight**2 + (1 - weight) ** 2
+    return (1 - weight) / squares, weight / squares
 
 
 @dataclass(frozen=True)
@@ -173,19 +190,14 @@ class ContextualScores:
         shift = np.log(np.maximum(bucket.source_lengths * bucket.target_lengths, 1)) / 2
         return np.where(bucket.inside, joint + shift.astype(np.float32), 0)
 
-    def log_ratios(self, k: int, calibration: Calibration, of_base: Floats | None = None) -> Floats:
-        """Return the mixed log ratios of bucket k, shape (T, S, B); `of_base` where they are known."""
+    def log_ratios(self, k: int, calibration: Calibration) -> Floats:
+        """Return the mixed log ratios of bucket k, shape (T, S, B)."""
         scale, slope, bias, weight = calibration
-        found = self.softmax_ratios(k, scale) * np.float32(slope * weight) + np.float32(bias * weight)
+        of_base, own = exponents(weight)
+        found = self.softmax_ratios(k, scale) * np.float32(slope * own) + np.float32(bias * own)
         if self.base is not None and weight < 1:
-            of_base = self.base_ratios(k) if of_base is None else of_base
-            found += np.float32(1 - weight) * of_base
+            found += np.float32(of_base) * np.log(np.maximum(self.base.ratios(k), TINY))
         return np.clip(found, -SCORE_LIMIT, SCORE_LIMIT, out=found)
-
-    def base_ratios(self, k: int) -> Floats:
-        """Return the log ratios of the other head, shape (T, S, B)."""
-        assert self.base is not None
-        return np.asarray(np.log(np.maximum(self.base.ratios(k), np.float32(1e-30))))
 
     def nulls(self, weight: float) -> tuple[Floats, Floats]:
         """Return the likelihood ratios of the words under null; to the contextual head they are 1."""
@@ -194,7 +206,7 @@ class ContextualScores:
                 np.ones(len(side.words), np.float32) for side in (self.text.source, self.text.target)
             )
         else:
-            first, second = (own ** np.float32(1 - weight) for own in self.base.null_ratios)
+            first, second = (own ** np.float32(exponents(weight)[0]) for own in self.base.null_ratios)
         return first, second
 
     @property
@@ -220,10 +232,10 @@ class ContextualScores:
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
         return self.likelihoods(k, self._fitted)
 
-    def likelihoods(self, k: int, calibration: Calibration, of_base: Floats | None = None) -> Floats:
+    def likelihoods(self, k: int, calibration: Calibration) -> Floats:
         """Return :meth:`ratios` under some calibration."""
         bucket: Bucket = self.text.buckets[k]
-        return np.asarray(np.exp(self.log_ratios(k, calibration, of_base)) * bucket.inside)
+        return np.asarray(np.exp(self.log_ratios(k, calibration)) * bucket.inside)
 
     def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
         """Tell which pairs of bucket k have words that are known: all."""

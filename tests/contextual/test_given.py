@@ -89,6 +89,23 @@ def test_a_mixture_is_better_than_both(tmp_path):
     assert mixed.with_heads(["lexicon"]).heads.lexicon is poor.heads.lexicon
 
 
+def test_the_weight_is_that_of_the_head_that_finds_what_the_other_knows(tmp_path):
+    weights = []
+    for spread in (0.1, 0.3, 2.0):
+        np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(spread))})
+        mixed = nmtalign.with_context(toy_training("fast").aligner, similarities=tmp_path / "s.npz")
+        weights.append(nmtalign.fit_to(mixed, PAIRS).heads.calibration.weight)
+    assert weights[0] > 0.9 > 0.6 > weights[1] > weights[2] == 0
+
+
+def test_a_model_that_met_each_word_once_or_never_has_no_weight(tmp_path):
+    once = [SentencePair(f"a{n} b{n} c{n}", f"x{n} y{n} z{n}") for n in range(30)]
+    np.savez(tmp_path / "s.npz", **{f"pair-{n}": np.eye(3)[::-1] for n in range(30)})
+    for lexicon in (nmtalign.train(once, preset="fast"), toy_training("fast").aligner):
+        mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, similarities=tmp_path / "s.npz"), once)
+        assert mixed.heads.calibration.weight == 1
+
+
 def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone(written):
     sides = [sorted({word for pair in TOY.words for word in pair[side]}) for side in (0, 1)]
     random = np.random.default_rng(1)
@@ -122,6 +139,20 @@ def test_ratios_are_the_formula(written):
             joint = np.exp(own) / np.sqrt(rows * columns) * np.sqrt(S * T)
             expected = joint**1.5 * np.exp(-0.25)
             np.testing.assert_allclose(ratios[:T, :S, column], expected, rtol=2e-4, atol=1e-6)
+
+
+def test_mixed_ratios_are_the_formula(written):
+    heads = nmtalign.with_context(toy_training("fast").aligner, similarities=written).heads
+    text = encode_text(TOY.words)
+    own, other, mixed = (
+        replace(heads, base=base, calibration=Calibration(7.0, 1.5, -0.25, weight)).read(text)
+        for base, weight in ((None, 1.0), (heads.base, 0.0), (heads.base, 0.8))
+    )
+    for k in range(len(text.buckets)):
+        expected = (own.ratios(k) ** 0.8 * other.ratios(k) ** 0.2) ** (1 / (0.8**2 + 0.2**2))
+        np.testing.assert_allclose(mixed.ratios(k), expected, rtol=1e-4, atol=1e-6)
+    for expected, found in zip(other.null_ratios, mixed.null_ratios, strict=True):
+        np.testing.assert_allclose(found, expected ** (0.2 / 0.68), rtol=1e-5)
 
 
 @pytest.mark.parametrize("method", METHODS)
