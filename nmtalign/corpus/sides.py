@@ -14,6 +14,8 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.text.tokenization import TextSettings
+
 Ints = NDArray[np.int32]
 
 
@@ -73,6 +75,12 @@ class SideEncoder:
         self._lengths.extend((np.diff(np.flatnonzero(~inside), prepend=-1) - 1).tolist())
         self._done.append(numbers[inside])
 
+    def add_words(self, words: Sequence[str], lengths: Iterable[int]) -> None:
+        """Add the words of sentences one after the other, and the number of words of each."""
+        self._flush()
+        self._done.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
+        self._lengths.extend(lengths)
+
     def _flush(self) -> None:
         self._done.append(np.array(self._pending, dtype=np.int32))
         self._pending.clear()
@@ -95,6 +103,28 @@ class SideEncoder:
             offsets,
             np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
         )
+
+
+class PairEncoder:
+    """Numbers the words of both sides of a bitext, in blocks of lines; `text` cuts them into words."""
+
+    def __init__(self, text: TextSettings, languages: tuple[str | None, str | None]) -> None:
+        self._text, self._languages = text, languages
+        self._sides = SideEncoder(), SideEncoder()
+
+    def add(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Add a block of sentence pairs."""
+        for side, encoder in enumerate(self._sides):
+            own = [pair[side] for pair in pairs]
+            lines = "".join([f"{line}\n" for line in own])
+            if self._text.cuts_at_spaces and lines.count("\n") == len(own):
+                encoder.add_lines(self._text.folded(lines))
+            else:
+                encoder.add_words(*self._text.words_of_lines(own, side, self._languages[side]))
+
+    def finish(self) -> tuple[EncodedSide, EncodedSide]:
+        """Return both sides."""
+        return self._sides[0].finish(), self._sides[1].finish()
 
 
 def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
