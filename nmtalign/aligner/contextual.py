@@ -77,7 +77,7 @@ def with_context(
         raise UsageError("expected one of an encoder, token vectors and similarities")
     if method is not None and method not in METHODS:
         raise UsageError(f"expected one of the methods {', '.join(METHODS)}, found {method!r}")
-    product = "dot" if method is not None and METHODS[method].softmax else "cosine"
+    product = "cosine" if method is None else METHODS[method].product
     source: Similarities
     if encoder is not None:
         check_device(device)

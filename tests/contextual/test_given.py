@@ -21,6 +21,7 @@ from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
+from tests.attention.naive import entmax15
 
 TOY = toy_bitext(60, seed=3)
 PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
@@ -126,18 +127,20 @@ def test_ratios_are_the_formula(written):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
-    products = [own * (15 if method == "awesome-align" else 1) for own in noisy(0.2)]
+    products = [own * (15 if METHODS[method].product == "dot" else 1) for own in noisy(0.2)]
     np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(products)})
     [chunk] = align_stream(nmtalign.with_context(similarities=tmp_path / "s.npz", method=method), PAIRS)
     for n, own in enumerate(products):
         similar = own.astype(np.float32).astype(float)
         rows, columns = (np.exp(similar) / np.exp(similar).sum(axis=a, keepdims=True) for a in (1, 0))
+        sparse = [np.apply_along_axis(entmax15, a, similar) > 0 for a in (1, 0)]
         links = {
             "simalign-argmax": lambda x: mutual_argmax(x),
             "simalign-itermax": lambda x: itermax((1 + x) / 2),
             "simalign-match": lambda x: match((1 + x) / 2),
             "transport": lambda x: transport((1 + x) / 2),
             "awesome-align": lambda x, r=rows, c=columns: (r >= 0.001) & (c >= 0.001),
+            "awesome-align-entmax": lambda _, both=sparse: both[0] & both[1],
         }[method](similar)
         assert {tuple(link) for link in chunk.batch.links(n)} == {(s, t) for t, s in np.argwhere(links)}
 

@@ -25,7 +25,10 @@ EXTRACTORS = (
 )
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
-METHODS = ("simalign-argmax", "simalign-itermax", "simalign-match", "awesome-align", "transport")
+METHODS = (
+    *("simalign-argmax", "simalign-itermax", "simalign-match"),
+    *("awesome-align", "awesome-align-entmax", "transport"),
+)
 DEVICES = ("cpu", "cuda", "mps")
 _CONTEXT = ("encoder", "token_vectors", "similarities")  # of tokens in their sentence
 _ALONE = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode")
