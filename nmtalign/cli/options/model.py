@@ -87,11 +87,6 @@ class ModelOptions:
         return next(("--" + name.replace("_", "-") for name in _CONTEXT if name in self.given), None)
 
     @property
-    def fitted_in_context(self) -> bool:
-        """Whether a contextual head is to be fitted to a text."""
-        return self.context is not None and self.method is None
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The settings of a model or vectors by name."""
         others = (*_PLACES, "langs", *_CONTEXT, *_OF_CONTEXT)
