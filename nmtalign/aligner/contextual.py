@@ -83,7 +83,7 @@ def with_context(
         check_device(device)
         source = EncoderSimilarities(Encoder(str(encoder), layer, device), product, cache)
     else:
-        source = GivenVectors(given[0]) if token_vectors is not None else GivenSimilarities(given[0])
+        source = GivenVectors(given[0], product) if token_vectors is not None else GivenSimilarities(given[0])
     if method is not None:
         return _published(source, method, base, weight, **settings)
     return _mixed(source, base, weight, **settings)
