@@ -21,7 +21,7 @@ from nmtalign.errors import DataError, NmtalignError, UsageError
 Floats = NDArray[np.float32]
 
 DEVICES = ("cpu", "cuda", "mps")
-TOKENS = 4096  # sub-words of a batch, the padding included
+TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
 LONGEST = 512  # sub-words of a window, where the model has no limit of its own
 _SPECIAL = 2  # positions that some models keep for themselves
 
@@ -212,7 +212,7 @@ class Encoder:
         _, pieces = self._opened
         windows = [window for n, words in enumerate(sentences) for window in pieces.windows(n, words)]
         sums: list[Floats | None] = [None] * len(sentences)
-        for batch in batches(windows, TOKENS):
+        for batch in batches(windows, TOKENS if self.device == "cpu" else OF_DEVICE):
             found = within_memory(self._run, batch, self.device)
             for window, states in zip(batch, found, strict=True):
                 n, kept = window.sentence, window.words >= 0
