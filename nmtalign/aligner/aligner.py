@@ -216,11 +216,6 @@ class Aligner(Listed):
             found += list(decoder.links_of_buckets(workers))
         return decoder.collected(found)
 
-    def align_covered(self, pairs: Sequence[tuple[Words, Words]]) -> tuple[AlignedBatch, Coverage]:
-        """Align pairs of normalised words, and count how many of the words are known."""
-        text = encode_text(pairs)
-        return self.align_text(text), coverage(text.source, text.target, self.heads.vocabularies)
-
     def covered(self, source: Sentence, target: Sentence) -> Coverage:
         """Count how many words of a sentence pair are known."""
         text = encode_text([self._words(source, target)])

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.remapping import SPACES, places_of, remap_batch
-from nmtalign.corpus.coverage import Coverage
+from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
@@ -104,9 +105,11 @@ def align_stream(
 
 def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) -> AlignedChunk:
     """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
-    words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in chunk.lines]
-    batch, known = aligner.at(chunk.first).align_covered(words)
-    sizes = [(len(source), len(target)) for source, target in words]
+    text = encode_lines(chunk.lines, aligner.text, aligner.languages)
+    batch = aligner.at(chunk.first).align_text(text)
+    known = coverage(text.source, text.target, aligner.heads.vocabularies)
+    lengths = text.segments.source_lengths, text.segments.target_lengths
+    sizes = list(zip(*(side.tolist() for side in lengths), strict=True))
     found = AlignedChunk(*chunk, batch, sizes, known, aligner.text, aligner.languages)
     return _remapped(found, remap_to) if remap_to else found
 

@@ -14,6 +14,8 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.text.tokenization import TextSettings
+
 Ints = NDArray[np.int32]
 
 
@@ -95,6 +97,31 @@ class SideEncoder:
             offsets,
             np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
         )
+
+
+class PairEncoder:
+    """Numbers the words of both sides of a bitext, in blocks of lines; `text` cuts them into words."""
+
+    def __init__(self, text: TextSettings, languages: tuple[str | None, str | None]) -> None:
+        self._text, self._languages = text, languages
+        self._sides = SideEncoder(), SideEncoder()
+
+    def add(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Add a block of sentence pairs."""
+        sides = ["".join([f"{pair[side]}\n" for pair in pairs]) for side in (0, 1)]
+        if self._text.cuts_at_spaces and all(lines.count("\n") == len(pairs) for lines in sides):
+            for encoder, lines in zip(self._sides, sides, strict=True):
+                encoder.add_lines(self._text.folded(lines))
+            return
+        for pair in pairs:
+            for encoder, words in zip(
+                self._sides, self._text.words_of_pair(pair, self._languages), strict=True
+            ):
+                encoder.add(words)
+
+    def finish(self) -> tuple[EncodedSide, EncodedSide]:
+        """Return both sides."""
+        return self._sides[0].finish(), self._sides[1].finish()
 
 
 def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:

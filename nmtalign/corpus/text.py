@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
 from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.long_pairs import Segments, cut_long_pairs
-from nmtalign.corpus.sides import EncodedSide, encode_pairs
+from nmtalign.corpus.sides import EncodedSide, PairEncoder, encode_pairs
 from nmtalign.corpus.word_pairs import PairIndex, number_pairs
+from nmtalign.text.tokenization import TextSettings
+
+BLOCK = 2_000  # pairs that are cut into words at a time
 
 
 @dataclass(frozen=True)
@@ -52,5 +55,27 @@ def encode_text(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Encoded
     >>> [bucket.shape[:2] for bucket in text.buckets], len(text.index)
     ([(1, 2)], 3)
     """
-    source, target, segments = cut_long_pairs(*encode_pairs(pairs))
+    return _stacked(*encode_pairs(pairs))
+
+
+def encode_lines(
+    pairs: Iterable[tuple[str, str]],
+    text: TextSettings,
+    languages: tuple[str | None, str | None] = (None, None),
+) -> EncodedText:
+    """Return the text of lines: as :func:`encode_text` of their words, in less time.
+
+    Examples
+    --------
+    >>> encode_lines([("A b", "x"), ("", "y")], TextSettings()).source.words
+    ['', 'a', 'b']
+    """
+    encoder, rest = PairEncoder(text, languages), iter(pairs)
+    while block := list(islice(rest, BLOCK)):
+        encoder.add(block)
+    return _stacked(*encoder.finish())
+
+
+def _stacked(source: EncodedSide, target: EncodedSide) -> EncodedText:
+    source, target, segments = cut_long_pairs(source, target)
     return EncodedText(source, target, segments, make_buckets(source, target))

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from nmtalign.corpus.coverage import GLUED, ends_in_punctuation
-from nmtalign.corpus.sides import EncodedSide, SideEncoder, look_up, number_words
+from nmtalign.corpus.sides import EncodedSide, PairEncoder, look_up, number_words
+from nmtalign.corpus.text import BLOCK
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
@@ -21,7 +22,6 @@ _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 )
 UNCUT = 7.0  # mean letters of the words of such a script from which on they are taken for phrases
-BLOCK = 2_000  # pairs that are tokenised and numbered at a time
 EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
 FEWEST = 50  # pairs from which on statistics of lengths mean something
 
@@ -32,24 +32,17 @@ def encode_bitext(
     languages: tuple[str | None, str | None],
 ) -> tuple[EncodedSide, EncodedSide, str]:
     """Tokenise and number a bitext as it streams by; also return its SHA-256."""
-    encoders = SideEncoder(), SideEncoder()
+    encoder = PairEncoder(text, languages)
     digest, rest, done = hashlib.sha256(), iter(pairs), 0
     while block := list(islice(rest, BLOCK)):
-        sides = ["".join([f"{pair[side]}\n" for pair in block]) for side in (0, 1)]
-        if any(lines.count("\n") != len(block) for lines in sides):
+        lines = "".join([f"{source}\t{target}\n" for source, target in block])
+        if lines.count("\n") != len(block):
             broken = next(n for n, pair in enumerate(block, done + 1) if "\n" in pair[0] + pair[1])
             raise DataError(f"pair {broken}: expected one line a side, found a line break")
-        if text.cuts_at_spaces:
-            for encoder, lines in zip(encoders, sides, strict=True):
-                encoder.add_lines(text.folded(lines))
-        else:
-            for pair in block:
-                for encoder, words in zip(encoders, text.words_of_pair(pair, languages), strict=True):
-                    encoder.add(words)
-        lines = "".join([f"{source}\t{target}\n" for source, target in block])
+        encoder.add(block)
         digest.update(lines.encode("utf-8", "surrogatepass"))
         done += len(block)
-    return encoders[0].finish(), encoders[1].finish(), digest.hexdigest()
+    return *encoder.finish(), digest.hexdigest()
 
 
 def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:

@@ -20,7 +20,7 @@ class Settings:
     # first iterations of model 1, which count the mean of both posteriors; the others count their product
     mean_iterations: int = 1
     hmm_iterations: int = 3
-    agreed_iterations: int = 2  # last iterations, whose E-step has agreement by posterior regularisation
+    agreed_iterations: int = 1  # last iterations, whose E-step has agreement by posterior regularisation
     agreement: int = 2  # its fixed-point iterations, in training and in decoding
     discount: float = 4.0  # added to the count of every word: rare words do not become garbage collectors
     floor: float = 5e-4  # least likelihood ratio of a word pair in a view

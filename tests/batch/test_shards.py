@@ -198,15 +198,15 @@ def test_what_shards_cannot_hold_is_refused(options, command):
     "stop", [KeyboardInterrupt(), WorkerError("a worker process died"), OSError(5, "gone")]
 )
 def test_a_stop_from_outside_can_be_resumed(stop, command, wanted, tmp_path, monkeypatch, capsys):
-    plain, calls = Aligner.align_covered, []
+    plain, calls = Aligner.align_text, []
 
-    def stopping(aligner, pairs):
-        calls.append(len(pairs))
+    def stopping(aligner, text):
+        calls.append(text)
         if len(calls) == 4:
             raise stop
-        return plain(aligner, pairs)
+        return plain(aligner, text)
 
-    monkeypatch.setattr(Aligner, "align_covered", stopping)
+    monkeypatch.setattr(Aligner, "align_text", stopping)
     assert run(*command, *files(tmp_path), "--workers", 1) == StoppedError.exit_code
     assert "--resume goes on" in capsys.readouterr().err
     assert not found(tmp_path)
@@ -238,15 +238,15 @@ def test_a_full_disk_can_be_resumed(command, wanted, tmp_path, monkeypatch, caps
 
 def during(monkeypatch, act) -> None:
     """Do something once, while the second chunk is aligned."""
-    plain, calls = Aligner.align_covered, []
+    plain, calls = Aligner.align_text, []
 
-    def meanwhile(aligner, pairs):
-        calls.append(len(pairs))
+    def meanwhile(aligner, text):
+        calls.append(text)
         if len(calls) == 2:
             act()
-        return plain(aligner, pairs)
+        return plain(aligner, text)
 
-    monkeypatch.setattr(Aligner, "align_covered", meanwhile)
+    monkeypatch.setattr(Aligner, "align_text", meanwhile)
 
 
 @pytest.mark.skipif(locks.fcntl is None, reason="no flock here")
@@ -331,8 +331,8 @@ def test_a_pipe_is_refused(text, command, tmp_path, capsys):
 def test_a_text_that_changes_or_vanishes_is_noticed(text, tmp_path, monkeypatch, capsys):
     sides = [shutil.copy(path, tmp_path / path.name) for path in text]
     command = ["align", *sides, "--out-shards", tmp_path / "shards", "--shard-pairs", 100, "--workers", 1]
-    plain, act = Aligner.align_covered, [lambda: os.utime(sides[0], (1, 1)), lambda: os.remove(sides[0])]
-    monkeypatch.setattr(Aligner, "align_covered", lambda *given: (act[0](), plain(*given))[1])
+    plain, act = Aligner.align_text, [lambda: os.utime(sides[0], (1, 1)), lambda: os.remove(sides[0])]
+    monkeypatch.setattr(Aligner, "align_text", lambda *given: (act[0](), plain(*given))[1])
     assert run(*command) == 3
     assert "changed while it was being read" in capsys.readouterr().err
     act.pop(0)
@@ -345,7 +345,7 @@ def test_ctrl_c_without_shards_leaves_nothing(text, tmp_path, monkeypatch, capsy
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nmtalign.aligner.aligner.Aligner.align_covered", interrupted)
+    monkeypatch.setattr("nmtalign.aligner.aligner.Aligner.align_text", interrupted)
     assert run("align", *text, "-o", tmp_path / "links") == 1
     assert "interrupted" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -49,9 +49,9 @@ def killed_in_its_answer() -> Aligner:
 class Warner(Aligner):
     """An aligner of this module that warns."""
 
-    def align_covered(self, pairs):
+    def align_text(self, text):
         warnings.warn("a pair of note", stacklevel=1)
-        return super().align_covered(pairs)
+        return super().align_text(text)
 
 
 def open_warner() -> Warner:
