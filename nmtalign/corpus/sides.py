@@ -75,6 +75,12 @@ class SideEncoder:
         self._lengths.extend((np.diff(np.flatnonzero(~inside), prepend=-1) - 1).tolist())
         self._done.append(numbers[inside])
 
+    def add_words(self, words: Sequence[str], lengths: Iterable[int]) -> None:
+        """Add the words of sentences one after the other, and the number of words of each."""
+        self._flush()
+        self._done.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
+        self._lengths.extend(lengths)
+
     def _flush(self) -> None:
         self._done.append(np.array(self._pending, dtype=np.int32))
         self._pending.clear()
@@ -108,16 +114,13 @@ class PairEncoder:
 
     def add(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Add a block of sentence pairs."""
-        sides = ["".join([f"{pair[side]}\n" for pair in pairs]) for side in (0, 1)]
-        if self._text.cuts_at_spaces and all(lines.count("\n") == len(pairs) for lines in sides):
-            for encoder, lines in zip(self._sides, sides, strict=True):
+        for side, encoder in enumerate(self._sides):
+            own = [pair[side] for pair in pairs]
+            lines = "".join([f"{line}\n" for line in own])
+            if self._text.cuts_at_spaces and lines.count("\n") == len(own):
                 encoder.add_lines(self._text.folded(lines))
-            return
-        for pair in pairs:
-            for encoder, words in zip(
-                self._sides, self._text.words_of_pair(pair, self._languages), strict=True
-            ):
-                encoder.add(words)
+            else:
+                encoder.add_words(*self._text.words_of_lines(own, side, self._languages[side]))
 
     def finish(self) -> tuple[EncodedSide, EncodedSide]:
         """Return both sides."""

@@ -15,7 +15,7 @@ from nmtalign.corpus.sides import EncodedSide, PairEncoder, encode_pairs
 from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 from nmtalign.text.tokenization import TextSettings
 
-BLOCK = 2_000  # pairs that are cut into words at a time
+BLOCK = 200  # pairs that are cut into words at a time: words of more leave the cache
 
 
 @dataclass(frozen=True)

@@ -382,6 +382,21 @@ class TextSettings:
         first, second = map(load_tokenizer, self._of_sides, languages)
         return self._split(first, pair[0]), self._split(second, pair[1])
 
+    def words_of_lines(
+        self, lines: Sequence[str], side: int, language: str | None = None
+    ) -> tuple[list[str], list[int]]:
+        """Return the words of many lines of a side (0 or 1) one after the other, and how many each has.
+
+        Examples
+        --------
+        >>> TextSettings("simple").words_of_lines(["The cat.", ""], 0)
+        (['the', 'cat', '.'], [3, 0])
+        """
+        split = load_tokenizer(self._of_sides[side], language).split
+        tokens = [split(self.folded(line) if self.cuts_at_spaces else line) for line in lines]
+        words = [word for line in tokens for word in line]
+        return words if self.cuts_at_spaces else self.normalized(words), list(map(len, tokens))
+
     def tokens_of_pair(
         self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
     ) -> tuple[list[Token], list[Token]]:

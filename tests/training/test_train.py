@@ -14,6 +14,7 @@ from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.train import learn
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training import bitext
@@ -64,15 +65,22 @@ def test_words_are_cut_as_told():
 LINES = st.text(alphabet="aB  Σς\u0301e\u2019É\t\r\u2028\x00", max_size=8)
 
 
-@given(pairs=st.lists(st.tuples(LINES, LINES), max_size=9), form=st.sampled_from(["nfc", "none", "nfkc"]))
+@given(
+    pairs=st.lists(st.tuples(LINES, LINES), max_size=9),
+    tokenizer=st.sampled_from(["space", "simple"]),
+    form=st.sampled_from(["nfc", "none", "nfkc", "strip-accents"]),
+)
 @settings(deadline=None)
-def test_blocks_of_lines_are_numbered_as_their_words(pairs, form):
-    text = TextSettings(unicode=form)
+def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
+    text = TextSettings(tokenizer, unicode=form)
     expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bitext, "BLOCK", 2)
         *sides, _ = bitext.encode_bitext(pairs, text, (None, None))
-    for side, own in zip(sides, expected, strict=True):
+        broken = [(f"{source}\n{source}", target) for source, target in pairs]
+        others = encode_lines(broken, text, (None, None))
+    expected += encode_pairs(text.words_of_pair(pair) for pair in broken)
+    for side, own in zip((*sides, others.source, others.target), expected, strict=True):
         assert side.words == own.words
         for name in ("tokens", "offsets", "counts"):
             np.testing.assert_array_equal(getattr(side, name), getattr(own, name))
