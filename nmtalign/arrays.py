@@ -79,7 +79,9 @@ def in_order(names: Sequence[str], path: str | Path) -> list[str]:
     for name in names:
         found = _NUMBER.search(name)
         if found is None or int(found[1]) in numbered:
-            raise DataError(f"expected names that end with the number of the pair, found {name!r}").at(path)
+            twice = "" if found is None else ", whose number another has"
+            expected = "expected names that end with the number of the pair"
+            raise DataError(f"{expected}, found {name!r}{twice}").at(path)
         numbered[int(found[1])] = name
     order = sorted(numbered)
     if order and (order[0] > 1 or order[-1] - order[0] != len(order) - 1):

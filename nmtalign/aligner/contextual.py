@@ -77,13 +77,13 @@ def with_context(
         raise UsageError("expected one of an encoder, token vectors and similarities")
     if method is not None and method not in METHODS:
         raise UsageError(f"expected one of the methods {', '.join(METHODS)}, found {method!r}")
-    product = "dot" if method is not None and METHODS[method].softmax else "cosine"
+    product = "cosine" if method is None else METHODS[method].product
     source: Similarities
     if encoder is not None:
         check_device(device)
         source = EncoderSimilarities(Encoder(str(encoder), layer, device), product, cache)
     else:
-        source = GivenVectors(given[0]) if token_vectors is not None else GivenSimilarities(given[0])
+        source = GivenVectors(given[0], product) if token_vectors is not None else GivenSimilarities(given[0])
     if method is not None:
         return _published(source, method, base, weight, **settings)
     return _mixed(source, base, weight, **settings)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.contextual.files import cosines
+from nmtalign.contextual.files import PRODUCTS
 from nmtalign.contextual.head import TokenPair
 from nmtalign.contextual.transformer import Encoder
 from nmtalign.errors import DataError
@@ -62,11 +62,10 @@ class EncoderSimilarities:
         return [found[key] for key in keys]
 
     def _computed(self, pairs: dict[str, TokenPair]) -> dict[str, Floats]:
-        score = cosines if self.product == "cosine" else _products
         sides = [[pair.words[side] for pair in pairs.values()] for side in (0, 1)]
         vectors = self.encoder.vectors([*sides[0], *sides[1]])
         both = zip(vectors[: len(pairs)], vectors[len(pairs) :], strict=True)
-        found = {key: score(*own) for key, own in zip(pairs, both, strict=True)}
+        found = {key: PRODUCTS[self.product](*own) for key, own in zip(pairs, both, strict=True)}
         if self.cache is not None:
             _Cache(self.cache).write(found)
         if len(self._memory) < REMEMBERED:
@@ -81,10 +80,6 @@ class EncoderSimilarities:
     def _key(self, pair: TokenPair) -> str:
         text = json.dumps([self._identity, *pair.words], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _products(source: Floats, target: Floats) -> Floats:
-    return np.asarray(target @ source.T)
 
 
 class _Cache:

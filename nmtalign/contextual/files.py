@@ -5,9 +5,9 @@ Axes: T target words, S source words, D dimension.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,14 @@ def cosines(source: Floats, target: Floats) -> NDArray[np.float32]:
     return np.asarray(units[1] @ units[0].T)
 
 
+def dot_products(source: Floats, target: Floats) -> Floats:
+    """Return the dot products (T, S) of the vectors (S, D) and (T, D) of two sentences."""
+    return np.asarray(target @ source.T, np.float32)
+
+
+PRODUCTS = {"cosine": cosines, "dot": dot_products}
+
+
 def _part(array: Floats, pair: TokenPair, axes: Sequence[int]) -> Floats:
     """Return the rows and columns of a piece; `axes` are the sides (0 source, 1 target) of its axes."""
     return array[tuple(slice(pair.starts[a], pair.starts[a] + len(pair.words[a])) for a in axes)]
@@ -46,22 +54,31 @@ class _Given:
 
     option = ""  # of the command line
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = path
+    def __init__(self, path: str | Path, pairs: int, *settings: str) -> None:
+        self.path, self._pairs, self._settings = path, pairs, settings
 
-    def __reduce__(self) -> tuple[type[_Given], tuple[str | Path]]:
-        return type(self), (self.path,)
+    def __reduce__(self) -> tuple[type[_Given], tuple[str | Path, ...]]:
+        return type(self), (self.path, *self._settings)
 
     @property
     def settings(self) -> str:
         return f"{self.option}={self.path}"
 
+    def __len__(self) -> int:
+        return self._pairs
+
     def of(self, pairs: Sequence[TokenPair]) -> list[NDArray[np.float32]]:
         """Return the similarities of some pairs; a DataError names the first that is not there or unfit."""
-        return [self._of(pair) for pair in pairs]
+        if pairs and pairs[-1].number > len(self):
+            found = f"expected an array for each pair, found none for pair {len(self) + 1}"
+            raise DataError(found).at(self.path)
+        return [np.asarray(self._of(pair), np.float32) for pair in pairs]
 
-    def _of(self, pair: TokenPair) -> NDArray[np.float32]:
+    def _of(self, pair: TokenPair) -> Floats:
         raise NotImplementedError
+
+    def _unfit(self, pair: TokenPair, found: object) -> DataError:
+        return DataError(f"pair {pair.number}: {found}").at(self.path)
 
 
 class GivenSimilarities(_Given):
@@ -70,23 +87,16 @@ class GivenSimilarities(_Given):
     option = "similarities"
 
     def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
         self._archive = Archive(path)
         self._names = in_order(self._archive.names, path)
+        super().__init__(path, len(self._names))
 
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def _of(self, pair: TokenPair) -> NDArray[np.float32]:
-        if pair.number > len(self):
-            found = f"expected an array for each pair, found none for pair {pair.number}"
-            raise DataError(found).at(self.path)
+    def _of(self, pair: TokenPair) -> Floats:
         array = self._archive.read(self._names[pair.number - 1])
-        expected = pair.lengths[::-1]
-        if array.shape != expected:
-            found = f"expected {expected[0]} target by {expected[1]} source words, found {array.shape}"
-            raise DataError(f"pair {pair.number}: {found}").at(self.path)
-        return np.asarray(_part(array, pair, (1, 0)), np.float32)
+        S, T = pair.lengths
+        if array.shape != (T, S):
+            raise self._unfit(pair, f"expected {T} target by {S} source words, found {array.shape}")
+        return _part(array, pair, (1, 0))
 
 
 class GivenVectors(_Given):
@@ -101,6 +111,7 @@ class GivenVectors(_Given):
         ``target_lengths.npy``, which is memory-mapped. Vectors of sub-words are averaged if there is also the
         number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with
         ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
+    product : {"cosine", "dot"}
 
     Raises
     ------
@@ -111,88 +122,73 @@ class GivenVectors(_Given):
 
     option = "token-vectors"
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        kind = _Folder if Path(path).is_dir() else _Npz
-        self._sides = [kind(Path(path), side) for side in SIDES]
-        if len(self._sides[0]) != len(self._sides[1]):
-            found = " and ".join(f"{len(own)} {side}" for own, side in zip(self._sides, SIDES, strict=True))
-            raise DataError(f"expected vectors of both sides of each pair, found {found} lines").at(path)
+    def __init__(self, path: str | Path, product: str = "cosine") -> None:
+        self._product = PRODUCTS[product]
+        opened = _of_folder if Path(path).is_dir() else _of_archive
+        self._sides = [opened(Path(path), side) for side in SIDES]
+        counts = [side.sentences for side in self._sides]
+        if counts[0] != counts[1]:
+            found = f"{counts[0]} source and {counts[1]} target lines"
+            raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
+        super().__init__(path, counts[0], product)
 
-    def __len__(self) -> int:
-        return len(self._sides[0])
-
-    def _of(self, pair: TokenPair) -> NDArray[np.float32]:
-        if pair.number > len(self):
-            raise DataError(f"expected vectors of each pair, found none for pair {pair.number}").at(self.path)
-        found = [self._words(side, pair.number) for side in self._sides]
+    def _of(self, pair: TokenPair) -> Floats:
+        found = [self._words(side, pair) for side in self._sides]
         for name, vectors, words in zip(SIDES, found, pair.lengths, strict=True):
             if vectors.ndim != 2 or len(vectors) != words or vectors.shape[1] != found[0].shape[-1]:
-                expected = f"expected {words} {name} vectors of one length, found an array of {vectors.shape}"
-                raise DataError(f"pair {pair.number}: {expected}").at(self.path)
-        return cosines(*(_part(side, pair, (axis,)) for axis, side in enumerate(found)))
+                expected = f"expected {words} {name} vectors of one length"
+                raise self._unfit(pair, f"{expected}, found an array of {vectors.shape}")
+        return self._product(*(_part(side, pair, (axis,)) for axis, side in enumerate(found)))
 
-    def _words(self, side: _Npz | _Folder, number: int) -> Floats:
+    def _words(self, side: _Side, pair: TokenPair) -> Floats:
         """Return the vectors of the words of one side of a pair."""
-        vectors, words = side.read(number - 1)
+        vectors, words = side.read(pair.number - 1)
         try:
             return vectors if words is None else word_means(vectors, words)
         except DataError as error:
-            raise DataError(f"pair {number}: {error}").at(self.path) from None
+            raise self._unfit(pair, error) from None
 
 
-class _Npz:
-    """The arrays of one side in an .npz file."""
+class _Side(NamedTuple):
+    """One side of a text; `read` gives the vectors of a sentence, and the word of each if of sub-words."""
 
-    def __init__(self, path: Path, side: str) -> None:
-        if not is_archive(path):
-            raise DataError("expected an .npz file or a folder with token vectors").at(path)
-        self._archive = Archive(path)
-        self._names = self._named(side, path)
-        self._words = self._named(f"words-{side}", path)
-        if self._words and len(self._words) != len(self._names):
-            found = f"expected {len(self._names)} arrays words-{side}, found {len(self._words)}"
-            raise DataError(found).at(path)
-
-    def _named(self, begin: str, path: Path) -> list[str]:
-        return in_order([name for name in self._archive.names if name.startswith(begin)], path)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def read(self, n: int) -> tuple[Floats, Ints | None]:
-        """Return vectors, and the word of each if they are of sub-words."""
-        words = self._archive.read(self._words[n]) if self._words else None
-        return self._archive.read(self._names[n]), words
+    sentences: int
+    read: Callable[[int], tuple[Floats, Ints | None]]
 
 
-class _Folder:
-    """The rows of one side in a folder."""
+def _of_archive(path: Path, side: str) -> _Side:
+    if not is_archive(path):
+        raise DataError("expected an .npz file or a folder with token vectors").at(path)
+    archive = Archive(path)
+    vectors, words = (
+        in_order([name for name in archive.names if name.startswith(begin)], path)
+        for begin in (side, f"words-{side}")
+    )
+    if words and len(words) != len(vectors):
+        raise DataError(f"expected {len(vectors)} arrays words-{side}, found {len(words)}").at(path)
+    return _Side(
+        len(vectors), lambda n: (archive.read(vectors[n]), archive.read(words[n]) if words else None)
+    )
 
-    def __init__(self, path: Path, side: str) -> None:
-        self._rows = read_array(path / f"{side}.npy", mapped=True)
-        words = path / f"{side}_words.npy"
-        self._words = read_array(words, mapped=True) if words.exists() else None
-        lengths = read_array(path / f"{side}_lengths.npy")
-        if lengths.dtype.kind not in "iu" or lengths.ndim != 1 or (lengths < 0).any():
-            found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
-            raise DataError(found).at(path / f"{side}_lengths.npy")
-        self._lengths = lengths
-        if self._rows.ndim != 2 or int(lengths.sum()) != len(self._rows):
-            found = f"expected {int(lengths.sum())} vectors, found an array of {self._rows.shape}"
-            raise DataError(found).at(path / f"{side}.npy")
 
-    @cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        return np.cumsum(self._lengths, dtype=np.int64)
+def _of_folder(path: Path, side: str) -> _Side:
+    rows, words = path / f"{side}.npy", path / f"{side}_words.npy"
+    vectors = read_array(rows, mapped=True)
+    of_word = read_array(words, mapped=True) if words.exists() else None
+    lengths = read_array(path / f"{side}_lengths.npy")
+    if lengths.dtype.kind not in "iu" or lengths.ndim != 1 or (lengths < 0).any():
+        found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
+        raise DataError(found).at(path / f"{side}_lengths.npy")
+    ends = np.cumsum(lengths, dtype=np.int64)
+    if vectors.ndim != 2 or int(lengths.sum()) != len(vectors):
+        found = f"expected {int(lengths.sum())} vectors, found an array of {vectors.shape}"
+        raise DataError(found).at(rows)
 
-    def __len__(self) -> int:
-        return len(self._lengths)
+    def read(n: int) -> tuple[Floats, Ints | None]:
+        own = slice(ends[n] - lengths[n], ends[n])
+        return np.asarray(vectors[own]), None if of_word is None else of_word[own]
 
-    def read(self, n: int) -> tuple[Floats, Ints | None]:
-        """Return vectors, and the word of each if they are of sub-words."""
-        own = slice(self._ends[n] - self._lengths[n], self._ends[n])
-        return np.asarray(self._rows[own]), None if self._words is None else self._words[own]
+    return _Side(len(lengths), read)
 
 
 def word_means(vectors: Floats, words: Ints) -> Floats:

@@ -7,27 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from nmtalign.attention.weights import entmax15, softmax
 from nmtalign.contextual.head import ContextualScores
-from nmtalign.positions.model import BucketPosteriors, Posteriors, SoftmaxPosteriors, TextScores
+from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 
 
 class Method(NamedTuple):
-    """An extraction with its threshold, and whether it is of probabilities: softmaxes of dot products."""
+    """An extraction; with a threshold it is of probabilities, normalised dot products."""
 
     extract: str
     threshold: float | None = None
-    softmax: bool = False
+    normalize: Callable[..., Any] = softmax
+
+    @property
+    def product(self) -> str:
+        """Of token vectors: ``cosine`` or ``dot``."""
+        return "cosine" if self.threshold is None else "dot"
 
 
 METHODS = {
     "simalign-argmax": Method("mutual"),
     "simalign-itermax": Method("itermax"),
     "simalign-match": Method("match"),
-    "awesome-align": Method("threshold", 0.001, softmax=True),
+    "awesome-align": Method("threshold", 0.001),
+    "awesome-align-entmax": Method("threshold", 0.0, entmax15),
     "transport": Method("transport"),
 }
 
@@ -38,7 +45,8 @@ class Published:
 
     ``simalign-argmax``, ``-itermax``, ``-match`` are those of Jalili Sabet et al. (2020) over
     ``(1 + cosine) / 2``. ``awesome-align`` links words for which both softmaxes of dot products are at least
-    0.001 (Dou and Neubig 2021). ``transport`` is optimal transport. A word is the mean of its sub-words.
+    0.001 (Dou and Neubig 2021), ``awesome-align-entmax`` those for which both 1.5-entmaxes are above 0
+    (Peters et al. 2019). ``transport`` is optimal transport. A word is the mean of its sub-words.
 
     Parameters
     ----------
@@ -58,12 +66,13 @@ class Published:
         """Return a function that computes the posteriors of the bucket of a number."""
         assert isinstance(scores, ContextualScores)
 
+        method = METHODS[self.name]
+
         def attend(k: int) -> BucketPosteriors:
             inside, found = scores.text.buckets[k].inside, np.asarray(scores.similarities(k), np.float64)
-            softmax = SoftmaxPosteriors(found, inside)
-            both = softmax.forward, softmax.reverse
-            by_softmax = METHODS[self.name].softmax
-            joint = np.minimum(*both) if by_softmax else np.where(inside, (1 + found) / 2, 0)
-            return BucketPosteriors(Posteriors(*both, joint, scores=found), None)
+            forward, reverse = (method.normalize(found, axis) * inside for axis in (1, 0))
+            cosines = method.product == "cosine"
+            joint = np.where(inside, (1 + found) / 2, 0) if cosines else np.minimum(forward, reverse)
+            return BucketPosteriors(Posteriors(forward, reverse, joint, scores=found), None)
 
         return attend

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from nmtalign.errors import DataError, NmtalignError, UsageError
 Floats = NDArray[np.float32]
 
 DEVICES = ("cpu", "cuda", "mps")
-TOKENS = 4096  # sub-words of a batch, the padding included
+TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
 LONGEST = 512  # sub-words of a window, where the model has no limit of its own
 _SPECIAL = 2  # positions that some models keep for themselves
 
@@ -40,11 +41,13 @@ def packages() -> tuple[Any, Any]:
 
 def check_device(device: str) -> None:
     """Refuse a device that is not there."""
-    torch, _ = packages()
     if device not in DEVICES:
         raise UsageError(f"expected one of the devices {', '.join(DEVICES)}, found {device!r}")
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there[device]:
+    if device == "cpu":
+        return  # what the cache holds needs no package
+    torch, _ = packages()
+    there = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if not there[device]():
         raise UsageError(f"there is no device {device} here; leave it out, or install a torch that has it")
 
 
@@ -65,7 +68,7 @@ def opened(kind: str, name: str, device: str, **settings: Any) -> tuple[Any, Any
         tokenizer = transformers.AutoTokenizer.from_pretrained(name)
         model = getattr(transformers, kind).from_pretrained(name, dtype=half, **settings)
     except Exception as error:  # whatever a foreign folder makes transformers do
-        found = " ".join(str(error).split())[:200]
+        found = shorten(str(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
     return model.eval().to(device), tokenizer
 
@@ -195,8 +198,9 @@ class Encoder:
         if not 0 <= self.layer <= layers:
             raise UsageError(f"there is no layer {self.layer}: {self.name} has 0 (embeddings) to {layers}")
         stack = getattr(getattr(model, "encoder", None), "layer", None)
-        if stack is not None:
-            model.encoder.layer = stack[: max(self.layer, 1)]  # the later ones are not asked for
+        if stack is not None:  # later layers are not asked for; one keeps a last normalisation away
+            spare = len(list(model.encoder.children())) > 1
+            model.encoder.layer = stack[: max(self.layer, 1) + spare]
         return model, Pieces(tokenizer, limit_of(tokenizer, config))
 
     def vectors(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
@@ -208,7 +212,7 @@ class Encoder:
         _, pieces = self._opened
         windows = [window for n, words in enumerate(sentences) for window in pieces.windows(n, words)]
         sums: list[Floats | None] = [None] * len(sentences)
-        for batch in batches(windows, TOKENS):
+        for batch in batches(windows, TOKENS if self.device == "cpu" else OF_DEVICE):
             found = within_memory(self._run, batch, self.device)
             for window, states in zip(batch, found, strict=True):
                 n, kept = window.sentence, window.words >= 0
@@ -235,14 +239,21 @@ class Encoder:
         from nmtalign.files import fingerprint
 
         folder = Path(self.name)
-        if not folder.is_dir():
+        if folder.is_dir():
+            return [fingerprint(path)["sha256"] for path in sorted(folder.iterdir()) if path.is_file()]
+        if not self._commit():
+            self._opened  # noqa: B018  (comes from the hub, or says what is missing)
+        return [self.name, self._commit()]
+
+    def _commit(self) -> str:
+        """Return the commit of the model that was downloaded from the hub; empty if there is none."""
+        try:
             from huggingface_hub import try_to_load_from_cache
 
-            if not isinstance(found := try_to_load_from_cache(self.name, "config.json"), str):
-                self._opened  # noqa: B018
-                found = try_to_load_from_cache(self.name, "config.json")
-            return [self.name, Path(str(found)).parent.name]
-        return [fingerprint(path)["sha256"] for path in sorted(folder.iterdir()) if path.is_file()]
+            found = try_to_load_from_cache(self.name, "config.json")
+        except (ImportError, ValueError):  # no such package, no such name
+            return ""
+        return Path(found).parent.name if isinstance(found, str) else ""
 
 
 def _means(total: Floats, pieces: Sequence[Sequence[int]]) -> Floats:

@@ -94,7 +94,8 @@ def _page(
     connect: str = "'none'",
 ) -> str:
     script, style = _script(scripts), _asset("report.css")
-    data |= {"id": hashlib.sha256(_json(data).encode()).hexdigest()[:16]}
+    text = _json(data)
+    identity = hashlib.sha256(text.encode()).hexdigest()[:16]
     return _asset("report.html").format(
         title=html.escape(visible(title)),
         kind=kind,
@@ -103,7 +104,7 @@ def _page(
         script_hash=_hash(script),
         style_hash=_hash(style),
         connect=connect,
-        data=_json(data),
+        data=f'{{"id":"{identity}",{text[1:]}',
     )
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.batch.stream import align_stream
-from nmtalign.contextual import encoder as encoding
+from nmtalign.contextual import transformer
 from nmtalign.contextual.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.text.bitext import SentencePair
+from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
-from tests.contextual.tiny import LAYERS, ambiguous_bitext, train_encoder
+from tests.contextual.tiny import LAYERS, ambiguous_bitext, make_tokenizer, train_encoder
 from tests.test_docs import run_command
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -37,10 +37,7 @@ def encoder(tiny):
 
 
 def error(aligner: nmtalign.Aligner) -> float:
-    [chunk] = align_stream(aligner, PAIRS)
-    found = {(n, *link) for n in range(len(PAIRS)) for link in chunk.batch.links(n)}
-    gold = {(n, *link) for n, links in enumerate(TOY.links) for link in links}
-    return 1 - 2 * len(found & gold) / (len(found) + len(gold))
+    return TOY.error(links_of(aligner.align_batch(TOY.words)))
 
 
 def test_context_is_better_than_static_vectors_and_the_mixture_than_both(tiny):
@@ -52,19 +49,30 @@ def test_context_is_better_than_static_vectors_and_the_mixture_than_both(tiny):
     assert error(mixed) < 0.2 * error(context)
 
 
-@pytest.mark.parametrize("layer", range(LAYERS + 1))
-def test_vectors_are_those_of_the_library(tiny, layer):
+def check_against_the_library(folder, layer):
     """Sentences of several lengths in one batch, against the library with one at a time."""
     sentences = [["x1", "ma3", "y2"], ["mb5"], ["Na1", "x11", "x1", "y0", "ma0"]]
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
-    model = transformers.AutoModel.from_pretrained(tiny).eval()
-    for words, found in zip(sentences, Encoder(str(tiny), layer).vectors(sentences), strict=True):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    for words, found in zip(sentences, Encoder(str(folder), layer).vectors(sentences), strict=True):
         given = tokenizer(words, is_split_into_words=True, return_tensors="pt")
         with torch.no_grad():
             states = model(given["input_ids"], output_hidden_states=True).hidden_states[layer][0].numpy()
         numbers = np.array([-1 if k is None else k for k in given.word_ids(0)])
         expected = [states[numbers == k].mean(axis=0) for k in range(len(words))]
         np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("layer", range(LAYERS + 1))
+def test_vectors_are_those_of_the_library(tiny, layer):
+    check_against_the_library(tiny, layer)
+
+
+def test_states_before_a_last_normalisation(tmp_path):
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": 3}
+    config = transformers.XLMRobertaXLConfig(vocab_size=len(make_tokenizer(tmp_path)), **sizes)
+    transformers.XLMRobertaXLModel(config).save_pretrained(tmp_path)
+    check_against_the_library(tmp_path, 2)
 
 
 def test_windows_cover_each_sub_word_once(encoder):
@@ -86,11 +94,10 @@ def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch):
         aligner = nmtalign.with_context(
             encoder=tiny, layer=LAYERS, cache=tmp_path / "cache", method="simalign-itermax"
         )
-        [chunk] = align_stream(aligner, PAIRS[:20])
-        return [chunk.batch.links(n) for n in range(20)]
+        return links_of(aligner.align_batch(TOY.words[:20]))
 
     first = aligned()
-    monkeypatch.setattr(Encoder, "vectors", lambda *_: pytest.fail("encoded again"))
+    monkeypatch.setattr(transformer, "packages", lambda: pytest.fail("not even torch is needed"))
     assert aligned() == first
     (tmp_path / "cache").write_bytes(b"no database, and longer than a header" * 9)
     with pytest.raises(DataError, match="cache: expected a cache that nmtalign wrote"):
@@ -100,10 +107,10 @@ def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch):
 def test_a_pair_is_encoded_once(tiny, monkeypatch):
     """For the fit and for the links."""
     seen = []
-    whole = encoding.Encoder.vectors
+    whole = Encoder.vectors
     monkeypatch.setattr(Encoder, "vectors", lambda self, given: seen.extend(given) or whole(self, given))
     aligner = nmtalign.fit_to(nmtalign.with_context(encoder=tiny, layer=1), PAIRS[:30])
-    list(align_stream(aligner, PAIRS[:30]))
+    aligner.align_batch(TOY.words[:30])
     assert len(seen) == 60
 
 
@@ -135,6 +142,8 @@ def test_words_that_the_tokeniser_loses(encoder):
 def test_what_is_no_encoder(tiny, tmp_path):
     with pytest.raises(DataError, match="expected a model of the package transformers"):
         Encoder(str(tmp_path)).vectors([["a"]])
+    with pytest.raises(DataError, match="/nowhere: expected a model of the package transformers"):
+        nmtalign.with_context(encoder="/nowhere", cache=tmp_path / "c", method="transport").align("a", "b")
     with pytest.raises(UsageError, match=r"there is no layer 3: .* has 0 \(embeddings\) to 2"):
         Encoder(str(tiny), 3).vectors([["a"]])
     if not torch.cuda.is_available():
@@ -150,7 +159,7 @@ def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
         (tmp_path / f"text.{side}").write_text("\n".join(lines[:60]) + "\n", "utf-8")
     page = (REPOSITORY / "docs" / "own_encoder.md").read_text("utf-8")
     commands = re.findall(r"^nmtalign (.*)$", page, re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         own = command.replace("bert-base-multilingual-cased", str(tiny)).replace("--layer 8", "--layer 2")
         run_command(f"nmtalign {own}")

@@ -20,7 +20,8 @@ from nmtalign.links.extraction import itermax, match, mutual_argmax, transport
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
-from tests.aligner.toy_language import toy_bitext, toy_training
+from tests.aligner.toy_language import links_of, toy_bitext, toy_training
+from tests.attention.naive import entmax15
 
 TOY = toy_bitext(60, seed=3)
 PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
@@ -45,12 +46,13 @@ def written(tmp_path):
     return path
 
 
+def aligned(pairs=TOY.words, **settings: object) -> list[set[tuple[int, int]]]:
+    """Return the links of a published method."""
+    return links_of(nmtalign.with_context(**settings).align_batch(pairs))
+
+
 def error(aligner: nmtalign.Aligner) -> float:
-    """Return the share of wrong and missing links."""
-    [chunk] = align_stream(aligner, PAIRS)
-    found = {(n, *link) for n in range(len(PAIRS)) for link in chunk.batch.links(n)}
-    gold = {(n, *link) for n, links in enumerate(TOY.links) for link in links}
-    return 1 - 2 * len(found & gold) / (len(found) + len(gold))
+    return TOY.error(links_of(aligner.align_batch(TOY.words)))
 
 
 def test_clear_similarities_give_the_links(written):
@@ -120,8 +122,7 @@ def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone(wri
 def test_weight_0_is_the_other_head(written):
     lexicon = toy_training("fast").aligner
     mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, similarities=written, weight=0), PAIRS)
-    chunks = [next(align_stream(aligner, PAIRS)).batch for aligner in (mixed, lexicon)]
-    assert [chunks[0].links(n) for n in range(len(PAIRS))] == [chunks[1].links(n) for n in range(len(PAIRS))]
+    assert links_of(mixed.align_batch(TOY.words)) == links_of(lexicon.align_batch(TOY.words))
 
 
 def test_ratios_are_the_formula(written):
@@ -157,29 +158,30 @@ def test_mixed_ratios_are_the_formula(written):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
-    products = [own * (15 if method == "awesome-align" else 1) for own in noisy(0.2)]
+    products = [own * (15 if METHODS[method].product == "dot" else 1) for own in noisy(0.2)]
     np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(products)})
-    [chunk] = align_stream(nmtalign.with_context(similarities=tmp_path / "s.npz", method=method), PAIRS)
-    for n, own in enumerate(products):
+    found = aligned(similarities=tmp_path / "s.npz", method=method)
+    for own, found_links in zip(products, found, strict=True):
         similar = own.astype(np.float32).astype(float)
         rows, columns = (np.exp(similar) / np.exp(similar).sum(axis=a, keepdims=True) for a in (1, 0))
+        sparse = [np.apply_along_axis(entmax15, a, similar) > 0 for a in (1, 0)]
         links = {
             "simalign-argmax": lambda x: mutual_argmax(x),
             "simalign-itermax": lambda x: itermax((1 + x) / 2),
             "simalign-match": lambda x: match((1 + x) / 2),
             "transport": lambda x: transport((1 + x) / 2),
             "awesome-align": lambda x, r=rows, c=columns: (r >= 0.001) & (c >= 0.001),
+            "awesome-align-entmax": lambda _, both=sparse: both[0] & both[1],
         }[method](similar)
-        assert {tuple(link) for link in chunk.batch.links(n)} == {(s, t) for t, s in np.argwhere(links)}
+        assert found_links == {(s, t) for t, s in np.argwhere(links)}
 
 
 def test_a_text_may_be_cut_into_chunks(written):
     aligner = nmtalign.fit_to(nmtalign.with_context(similarities=written), PAIRS)
-    [whole] = align_stream(aligner, PAIRS)
-    parts = [part.batch for part in align_stream(aligner, PAIRS, chunk=7)]
-    cut = [part.links(n) for part in parts for n in range(len(part))]
-    assert cut == [whole.batch.links(n) for n in range(len(PAIRS))]
-    assert aligner.at(9).align(*TOY.pairs[8]).links == whole.batch.links(8)
+    whole = aligner.align_batch(TOY.words)
+    cut = [links for part in align_stream(aligner, PAIRS, chunk=7) for links in links_of(part.batch)]
+    assert cut == links_of(whole)
+    assert aligner.at(9).align(*TOY.pairs[8]).links == whole.links(8)
 
 
 def test_vectors_of_a_folder_and_of_an_archive_are_one(tmp_path):
@@ -193,13 +195,12 @@ def test_vectors_of_a_folder_and_of_an_archive_are_one(tmp_path):
     for side, own in zip(("source", "target"), sides, strict=True):
         np.save(folder / f"{side}.npy", np.concatenate(own))
         np.save(folder / f"{side}_lengths.npy", np.array([len(one) for one in own]))
-    found = []
-    for place in (tmp_path / "v.npz", folder):
-        [chunk] = align_stream(nmtalign.with_context(token_vectors=place, method="simalign-argmax"), PAIRS)
-        found.append([chunk.batch.links(n) for n in range(len(PAIRS))])
-    assert found[0] == found[1]
-    links = mutual_argmax(cosines(sides[0][0], sides[1][0]))
-    assert {tuple(link) for link in found[0][0]} == {(s, t) for t, s in zip(*links.nonzero(), strict=True)}
+    for method, product in (("simalign-argmax", cosines), ("awesome-align-entmax", lambda s, t: t @ s.T)):
+        similar = {f"pair-{n}": product(*pair) for n, pair in enumerate(zip(*sides, strict=True))}
+        np.savez(tmp_path / "s.npz", **similar)
+        expected = aligned(similarities=tmp_path / "s.npz", method=method)
+        for place in (tmp_path / "v.npz", folder):
+            assert aligned(token_vectors=place, method=method) == expected
 
 
 def test_subwords_are_joined_to_words_by_mean(tmp_path):
@@ -222,11 +223,8 @@ def test_subwords_are_joined_to_words_by_mean(tmp_path):
         np.save(tmp_path / "v" / f"{side}_lengths.npy", np.array([len(of_word) for _, of_word in own]))
     np.savez(tmp_path / "pieces.npz", **pieces)
     np.savez(tmp_path / "words.npz", **words)
-    found = []
-    for name in ("words.npz", "pieces.npz", "v"):
-        aligner = nmtalign.with_context(token_vectors=tmp_path / name, method="simalign-argmax")
-        [chunk] = align_stream(aligner, PAIRS)
-        found.append([chunk.batch.links(n) for n in range(len(PAIRS))])
+    places = [tmp_path / name for name in ("words.npz", "pieces.npz", "v")]
+    found = [aligned(token_vectors=place, method="simalign-argmax") for place in places]
     assert found[0] == found[1] == found[2]
 
 
@@ -234,40 +232,37 @@ def test_subwords_are_joined_to_words_by_mean(tmp_path):
 def test_words_of_subwords_that_do_not_fit(tmp_path, words):
     arrays = {"source-0": np.ones((2, 3)), "target-0": np.ones((2, 3)), "words-source-0": np.array(words)}
     np.savez(tmp_path / "v.npz", **arrays)
-    aligner = nmtalign.with_context(token_vectors=tmp_path / "v.npz", method="simalign-argmax")
     with pytest.raises(DataError, match=r"v.npz: pair 1: expected the word of each vector, from 0"):
-        list(align_stream(aligner, [SentencePair("a b", "c d")]))
+        aligned([(["a", "b"], ["c", "d"])], token_vectors=tmp_path / "v.npz", method="simalign-argmax")
 
 
 def test_long_pairs_take_their_pieces_of_a_matrix(tmp_path):
     words = [f"w{n}" for n in range(700)]
     np.savez(tmp_path / "s.npz", pair_0=np.eye(700))
     aligner = nmtalign.with_context(similarities=tmp_path / "s.npz", method="simalign-argmax")
-    [chunk] = align_stream(aligner, [SentencePair(" ".join(words), " ".join(words))])
-    assert [tuple(link) for link in chunk.batch.links(0)] == [(n, n) for n in range(700)]
+    assert links_of(aligner.align_batch([(words, words)])) == [{(n, n) for n in range(700)}]
     scores = aligner.heads.read(encode_text([(words, words)]))
     lengths = zip(scores.text.target.lengths, scores.text.source.lengths, strict=True)
     assert [own.shape for own in scores.found.values()] == list(lengths)
 
 
 def test_files_that_do_not_fit_the_text(written, tmp_path):
-    def aligned(name: str, pairs: list[SentencePair]) -> None:
+    def streamed(name: str, pairs: list[SentencePair]) -> None:
         aligner = nmtalign.with_context(similarities=name, method="simalign-argmax")
         list(align_stream(aligner, counted(aligner, pairs)))
 
     with pytest.raises(DataError, match="expected an array for each pair, found none for pair 61"):
-        aligned(written, [*PAIRS, PAIRS[0]])
+        streamed(written, [*PAIRS, PAIRS[0]])
     with pytest.raises(DataError, match="expected arrays for 59 pairs, as the text has, found 60"):
-        aligned(written, PAIRS[:59])
+        streamed(written, PAIRS[:59])
     with pytest.raises(DataError, match=r"similarities.npz: pair 1: expected 1 target by 1 source words"):
-        aligned(written, [SentencePair("a", "b"), *PAIRS[1:]])
+        streamed(written, [SentencePair("a", "b"), *PAIRS[1:]])
     np.savez(tmp_path / "nan.npz", pair_1=np.full((1, 1), np.nan))
     with pytest.raises(DataError, match="pair 1: found NaN or infinity"):
-        aligned(tmp_path / "nan.npz", [SentencePair("a", "b")])
+        streamed(tmp_path / "nan.npz", [SentencePair("a", "b")])
     np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)), target_1=np.ones((1, 3)))
-    aligner = nmtalign.with_context(token_vectors=tmp_path / "v.npz", method="simalign-argmax")
     with pytest.raises(DataError, match="pair 1: expected 1 target vectors of one length"):
-        list(align_stream(aligner, [SentencePair("a", "b")]))
+        aligned([(["a"], ["b"])], token_vectors=tmp_path / "v.npz", method="simalign-argmax")
 
 
 def test_settings_that_contradict_each_other(written):

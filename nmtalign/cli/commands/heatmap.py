@@ -73,9 +73,8 @@ def heatmap(
     check_format(output)
     if chosen.lines is not None and bitext.pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
-    if (chosen.options.positions == "hmm" or chosen.options.fitted_in_context) and bitext.pairs is None:
-        name = "--positions hmm" if chosen.options.positions == "hmm" else chosen.options.context
-        raise UsageError(f"{name} is fitted to a text; give one: --pairs FILE --lines N")
+    if chosen.options.positions == "hmm" and bitext.pairs is None:
+        raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
     pairs = _pairs(source_sentence, target_sentence, bitext)
     look = {"numbers": numbers, "linear": linear or None, "colours": LIGHT if light else DARK}
     drawn = Progress("pictures")

@@ -25,7 +25,10 @@ EXTRACTORS = (
 )
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
-METHODS = ("simalign-argmax", "simalign-itermax", "simalign-match", "awesome-align", "transport")
+METHODS = (
+    *("simalign-argmax", "simalign-itermax", "simalign-match"),
+    *("awesome-align", "awesome-align-entmax", "transport"),
+)
 DEVICES = ("cpu", "cuda", "mps")
 _CONTEXT = ("encoder", "token_vectors", "similarities")  # of tokens in their sentence
 _ALONE = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode")
@@ -82,11 +85,6 @@ class ModelOptions:
     def context(self) -> str | None:
         """The option that names the source of contextual similarities, as it is typed."""
         return next(("--" + name.replace("_", "-") for name in _CONTEXT if name in self.given), None)
-
-    @property
-    def fitted_in_context(self) -> bool:
-        """Whether a contextual head is to be fitted to a text."""
-        return self.context is not None and self.method is None
 
     @property
     def settings(self) -> dict[str, Any]:
