@@ -4,11 +4,11 @@ Slope and bias: an EM algorithm in which a cell is a link or not. Given the post
 model, the likelihood ratio of links to other cells is a logistic regression on the log softmax ratio
 (Anderson 1972): its slope, and its intercept less the log odds of a link.
 
-Weight: 2 A - B, from 0 to 1, so a head is trusted as far as it finds what the other one knows for certain.
-A is the mean posterior that this head, by itself, gives to the links that the other one is sure of, by the
-words and not by positions alone. B is the share of the links that this head is sure of in what the other
-one gives to their words. The other may be a lexicon that was learned from this very text: each of its word
-pairs has one link less (``scripts/evaluate_weight.py``).
+Weight: 2 A - B, within bounds, so a head is trusted as far as it finds what the other one knows for
+certain. A is the mean posterior that this head, by itself, gives to the links that the other one is sure
+of, by the words and not by positions alone. B is the share of the links that this head is sure of in what
+the other one gives to their words. The other may be a lexicon that was learned from this very text: each of
+its word pairs has one link less (``scripts/evaluate_weight.py``).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ ITERATIONS, SETTLED = 12, 0.02  # of the EM algorithm, until the slope moves by 
 STEEPEST = 6.0  # slope; it would grow without end where similarities leave no doubt
 SHARPNESS = 12.0  # scale of similarities whose standard deviation is 1, before the slope
 SURE = 0.9  # least posterior of a link that a head is sure of
+WEIGHTS = 0.05, 0.95  # least and largest: each head may know words that are foreign to the other
 NEWTON = 25  # steps at most
 
 
@@ -112,10 +113,10 @@ class Fitting:
             linked = np.maximum(others.sum(axis=0), others.sum(axis=1)[:, None])  # one of both words, to any
             return np.array([own[known].sum(), known.sum(), others[sure].sum(), linked[sure].sum()], float)
 
-        total = np.array([1.0, 1.0, 0.0, 1.0])  # the weight is 1 where the other head is sure of nothing
+        total = np.array([1.0, 1.0, 0.0, 1.0])  # the weight is the largest if the other is sure of nothing
         for counts in in_order(found, range(len(self.buckets)), self.workers):
             total += counts
-        return float(np.clip(2 * total[0] / total[1] - total[2] / total[3], 0, 1))
+        return float(np.clip(2 * total[0] / total[1] - total[2] / total[3], *WEIGHTS))
 
 
 def _left_one_out(scores: TextScores, k: int) -> Floats:
