@@ -14,6 +14,7 @@ from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import read_model, save_aligner
 from nmtalign.aligner.pair_scores import TrainingSize
+from nmtalign.contextual.encoder import EncoderSimilarities
 from nmtalign.contextual.head import NAME, ContextualHead
 from nmtalign.contextual.published import Published
 from nmtalign.corpus.coverage import Coverage, coverage
@@ -113,8 +114,20 @@ class Aligner(Listed):
     @property
     def _learned(self) -> Mixture | None:
         """The heads of a learned aligner, perhaps mixed with the contextual one; None if there are none."""
-        heads = self.heads.base if isinstance(self.heads, ContextualHead) else self.heads
+        heads = self.base.heads
         return heads if isinstance(heads, Mixture) else None
+
+    @property
+    def base(self) -> Aligner:
+        """The aligner without the contextual head that is mixed with its own ones."""
+        head = self.heads
+        return replace(self, heads=head.base, text=head.text) if isinstance(head, ContextualHead) else self
+
+    @property
+    def encoder(self) -> EncoderSimilarities | None:
+        """What reads the text by an encoder; None if nothing does."""
+        source = self.heads.source if isinstance(self.heads, ContextualHead) else None
+        return source if isinstance(source, EncoderSimilarities) else None
 
     @property
     def needs_fitting(self) -> bool:
@@ -152,7 +165,7 @@ class Aligner(Listed):
         """Return an aligner by some of the heads beside the contextual one, and perhaps this."""
         if wanted == {NAME}:
             return replace(self, heads=head.alone(), rescorer=None)
-        base = replace(self, heads=head.base, text=head.text).with_heads(wanted - {NAME})
+        base = self.base.with_heads(wanted - {NAME})
         return replace(base, heads=replace(head, base=base.heads), text=self.text) if NAME in wanted else base
 
     def at(self, number: int) -> Aligner:
@@ -233,13 +246,21 @@ class Aligner(Listed):
             raise UsageError(
                 "positions hmm over given vectors are to be fitted: aligner = fit_to(aligner, text)"
             )
-        attend = self._rescored(self.positions.over(scores), scores)
+        attend = self._rescored(self._attending.over(scores), scores)
         evidence = scores.evidence if self.positions.has_null else None
         extraction, informed = self.resolved_extraction, scores.informed
         decoder = Decoder(scores.text, attend, extraction, evidence, informed=informed)
         if self._learned is not None:
             return decoder._replace(size=TrainingSize.of(*self._learned.training_words))
         return decoder
+
+    @property
+    def _attending(self) -> SoftmaxPositions | HiddenMarkov | Published:
+        """The position model of the heads: a contextual one has the softmaxes of both directions in it."""
+        fit = self.heads.calibration if isinstance(self.heads, ContextualHead) else None
+        if isinstance(self.positions, HiddenMarkov) and fit is not None and fit.weight > 0:
+            return replace(self.positions, agreement=0)
+        return self.positions
 
     def _rescored(
         self, attend: Callable[[int], BucketPosteriors], scores: TextScores
@@ -278,7 +299,10 @@ class Aligner(Listed):
 
 
 def load_aligner(folder: str | Path) -> Aligner:
-    """Open the folder of a learned aligner; errors as of :func:`nmtalign.aligner.model_folder.read_model`."""
+    """Open the folder of a learned aligner, without its encoder.
+
+    Errors as of :func:`nmtalign.aligner.model_folder.read_model`.
+    """
     return Aligner(**read_model(folder))
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.fitting import unfitted_hmm
+from nmtalign.aligner.fitting import ContextualFit, unfitted_hmm, with_fit
 from nmtalign.contextual.encoder import EncoderSimilarities
 from nmtalign.contextual.files import GivenSimilarities, GivenVectors
-from nmtalign.contextual.head import ContextualHead, Similarities
+from nmtalign.contextual.head import Calibration, ContextualHead, Similarities
 from nmtalign.contextual.published import METHODS, Published
 from nmtalign.contextual.transformer import Encoder, check_device
 from nmtalign.errors import DataError, UsageError
@@ -110,11 +110,30 @@ def _mixed(source: Similarities, base: Aligner | None, weight: float | None, **s
         extraction = Extraction(of_links["extract"], of_links["threshold"], of_links["symmetrize"])
         aligner = Aligner(ContextualHead(source, weight=1.0), unfitted_hmm(), extraction)
     else:
+        base = base.base  # another encoder takes the place of the one that was stored
         text = base.text
         positions = base.positions if isinstance(base.positions, HiddenMarkov) else unfitted_hmm()
         head = ContextualHead(source, base.heads, text, weight=weight)
         aligner = replace(base, heads=head, positions=positions)
     return replace(aligner, text=replace(text, lowercase=False, unicode="none"))
+
+
+def with_stored_encoder(aligner: Aligner, **running: Any) -> Aligner:
+    """Return a learned aligner with the encoder that its folder names, fitted as it was; `running` as above.
+
+    UsageError if `running` (device, cache) is given, and there is no encoder.
+    """
+    stored = aligner.training.get("encoder")
+    if stored is None:
+        if running:
+            raise UsageError(f"{', '.join(running)}: only for a model that was learned with an encoder")
+        return aligner
+    mixed = with_context(aligner, encoder=stored["name"], layer=int(stored["layer"]), **running)
+    source = mixed.encoder
+    assert source is not None
+    source.encoder.download = False  # the folder may be a stranger's
+    calibration = Calibration(*(stored[name] for name in Calibration._fields))
+    return with_fit(mixed, ContextualFit(0, calibration, None, None))
 
 
 def counted(aligner: Aligner, pairs: Iterable[SentencePair]) -> Generator[SentencePair]:

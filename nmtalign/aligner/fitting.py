@@ -89,8 +89,6 @@ def _with_context(aligner: Aligner, fit: ContextualFit) -> Aligner:
         head = _over_fitted(head, aligner, fit.base)
     if fit.transitions is not None:
         positions = HiddenMarkov(fit.transitions, ({}, {}), NULL, fitted=fit.pairs)
-    if fit.calibration.weight > 0 and isinstance(positions, HiddenMarkov):
-        positions = replace(positions, agreement=0)  # the softmaxes of both directions are in the head
     return replace(aligner, heads=replace(head, calibration=fit.calibration), positions=positions)
 
 

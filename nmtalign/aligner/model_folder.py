@@ -1,6 +1,6 @@
 """The model folder: a learned aligner as text, JSON and plain NumPy arrays; no pickle.
 
-meta.json                    format, settings, tokeniser, corpus, heads, hashes of the files
+meta.json                    format, settings, tokeniser, corpus, heads, encoder, hashes of the files
 source.txt, target.txt       one word a line, the most frequent first
 arrays.npz                   word counts, counts of forms, transitions, log norms, weights of a rescorer
 view-K.targets.npy, .counts.npy  word pairs of view K of the lexicon, sorted by source form, memory-mapped
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.checks import StoredArrays, expect_files, expect_rising, fingerprints
+from nmtalign.contextual.head import ContextualHead
 from nmtalign.errors import FILES_USED_UP, DataError, UsageError
 from nmtalign.files import read_json, read_utf8
 from nmtalign.heads.counts import FormCounts, Smoothing
@@ -49,6 +50,13 @@ _RANGES: dict[str, dict[str, float]] = {  # of the constants of smoothing, in th
     "discount": {"low": 1e-6, "high": 1e6},
     "floor": {"low": 0, "high": 1},
 }
+_FITTED: dict[str, dict[str, float]] = {  # of the layer of an encoder, and its calibration
+    "layer": {"low": 0, "high": 1000},
+    "scale": {"low": 0},
+    "slope": {},
+    "bias": {},
+    "weight": {"low": 0, "high": 1},
+}
 _KINDS = {  # of the entries of meta.json
     **dict.fromkeys(("settings", "corpus", "text", "heads", "positions", "smoothing", "files"), dict),
     **dict.fromkeys(("languages", "views"), list),
@@ -66,21 +74,37 @@ def is_model(folder: str | Path) -> bool:
 def save_aligner(aligner: Aligner, folder: str | Path) -> None:
     """Write a learned aligner into a folder; an older one there is replaced when the new one is whole.
 
-    UsageError if the aligner was not learned from a bitext.
+    UsageError if the aligner was not learned from a bitext, or looks at anything but an encoder beside it.
     """
-    if not isinstance(aligner.heads, Mixture) or not isinstance(aligner.positions, HiddenMarkov):
+    base = aligner.base
+    if not isinstance(base.heads, Mixture) or not isinstance(base.positions, HiddenMarkov):
         raise UsageError("only an aligner that was learned from a bitext can be saved")
+    training = {name: own for name, own in base.training.items() if name != "encoder"} | _encoder(aligner)
     final = Path(folder)
     final.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as partial_folder:
         new = Path(partial_folder) / "model"
         new.mkdir()
-        meta = _write_parts(aligner, aligner.heads, aligner.positions, new)
+        meta = _write_parts(base, base.heads, base.positions, new) | training
         text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"
         (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
         if final.exists():
             final.rename(Path(partial_folder) / "older")
         new.rename(final)
+
+
+def _encoder(aligner: Aligner) -> dict[str, Any]:
+    """Return the entry of an encoder that is mixed with a learned aligner, and of what was fitted."""
+    if not isinstance(aligner.heads, ContextualHead):
+        return {}
+    source, calibration = aligner.encoder, aligner.heads.calibration
+    if source is None:
+        raise UsageError("given vectors and similarities are of one text; only an encoder can be saved")
+    if calibration is None:
+        raise UsageError("the encoder is to be fitted before it is saved: aligner = fit_to(aligner, text)")
+    name = source.encoder.name
+    name = str(Path(name).resolve()) if Path(name).is_dir() else name
+    return {"encoder": {"name": name, "layer": source.encoder.layer, **calibration._asdict()}}
 
 
 def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, folder: Path) -> dict[str, Any]:
@@ -106,7 +130,6 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
     return {
         "format": FORMAT,
         "version": VERSION,
-        **aligner.training,
         "text": aligner.text.kept_in(folder).as_dict(),
         "languages": list(aligner.languages),
         "heads": {name: parts.meta for name, parts in stored.items()},
@@ -226,7 +249,10 @@ def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
         "positions": HiddenMarkov(transitions, lexicon.numbers, null, agreement),
         "text": TextSettings.from_dict(meta["text"]).opened_in(folder),
         "languages": (meta["languages"][0], meta["languages"][1]),
-        "training": {name: meta[name] for name in ("settings", "corpus")},
+        "training": {
+            **{name: meta[name] for name in ("settings", "corpus")},
+            **_read_encoder(meta.get("encoder"), arrays),
+        },
         "rescorer": _read_rescorer(meta["rescorer"], arrays),
     }
 
@@ -244,6 +270,15 @@ def _read_rescorer(meta: dict[str, Any] | None, arrays: StoredArrays) -> Rescore
     for name, values in first.as_arrays().items():
         arrays.take(name, "f", values.shape)
     return first
+
+
+def _read_encoder(meta: dict[str, Any] | None, arrays: StoredArrays) -> dict[str, Any]:
+    if meta is None:
+        return {}
+    if not isinstance(meta["name"], str):
+        raise DataError(f"expected the name of an encoder, found {meta['name']!r}")
+    fitted = {name: arrays.number(meta[name], **bounds) for name, bounds in _FITTED.items()}
+    return {"encoder": {"name": meta["name"], **fitted}}
 
 
 def _read_words(path: Path, count: int) -> list[str]:

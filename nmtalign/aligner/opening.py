@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.contextual import with_stored_encoder
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.fitting import unfitted_hmm
 from nmtalign.aligner.model_folder import is_model
@@ -46,7 +47,8 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
         not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``heads`` (names of some of its
         heads) and the settings of the extraction and of the text, which is otherwise cut into words as its
-        bitext was.
+        bitext was; one that was learned with an encoder also ``device`` and ``cache``, as of
+        :func:`nmtalign.with_context`.
 
     Raises
     ------
@@ -65,11 +67,14 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
+        running = {name: settings.pop(name) for name in ("device", "cache") if name in settings}
         others = ", ".join(name.replace("_", "-") for name in settings if name not in _COMMON)
         if others:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
-        return _configured(load_aligner(folder), **settings)
+        names = settings.pop("heads", None)
+        aligner = with_stored_encoder(_configured(load_aligner(folder), **settings), **running)
+        return aligner if names is None else aligner.with_heads(names)
     reading = _reading(settings)
     languages = settings.pop("languages", None) or pair_languages(folder)
     source, target = load_pair(folder, languages=languages, **reading)

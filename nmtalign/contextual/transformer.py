@@ -51,8 +51,8 @@ def check_device(device: str) -> None:
         raise UsageError(f"there is no device {device} here; leave it out, or install a torch that has it")
 
 
-def opened(kind: str, name: str, device: str, **settings: Any) -> tuple[Any, Any]:
-    """Return the model, of a class of transformers, and the tokeniser of a name or folder.
+def opened(kind: str, name: str, device: str, *, download: bool = True, **settings: Any) -> tuple[Any, Any]:
+    """Return the model, of a class of transformers, and the tokeniser of a name or folder; no code of theirs.
 
     Raises
     ------
@@ -64,9 +64,12 @@ def opened(kind: str, name: str, device: str, **settings: Any) -> tuple[Any, Any
     torch, transformers = packages()
     check_device(device)
     half = torch.float16 if device == "cuda" else torch.float32
+    if Path(name).is_absolute() and not Path(name).is_dir():
+        raise DataError("expected a model of the package transformers; there is no such folder").at(name)
+    trust = {"local_files_only": not download, "trust_remote_code": False}
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-        model = getattr(transformers, kind).from_pretrained(name, dtype=half, **settings)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **trust)
+        model = getattr(transformers, kind).from_pretrained(name, dtype=half, **trust, **settings)
     except Exception as error:  # whatever a foreign folder makes transformers do
         found = shorten(str(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
@@ -179,18 +182,25 @@ class Encoder:
         Whose hidden states are the vectors; 0 are the embeddings.
     device : {"cpu", "cuda", "mps"}
         On CUDA in half precision.
+    download : bool
+        Whether it may come from the hub now.
     """
 
     name: str
     layer: int = 8
     device: str = "cpu"
+    download: bool = True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"name": self.name, "layer": self.layer, "device": self.device}
+        return {name: getattr(self, name) for name in ("name", "layer", "device", "download")}
+
+    def check(self) -> None:
+        """Open the encoder; errors as of :func:`opened`, and UsageError if there is no such layer."""
+        self._opened  # noqa: B018
 
     @cached_property
     def _opened(self) -> tuple[Any, Pieces]:
-        model, tokenizer = opened("AutoModel", self.name, self.device)
+        model, tokenizer = opened("AutoModel", self.name, self.device, download=self.download)
         config = model.config
         if getattr(config, "is_encoder_decoder", False):
             model = model.get_encoder()
@@ -242,7 +252,7 @@ class Encoder:
         if folder.is_dir():
             return [fingerprint(path)["sha256"] for path in sorted(folder.iterdir()) if path.is_file()]
         if not self._commit():
-            self._opened  # noqa: B018  (comes from the hub, or says what is missing)
+            self.check()  # it comes from the hub, or says what is missing
         return [self.name, self._commit()]
 
     def _commit(self) -> str:

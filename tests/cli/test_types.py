@@ -22,7 +22,7 @@ WORDS |= {"source_sentence", "target_sentence", "prefix"}
 OUTPUTS = {
     "demo": "output",
     "align": "cache output error_report probabilities pair_scores table guided tokens out_shards",
-    "train": "output links probabilities pair_scores",
+    "train": "output links probabilities pair_scores cache",
     "symmetrize": "output",
     "convert": "output",
     "phrases": "output",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nmtalign
+from nmtalign.cli import main
 from nmtalign.contextual import transformer
 from nmtalign.contextual.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.links.formats import read_links
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
@@ -131,6 +136,87 @@ def test_a_batch_too_large_for_the_device_is_halved_once(encoder, monkeypatch):
         encoder.vectors(sentences)
 
 
+@pytest.fixture(scope="module")
+def stored(tiny, tmp_path_factory):
+    """A text, and the model and links that one command learns from it with the encoder."""
+    folder = tmp_path_factory.mktemp("stored")
+    TOY.write(folder)
+    text = f"{folder}/source {folder}/target"
+    own = f"--encoder {tiny} --layer {LAYERS} --cache {folder}/cache"
+    run_command(f"nmtalign train {text} -o {folder}/model -q {own} --links {folder}/links")
+    return folder
+
+
+def test_a_model_keeps_the_encoder_with_what_was_fitted(stored, tiny, tmp_path):
+    lexicon = nmtalign.train(PAIRS)
+    mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS), PAIRS)
+    mixed.save(tmp_path / "model")
+    for name in ("meta.json", "arrays.npz"):
+        assert (tmp_path / "model" / name).read_bytes() == (stored / "model" / name).read_bytes()
+    expected, again = links_of(mixed.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
+    assert again.settings == mixed.settings
+    assert mixed.encoder.encoder.download and not again.encoder.encoder.download
+    assert links_of(again.align_batch(TOY.words)) == expected
+    assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
+    assert list(map(set, read_links(stored / "links"))) == expected
+    assert expected != links_of(lexicon.align_batch(TOY.words))
+    again.with_heads(lexicon.head_names).save(tmp_path / "model")
+    assert nmtalign.load(tmp_path / "model").encoder is None
+    assert nmtalign.load(tmp_path / "model").positions.agreement == lexicon.positions.agreement > 0
+
+
+def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for side in ("source", "target"):
+        lines = (stored / side).read_text().splitlines(keepends=True)
+        (tmp_path / side).write_text("".join(lines[5:9]))
+    run_command(f"nmtalign train {stored}/source {stored}/target -o lexicon -q --links lexicon.txt")
+    run_command(f"nmtalign align source target --model {stored}/model -o mixed.txt --device cpu")
+    run_command(f"nmtalign align source target --model {stored}/model -o base.txt --heads lexicon,spectral")
+    for found, whole in (("mixed.txt", stored / "links"), ("base.txt", "lexicon.txt")):
+        assert Path(found).read_text().splitlines() == Path(whole).read_text().splitlines()[5:9]
+    (tmp_path / "x.tsv").write_text("\t".join(PAIRS[0]) + "\n")
+    run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --view heads --model {stored}/model -o x.svg")
+    other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other", weight=0.5)
+    assert (other.heads.names, other.encoder.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
+
+
+def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, capsys):
+    base = nmtalign.load(stored / "model").base
+    np.savez(tmp_path / "s.npz", **{"pair-0": np.eye(2)})
+    with pytest.raises(UsageError, match="is to be fitted before it is saved"):
+        nmtalign.with_context(base, encoder=tiny).save(tmp_path / "model")
+    with pytest.raises(UsageError, match="only an encoder can be saved"):
+        nmtalign.with_context(base, similarities=tmp_path / "s.npz").save(tmp_path / "model")
+    with pytest.raises(UsageError, match="device: only for a model that was learned with an encoder"):
+        nmtalign.load(device="cpu")
+    moved = tmp_path / "moved"
+    shutil.copytree(stored / "model", moved)
+    meta = json.loads((moved / "meta.json").read_text())
+    meta["encoder"]["name"] = str(tmp_path / "gone")
+    (moved / "meta.json").write_text(json.dumps(meta))
+    text = f"{stored}/source {stored}/target"
+    for line, code, found in (
+        (f"align {text} --model {moved} -o x", 3, "gone: expected a model of the package transformers;"),
+        (f"train {text} -o new --layer 3", 2, "--layer: only with --encoder"),
+        (f"train {text} -o new --encoder {tiny} --layer 3", 2, "there is no layer 3"),
+        (f"train - {stored}/target -o new --encoder {tiny}", 2, "--encoder reads the bitext again"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(line.split())
+        said = capsys.readouterr().err
+        assert (ended.value.code, said.count("\n")) == (code, 1)
+        assert found in said
+    assert nmtalign.load(moved, heads=("lexicon",)).encoder is None
+    meta["encoder"]["weight"] = 2
+    (moved / "meta.json").write_text(json.dumps(meta))
+    with pytest.raises(DataError, match=r"meta.json: expected numbers from 0 to 1, found 2"):
+        nmtalign.load(moved)
+    monkeypatch.setattr(transformer, "packages", lambda: pytest.fail("torch, before anything is encoded"))
+    aligner = nmtalign.load(stored / "model", cache=stored / "cache")
+    assert links_of(aligner.align_batch(TOY.words)) == list(map(set, read_links(stored / "links")))
+
+
 def test_words_that_the_tokeniser_loses(encoder):
     _, pieces = encoder._opened
     pieces.tokenizer.backend_tokenizer.normalizer = __import__("tokenizers").normalizers.Replace("\u200b", "")
@@ -159,7 +245,7 @@ def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
         (tmp_path / f"text.{side}").write_text("\n".join(lines[:60]) + "\n", "utf-8")
     page = (REPOSITORY / "docs" / "own_encoder.md").read_text("utf-8")
     commands = re.findall(r"^nmtalign (.*)$", page, re.MULTILINE)
-    assert len(commands) == 6
+    assert len(commands) == 8
     for command in commands:
         own = command.replace("bert-base-multilingual-cased", str(tiny)).replace("--layer 8", "--layer 2")
         run_command(f"nmtalign {own}")

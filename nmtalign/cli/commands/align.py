@@ -195,14 +195,14 @@ def _aligned(
     aligner = with_fit(aligner, fit)
     chunks = run.missing(bitext) if run else cut(bitext)
     if client is not None:
-        if options.encoder is not None:
-            raise UsageError("--engine dask: not with --encoder, which is opened once; use --out-shards")
+        if aligner.encoder is not None:
+            raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         from nmtalign.batch.cluster import align_on_cluster
 
         found = align_on_cluster(client, aligner, chunks, remap_to=remap)
     else:
         opened, workers = partial(_open_again, options, fit), engine.workers or default_workers()
-        workers = workers if options.encoder is None else 1  # an encoder takes all cores by itself
+        workers = workers if aligner.encoder is None else 1  # an encoder takes all cores by itself
         found = align_chunks(aligner, opened, chunks, workers=workers, remap_to=remap)
     return _Aligned(found, aligner.settings, aligner.languages)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -23,7 +23,8 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.groups import Command, section, with_options
+from nmtalign.cli.options.model import encoder_options
 from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number, Whole
 from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.cli.outputs import batch_texts, write_whole
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
 VECTORS = ("vectors", "source_vectors", "target_vectors", "vectors_weight", "limit", "unsafe_pickle")
+CONTEXT = ("encoder", "layer", "device", "cache", "weight")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
@@ -80,6 +82,8 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file.")
 @unsafe_pickle_option(False)
 @click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
+@section("Vectors of words in their sentence, mixed with the lexicon")
+@with_options(*encoder_options)
 @engine_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
 @log_option
@@ -112,6 +116,7 @@ def train(
     from nmtalign.training.settings import preset as named_preset
 
     languages = two_languages(langs) if langs else (None, None)
+    context = _encoder(bitext.files, **{name: more[name] for name in CONTEXT if more[name] is not None})
     options = _rescorer(**more) | _vectors(langs, **{name: more[name] for name in VECTORS})
     outputs = {name: more[name] for name in LINKS if more[name] is not None}
     _check_folders(output, outputs, force=force)
@@ -138,15 +143,13 @@ def train(
             state=state,
             **options,
         )
-        found.aligner.save(output)
+        aligner = _mixed(found.aligner, context, shortened(bitext.open()), report)
+        aligner.save(output)
         remove_checkpoints(state)
         report(f"model in {output}{bound}")
         if outputs:
-            batch = (
-                found.align(Extraction())
-                if client is None
-                else _aligned(client, found.aligner, shortened(bitext.open()))
-            )
+            own = client is None and not context
+            batch = found.align(Extraction()) if own else _aligned(client, aligner, shortened(bitext.open()))
             _write_links(batch, outputs)
     if not quiet:
         _say_what_is_next(bitext, output, more["links"])
@@ -162,6 +165,35 @@ def _explained(state: str) -> Iterator[None]:
             raise
         where = f"{state} holds the state of training; the same command goes on from there"
         raise StoppedError(f"interrupted\nnmtalign: {where}") from None
+
+
+def _encoder(files: list[str], **context: Any) -> dict[str, Any]:
+    """Return the arguments of `with_context`; an encoder that cannot be opened is refused before the work."""
+    from nmtalign.aligner.contextual import LAYER
+    from nmtalign.contextual.transformer import Encoder, check_device
+
+    if context and "encoder" not in context:
+        raise UsageError(f"--{next(iter(context))}: only with --encoder")
+    if context:
+        if any(file == "-" or Path(file).is_fifo() for file in files):
+            raise UsageError("--encoder reads the bitext again; give a file, not standard input or a pipe")
+        check_device(context.get("device", "cpu"))
+        Encoder(context["encoder"], context.get("layer", LAYER)).check()  # beside CUDA none could be forked
+    return context
+
+
+def _mixed(
+    aligner: Aligner, context: dict[str, Any], pairs: Iterator[SentencePair], report: Callable[[str], None]
+) -> Aligner:
+    """Return the aligner mixed with an encoder, if there is one, that is fitted to the bitext."""
+    from nmtalign.aligner.contextual import with_context
+    from nmtalign.aligner.fitting import fit_to
+
+    if not context:
+        return aligner
+    found = fit_to(with_context(aligner, **context), pairs)
+    report(f"encoder fitted: {found.heads.settings}")
+    return found
 
 
 def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None, **_: Any) -> dict[str, Any]:
@@ -207,8 +239,9 @@ def _vectors(
 def _costs(settings: Settings, **more: Any) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
     iterations = [1.0] * (settings.model1_iterations - 1) + [4.0] * settings.hmm_iterations
+    encoder = [20.0] if more["encoder"] else []
     end = 1.0 + 2.0 * bool(settings.spectral_weight) + 10.0 * bool(more["rescore"] or more["gold"])
-    return [3.0, 3.0, *iterations, end, *([4.0] if any(more[name] for name in LINKS) else [])]
+    return [3.0, 3.0, *iterations, end, *encoder, *([4.0] if any(more[name] for name in LINKS) else [])]
 
 
 def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> None:
@@ -254,11 +287,14 @@ def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None
             raise UsageError(f"{path}: there is no folder {Path(path).parent} to write into; make it first")
 
 
-def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:
-    """Align the bitext, which is read again, on a cluster."""
-    from nmtalign.batch.cluster import align_on_cluster
-    from nmtalign.batch.stream import cut
+def _aligned(client: Client | None, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:
+    """Align the bitext, which is read again, on a cluster or here, with an encoder."""
+    from nmtalign.batch.stream import align_stream, cut
     from nmtalign.links.alignments import joined_batches
+
+    if client is None or aligner.encoder is not None:
+        return joined_batches([chunk.batch for chunk in align_stream(aligner, bitext)])
+    from nmtalign.batch.cluster import align_on_cluster
 
     return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext))])
 

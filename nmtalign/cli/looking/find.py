@@ -123,9 +123,9 @@ def _corpus(linked: LinkedOptions, model: str | None) -> Corpus:
     if model is None:
         pairs = ((source, target, links.links) for _, source, target, links in linked.read())
         return Corpus(pairs, linked.text, linked.languages)
-    from nmtalign.aligner.aligner import load_aligner
+    from nmtalign.aligner.opening import load
 
-    aligner = load_aligner(model)
+    aligner = load(model)
     languages = linked.languages if linked.langs else aligner.languages
     aligner = replace(aligner, text=linked.settings(aligner.text), languages=languages)
     return Corpus(_aligned(aligner, linked), aligner.text, languages)

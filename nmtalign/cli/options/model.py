@@ -33,6 +33,7 @@ DEVICES = ("cpu", "cuda", "mps")
 _CONTEXT = ("encoder", "token_vectors", "similarities")  # of tokens in their sentence
 _ALONE = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode")
 _OF_CONTEXT = ("layer", "device", "cache", "weight", "method")
+_RUNNING = ("device", "cache")  # of an encoder, also of one that the model holds
 _PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
 
@@ -96,6 +97,13 @@ class ModelOptions:
         return settings
 
 
+encoder_options = (
+    click.option("--encoder", type=INPUT, metavar="NAME", help="Encoder of Hugging Face, or its folder."),
+    click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
+    click.option("--device", type=click.Choice(DEVICES), help="Where the encoder runs.  [cpu]"),
+    click.option("--cache", type=OUTPUT, help="Keeps what the encoder found, for the next run."),
+    click.option("--weight", type=Number(0, 1), help="Of these in the mixture.  [learned]"),
+)
 model_options = option_group(
     "options",
     ModelOptions,
@@ -126,13 +134,9 @@ model_options = option_group(
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     section("Vectors of words in their sentence, alone or beside --model or --vectors"),
-    click.option("--encoder", type=INPUT, metavar="NAME", help="Encoder of Hugging Face, or its folder."),
-    click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
-    click.option("--device", type=click.Choice(DEVICES), help="Where --encoder runs.  [cpu]"),
-    click.option("--cache", type=OUTPUT, help="Keeps what --encoder found, for the next run."),
+    *encoder_options,
     click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
     click.option("--similarities", type=INPUT, help="npz of a matrix a pair: target by source words."),
-    click.option("--weight", type=Number(0, 1), help="Of these beside --model, --vectors.  [learned]"),
     click.option("--method", type=click.Choice(METHODS), help="Links as a paper has them, without --model."),
     section("Links"),
     click.option(
@@ -163,10 +167,11 @@ def load_aligner(options: ModelOptions) -> Aligner:
         warn("untrained Bahdanau weights know nothing; give trained ones: --bahdanau")
     if options.context is not None:
         return _in_context(options)
-    if unused := [name for name in _OF_CONTEXT if name in options.given]:
+    running = {name: options.given[name] for name in _RUNNING if name in options.given and options.model}
+    if unused := [name for name in _OF_CONTEXT if name in options.given and name not in running]:
         names = ", ".join("--" + name for name in unused)
         raise UsageError(f"{names}: only with --encoder, --token-vectors or --similarities")
-    return _load(options)
+    return _load(options, **running)
 
 
 def _in_context(options: ModelOptions) -> Aligner:
@@ -192,11 +197,11 @@ def _in_context(options: ModelOptions) -> Aligner:
     return with_context(**own, **settings)
 
 
-def _load(options: ModelOptions) -> Aligner:
+def _load(options: ModelOptions, **running: str) -> Aligner:
     """Open a model or vectors."""
     from nmtalign.aligner.opening import load, load_vector_files
 
-    settings = options.settings
+    settings = options.settings | running
     if options.source_vectors is not None and options.target_vectors is not None:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)
     if options.langs is not None:
