@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.checks import StoredArrays, expect_files, expect_rising, fingerprints
-from nmtalign.contextual.head import ContextualHead
+from nmtalign.contextual.head import Calibration, ContextualHead
 from nmtalign.errors import FILES_USED_UP, DataError, UsageError
 from nmtalign.files import read_json, read_utf8
 from nmtalign.heads.counts import FormCounts, Smoothing
@@ -50,13 +50,8 @@ _RANGES: dict[str, dict[str, float]] = {  # of the constants of smoothing, in th
     "discount": {"low": 1e-6, "high": 1e6},
     "floor": {"low": 0, "high": 1},
 }
-_FITTED: dict[str, dict[str, float]] = {  # of the layer of an encoder, and its calibration
-    "layer": {"low": 0, "high": 1000},
-    "scale": {"low": 0},
-    "slope": {},
-    "bias": {},
-    "weight": {"low": 0, "high": 1},
-}
+# of the numbers of an encoder
+_FITTED = {"layer": {"low": 0, "high": 1000}, "scale": {"low": 0}, "weight": {"low": 0, "high": 1}}
 _KINDS = {  # of the entries of meta.json
     **dict.fromkeys(("settings", "corpus", "text", "heads", "positions", "smoothing", "files"), dict),
     **dict.fromkeys(("languages", "views"), list),
@@ -277,7 +272,8 @@ def _read_encoder(meta: dict[str, Any] | None, arrays: StoredArrays) -> dict[str
         return {}
     if not isinstance(meta["name"], str):
         raise DataError(f"expected the name of an encoder, found {meta['name']!r}")
-    fitted = {name: arrays.number(meta[name], **bounds) for name, bounds in _FITTED.items()}
+    names = "layer", *Calibration._fields
+    fitted = {name: arrays.number(meta[name], **_FITTED.get(name, {})) for name in names}
     return {"encoder": {"name": meta["name"], **fitted}}
 
 
