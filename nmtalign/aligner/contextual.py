@@ -38,8 +38,8 @@ def with_context(
 ) -> Aligner:
     """Return an aligner with the contextual head: similarities of tokens in their own sentence pair.
 
-    It is to be fitted to a text (:func:`nmtalign.fit_to`), unless a published method is named. An encoder that
-    was fitted beside a learned aligner is saved with it.
+    It is to be fitted to a text (:func:`nmtalign.fit_to`), unless a published method is named. An encoder
+    that was fitted beside a learned aligner is saved with it.
 
     Parameters
     ----------
