@@ -112,9 +112,10 @@ class MatrixOptions:
         return bitext, reading, translated(again, translator, reading.shift)
 
     def _translator(self, options: ModelOptions) -> Translator:
-        from nmtalign.contextual.transformer import check_device
+        from nmtalign.contextual.transformer import check_device, packages
         from nmtalign.contextual.translator import Translator
 
+        packages()  # or it says that they are missing, before the text is read
         device = options.device or "cpu"
         check_device(device)
         languages = None if options.langs is None else two_languages(options.langs)
