@@ -30,6 +30,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 
@@ -103,7 +104,10 @@ def run_nmtalign(folder: Path) -> float:
     command = [sys.executable, "-m", "nmtalign", "align", folder / "text.en", folder / "text.fr"]
     choices = ["--vectors", folder, "--langs", "en,fr", "--score", "cosine", "--positions", "none"]
     done = subprocess.run(
-        [*command, *choices, "-o", folder / "nmtalign.links"], check=True, capture_output=True, text=True
+        [*command, *choices, "--workers", "1", "-o", folder / "nmtalign.links"],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     print(done.stderr.strip(), file=sys.stderr)
     found = re.search(r"links in ([\d.]+) s", done.stderr)
@@ -114,23 +118,21 @@ def run_nmtalign(folder: Path) -> float:
 def time_stages(folder: Path) -> dict[str, float]:
     """Return the seconds of each stage of nmtalign, one after the other in this process."""
     import nmtalign
+    from nmtalign.corpus.text import encode_lines
     from nmtalign.links.formats import format_pharaoh_batch
 
-    aligner = nmtalign.load(folder, languages=("en", "fr"), positions="none")
-    seconds = {"read and cut into words": 0.0, "look up, score, choose": 0.0, "write links": 0.0}
+    aligner = replace(nmtalign.load(folder, languages=("en", "fr"), positions="none"), workers=1)
+    seconds = {"read and number words": 0.0, "look up, score, choose": 0.0, "write links": 0.0}
     sides = zip(read(folder / "text.en"), read(folder / "text.fr"), strict=True)
     while True:
         times = [time.perf_counter()]
-        words = [
-            (aligner.text.words(source), aligner.text.words(target))
-            for source, target in itertools.islice(sides, 10_000)
-        ]
+        text = encode_lines(itertools.islice(sides, 20_000), aligner.text)
         times.append(time.perf_counter())
-        batch = aligner.align_batch(words)
+        batch = aligner.align_text(text)
         times.append(time.perf_counter())
         format_pharaoh_batch(batch)
         times.append(time.perf_counter())
-        if not words:
+        if not text.buckets:
             return seconds
         for name, (start, stop) in zip(seconds, itertools.pairwise(times), strict=True):
             seconds[name] += stop - start
