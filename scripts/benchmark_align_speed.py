@@ -175,7 +175,7 @@ def main() -> None:
     parser.add_argument("--peer-python", required=True)
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--dimensions", type=int, default=300)
-    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         compare(arguments, Path(folder))
