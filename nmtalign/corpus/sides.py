@@ -116,9 +116,8 @@ class PairEncoder:
         """Add a block of sentence pairs."""
         for side, encoder in enumerate(self._sides):
             own = [pair[side] for pair in pairs]
-            lines = "".join([f"{line}\n" for line in own])
-            if self._text.cuts_at_spaces and lines.count("\n") == len(own):
-                encoder.add_lines(self._text.folded(lines))
+            if self._text.cuts_at_spaces and not any("\n" in line for line in own):
+                encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in own])))
             else:
                 encoder.add_words(*self._text.words_of_lines(own, side, self._languages[side]))
 

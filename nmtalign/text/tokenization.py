@@ -367,7 +367,7 @@ class TextSettings:
 
     def words(self, text: str, *, language: str | None = None) -> list[str]:
         """Return the words to look up, one for each of :meth:`tokens`."""
-        return self._split(load_tokenizer(self.tokenizer, language), text)
+        return self._split(load_tokenizer(self.tokenizer, language), [text])[0]
 
     def words_of_pair(
         self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
@@ -380,7 +380,7 @@ class TextSettings:
         (['the', 'cat', '.'], ['le', 'chat', '.'])
         """
         first, second = map(load_tokenizer, self._of_sides, languages)
-        return self._split(first, pair[0]), self._split(second, pair[1])
+        return self._split(first, pair[:1])[0], self._split(second, pair[1:])[0]
 
     def words_of_lines(
         self, lines: Sequence[str], side: int, language: str | None = None
@@ -392,10 +392,7 @@ class TextSettings:
         >>> TextSettings("simple").words_of_lines(["The cat.", ""], 0)
         (['the', 'cat', '.'], [3, 0])
         """
-        split = load_tokenizer(self._of_sides[side], language).split
-        tokens = [split(self.folded(line) if self.cuts_at_spaces else line) for line in lines]
-        words = [word for line in tokens for word in line]
-        return words if self.cuts_at_spaces else self.normalized(words), list(map(len, tokens))
+        return self._split(load_tokenizer(self._of_sides[side], language), lines)
 
     def tokens_of_pair(
         self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
@@ -417,10 +414,12 @@ class TextSettings:
         first, second = map(load_tokenizer, self._of_sides, languages)
         return first.split(pair[0]), second.split(pair[1])
 
-    def _split(self, tokenizer: Tokenizer, text: str) -> list[str]:
-        if self.cuts_at_spaces:
-            return tokenizer.split(self.folded(text))
-        return self.normalized(tokenizer.split(text))
+    def _split(self, tokenizer: Tokenizer, lines: Sequence[str]) -> tuple[list[str], list[int]]:
+        """Return the words of lines one after the other, and how many each has."""
+        cut = self.cuts_at_spaces
+        tokens = [tokenizer.split(self.folded(line) if cut else line) for line in lines]
+        words = [word for line in tokens for word in line]
+        return words if cut else self.normalized(words), list(map(len, tokens))
 
     @property
     def cuts_at_spaces(self) -> bool:

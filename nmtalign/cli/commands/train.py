@@ -143,7 +143,7 @@ def train(
             state=state,
             **options,
         )
-        aligner = _mixed(found.aligner, context, shortened(bitext.open()), report)
+        aligner = _mix(found.aligner, context, shortened(bitext.open()), report) if context else found.aligner
         aligner.save(output)
         remove_checkpoints(state)
         report(f"model in {output}{bound}")
@@ -169,28 +169,27 @@ def _explained(state: str) -> Iterator[None]:
 
 def _encoder(files: list[str], **context: Any) -> dict[str, Any]:
     """Return the arguments of `with_context`; an encoder that cannot be opened is refused before the work."""
+    if not context:
+        return context
+    if "encoder" not in context:
+        raise UsageError(f"--{next(iter(context))}: only with --encoder")
+    if any(file == "-" or Path(file).is_fifo() for file in files):
+        raise UsageError("--encoder reads the bitext again; give a file, not standard input or a pipe")
     from nmtalign.aligner.contextual import LAYER
     from nmtalign.contextual.transformer import Encoder, check_device
 
-    if context and "encoder" not in context:
-        raise UsageError(f"--{next(iter(context))}: only with --encoder")
-    if context:
-        if any(file == "-" or Path(file).is_fifo() for file in files):
-            raise UsageError("--encoder reads the bitext again; give a file, not standard input or a pipe")
-        check_device(context.get("device", "cpu"))
-        Encoder(context["encoder"], context.get("layer", LAYER)).check()  # beside CUDA none could be forked
+    check_device(context.get("device", "cpu"))
+    Encoder(context["encoder"], context.get("layer", LAYER)).check()  # beside CUDA none could be forked
     return context
 
 
-def _mixed(
+def _mix(
     aligner: Aligner, context: dict[str, Any], pairs: Iterator[SentencePair], report: Callable[[str], None]
 ) -> Aligner:
-    """Return the aligner mixed with an encoder, if there is one, that is fitted to the bitext."""
+    """Return the aligner mixed with an encoder that is fitted to the bitext."""
     from nmtalign.aligner.contextual import with_context
     from nmtalign.aligner.fitting import fit_to
 
-    if not context:
-        return aligner
     found = fit_to(with_context(aligner, **context), pairs)
     report(f"encoder fitted: {found.heads.settings}")
     return found
