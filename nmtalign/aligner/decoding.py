@@ -142,4 +142,7 @@ class Decoder(NamedTuple):
             wholes = wholes or [np.zeros(shape, part.dtype) for part in parts]
             for part, whole in zip(parts, wholes, strict=True):
                 segments.paste(bucket, part, whole)
+        if len(segments.pair) > 1:  # a word in the cores of several pieces has got attention from each
+            for whole, axis in zip(wholes, (1, 0), strict=False):
+                whole /= np.maximum(whole.sum(axis=axis, keepdims=True), 1)
         return tuple(wholes) or tuple(np.zeros((3, *shape), np.float32))

@@ -27,7 +27,7 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-LONGEST = 500  # words; longer pairs are aligned in pieces
+LONGEST = 500  # words
 MAX_LENGTH_DEVIATION = 6.0  # of a relation of lengths
 LEAST, MOST = 3_000, 350_000  # words of a text to learn from: the range that the coefficients are fitted to
 SUREST = 1e-6  # least distance from 0 and from 1

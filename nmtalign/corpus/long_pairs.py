@@ -1,32 +1,43 @@
 """Long sentence pairs as overlapping pieces, so that memory and time grow with the length, not its square.
 
-A pair with up to 500 words a side is one piece and is aligned exactly. A longer one is cut along the
-diagonal: each piece holds at most 64 words of either side with a margin of 64 words of the longer side at
-both ends, and the words of the other side that stand at the same share of the sentence. So the diagonal of a
-piece is that of its pair. Links are taken from the middle of each piece, its core.
+A pair with up to `LONGEST` words a side is one piece and is aligned exactly. A longer one is cut along a path
+through the matrix of its words: from the first words to the last through anchors, words that both sides spell
+the same and have equally often. The heaviest increasing chain of anchors is taken; a step costs what it bends
+away from the diagonal, in units of the variance by which the lengths of translations differ (Gale and Church
+1993, section 3). A piece has a core of at most `CORE` words of either side, and a margin at both ends: the
+wider, the farther the anchors. Links are taken from the core.
 
-Cores divide the target words. Where there are fewer than one to a piece, they divide the source words: a
-target word then stands in several pieces, and what it gives to source words sums to 1 in each.
+Cores divide the target words; where there are fewer than one to a piece, they divide the source words.
+
+References
+----------
+Gale and Church (1993), "A program for aligning sentences in bilingual corpora".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 
 Longs = NDArray[np.int64]
+Doubles = NDArray[np.float64]
 
-LONGEST = 500  # words of a sentence that is aligned in one piece
-CORE = 64  # words of the longer side in the core of a piece
-MARGIN = 64  # words of the longer side at both ends of the core
+LONGEST = 200  # words of a sentence that is aligned in one piece
+CORE = 48  # words of the longer side in the core of a piece
+MARGIN = 16  # words of the longer side at both ends of the core, where the path is certain
+DEVIATIONS = 1.5  # standard deviations of the path that are added to the margin
+VARIANCE = 1.0  # of the length of a translation, for each word
+ANCHOR = 4.0  # log-likelihood ratio of an anchor to chance, over how often its word stands in the sentence
+REPEATED = 3  # times that the word of an anchor may stand in the sentence
+STEPS = 500  # anchors to the left of one that may precede it on the path
 
 
 @dataclass(frozen=True)
@@ -97,26 +108,89 @@ class _Piece(NamedTuple):
     source_core_stop: Any
 
 
-def _pieces(S: int, T: int) -> list[_Piece]:
-    """Return the pieces of a pair of S and T words."""
-    if max(S, T) <= LONGEST or S == 0 or T == 0:
-        return [_Piece(0, S, 0, T, 0, T, 0, S)]
-    if S > CORE * T:
-        return [_Piece(*source, *target, *target, *core) for core, source, target in _spans(S, T)]
-    return [_Piece(*source, *target, *core, *source) for core, target, source in _spans(T, S)]
+class _Path(NamedTuple):
+    """A rising path through the matrix of a pair, as the corners of a polygon: places on either side (K,)."""
+
+    source: Doubles
+    target: Doubles
+
+    @property
+    def turned(self) -> _Path:
+        """The path of the pair with its sides exchanged."""
+        return _Path(self.target, self.source)
+
+    def deviation(self, at: Longs) -> Doubles:
+        """Return the standard deviation of the path at places of the source: that of a Brownian bridge."""
+        corner = np.clip(np.searchsorted(self.source, at, side="right"), 1, len(self.source) - 1)
+        before, after = at - self.source[corner - 1], self.source[corner] - at
+        return np.sqrt(VARIANCE * before * after / (before + after))
+
+
+def _anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
+    """Return places of words that stand equally often, and seldom, on both sides, and their weight.
+
+    Words are numbered alike on both sides; -1 marks those that the other side does not know.
+    """
+    first, of_first = np.unique(source, return_counts=True)
+    second, of_second = np.unique(target, return_counts=True)
+    common, a, b = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+    usable = (common >= 0) & (of_first[a] == of_second[b]) & (of_first[a] <= REPEATED)
+    often = of_first[a][usable]
+    s, t = (_places_of(common[usable], side) for side in (source, target))
+    return s, t, ANCHOR / np.repeat(often, often)
+
+
+def _places_of(words: Longs, side: Longs) -> Longs:
+    """Return the places of some words, those of the first word first."""
+    places = np.flatnonzero(np.isin(side, words))
+    return places[np.argsort(side[places], kind="stable")]
+
+
+def _path(source: Longs, target: Longs) -> _Path:
+    """Return the path of a pair from words numbered as in :func:`_anchors`."""
+    S, T = len(source), len(target)
+    *places, weight = _anchors(source, target)
+    order = np.lexsort(places[::-1])
+    s, t = (np.concatenate([[0], own[order] + 0.5, [n]]) for own, n in zip(places, (S, T), strict=True))
+    gain = np.concatenate([[0.0], weight[order], [0.0]])
+    best, before = np.zeros(len(s)), np.zeros(len(s), dtype=np.int64)
+    for k in range(1, len(s)):
+        earlier = np.arange(max(0, k - STEPS), k)
+        earlier[0] = 0
+        source_step, target_step = s[k] - s[earlier], (t[k] - t[earlier]) * S / T
+        bend = (source_step - target_step) ** 2 / (VARIANCE * (np.abs(source_step) + np.abs(target_step)))
+        reached = np.where((source_step > 0) & (target_step > 0), best[earlier] - bend, -np.inf)
+        before[k], best[k] = earlier[reached.argmax()], reached.max() + gain[k]
+    corners = [len(s) - 1]
+    while corners[-1]:
+        corners.append(int(before[corners[-1]]))
+    return _Path(s[corners[::-1]], t[corners[::-1]])
+
+
+def _pieces(source: Longs, target: Longs) -> list[_Piece]:
+    """Return the pieces of a pair of words numbered as in :func:`_anchors`."""
+    path = _path(source, target)
+    if len(source) > CORE * len(target):
+        return [_Piece(*own, *others, *others, *core) for core, own, others in _spans(path)]
+    return [_Piece(*others, *own, *core, *others) for core, own, others in _spans(path.turned)]
 
 
 Span = tuple[int, int]
 
 
-def _spans(words: int, others: int) -> Iterator[tuple[Span, Span, Span]]:
-    """Cut a side of so many words; yield the core of each piece, its words, and those of the other side."""
+def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
+    """Cut the source side; yield the core of each piece, its words, and those of the other side."""
+    words, others = int(path.source[-1]), int(path.target[-1])
     longer = max(words, others)
-    count = -(-longer // CORE)
-    margin = -(-MARGIN * words // longer)
-    for start, stop in pairwise(words * k // count for k in range(count + 1)):
-        first, last = max(0, start - margin), min(words, stop + margin)
-        yield (start, stop), (first, last), (others * first // words, -(-others * last // words))
+    cores = np.arange(-(-longer // CORE) + 1) * words // -(-longer // CORE)
+    start, stop = cores[:-1], cores[1:]
+    doubt = np.maximum(path.deviation(start), path.deviation(stop))
+    margin = np.ceil(MARGIN * words / longer + DEVIATIONS * doubt).astype(np.int64)
+    first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
+    low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
+    bounds = [own.astype(np.int64).tolist() for own in (start, stop, first, last, low, high)]
+    for a, b, c, d, e, f in zip(*bounds, strict=True):
+        yield (a, b), (c, d), (e, f)
 
 
 def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
@@ -131,7 +205,11 @@ def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSid
     S, T = source.lengths, target.lengths
     if not ((S > LONGEST) | (T > LONGEST)).any():
         return source, target, whole_pairs(source, target)
-    pieces = [_pieces(*lengths) for lengths in zip(S.tolist(), T.tolist(), strict=True)]
+    pieces = [[_Piece(0, s, 0, t, 0, t, 0, s)] for s, t in zip(S.tolist(), T.tolist(), strict=True)]
+    numbers = look_up(number_words(target.words), source.words)  # number on the target side of source words
+    for n in np.flatnonzero((np.maximum(S, T) > LONGEST) & (np.minimum(S, T) > 0)).tolist():
+        own = (side.tokens[side.offsets[n] : side.offsets[n + 1]] for side in (source, target))
+        pieces[n] = _pieces(numbers[next(own)], next(own).astype(np.int64))
     pair = np.repeat(np.arange(len(S)), list(map(len, pieces)))
     cut = _Piece(*np.array(list(chain.from_iterable(pieces)), dtype=np.int64).T)
     return (

@@ -170,7 +170,7 @@ def test_empty_lines_and_pairs_that_are_too_long(marian, tmp_path, capsys):
     assert run("align", tmp_path / "a", tmp_path / "b", "--translator", marian, "--layers", "1") == 0
     out, told = capsys.readouterr()
     assert out.startswith("\n\n\n")
-    assert "3-2" in out
+    assert len({"0-5", "1-4", "2-3", "3-2", "4-1", "5-0"}.intersection(out.split())) >= 3
     assert "pair 3 has 71 sub-words" in told
     assert run("align", tmp_path / "a", tmp_path / "b", "--translator", marian) == 0
     assert "too few pairs to choose a head by" in capsys.readouterr().err
