@@ -7,11 +7,12 @@ joined at random, each round of the text in another order, so that new co-occurr
 seen fewer than five times get another ending in each round, so that the vocabulary keeps growing as in real
 text.
 
-    python scripts/benchmark_memory.py WORK --data DATA --grow [--most 1000000]
+    python scripts/benchmark_memory.py WORK --data DATA --grow [--most 1000000] [--python PEERS --figure FILE]
 
 Instead: the real text as it is, its corpora one after the other, from 10,000 pairs to all of it, by one and
-by two workers; and 20,000 pairs of which one in a thousand is a line of 3,000 words, made of pairs joined, so
-that its right links are those of its parts.
+by two workers, and by the fast_align of `sil-machine[thot]`, which that Python has; and 20,000 pairs of which
+one in a thousand is a line of 3,000 words, made of pairs joined, so that its right links are those of its
+parts.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ from itertools import accumulate
 from pathlib import Path
 
 from _corpora import Pairs, hansard_pairs, lines_of, mixed_english_french
-from benchmark_aligners import markdown, measure, nmtalign_program
+from benchmark_aligners import Cost, markdown, measure, nmtalign_program
 
 RARE = 5
 DIRTY, EVERY, LONG = 20_000, 1_000, 3_000  # pairs, of which one in so many has so many words
+HEAD = ["command", "seconds", "CPU seconds", "peak memory MB"]
+FAST_ALIGN = "fast_align of sil-machine[thot]"
+IN_CPP = 3.0  # times that it takes longer than the C++ program, of 100,447 pairs
+Growth = dict[tuple[int, str], Cost]  # by number of pairs and command
 
 
 def base_text(data: Path) -> Pairs:
@@ -82,7 +87,7 @@ def describe(paths: tuple[Path, Path]) -> str:
     return "; ".join(sizes)
 
 
-def cost_rows(folder: Path, text: tuple[Path, Path], preset: str, *more: str) -> list[list[str]]:
+def costs(folder: Path, text: tuple[Path, Path], preset: str, *more: str) -> dict[str, Cost]:
     """Learn with all links written, then align the same text as new text with the saved model."""
     model = folder / f"model-{preset}"
     shutil.rmtree(model, ignore_errors=True)
@@ -90,11 +95,14 @@ def cost_rows(folder: Path, text: tuple[Path, Path], preset: str, *more: str) ->
         "train": ("train", *text, "-o", model, "--preset", preset, "--links", folder / "links"),
         "align": ("align", *text, "--model", model, "-o", folder / "links-again"),
     }
-    rows = []
-    for name, arguments in commands.items():
-        cost = measure((nmtalign_program(), *arguments, *more), folder / "log")
-        rows.append([name, *(f"{value:,.0f}" for value in asdict(cost).values())])
-    return rows
+    return {
+        name: measure((nmtalign_program(), *arguments, *more), folder / "log")
+        for name, arguments in commands.items()
+    }
+
+
+def cells(cost: Cost) -> list[str]:
+    return [f"{value:,.0f}" for value in asdict(cost).values()]
 
 
 def write_pairs(folder: Path, pairs: Pairs) -> tuple[Path, Path]:
@@ -104,16 +112,41 @@ def write_pairs(folder: Path, pairs: Pairs) -> tuple[Path, Path]:
     return folder / "src", folder / "tgt"
 
 
-def growth_rows(work: Path, base: Pairs, preset: str, most: int) -> list[list[str]]:
-    """Learn and align from more and more pairs, with one and with two workers."""
+def growth(folder: Path, base: Pairs, preset: str, most: int, python: Path | None) -> Growth:
+    """Learn and align from more and more pairs, with one and two workers; then by fast_align."""
     sizes = [size for size in (10_000, 30_000, 100_000, 300_000) if size < min(most, len(base))]
-    rows = []
+    found: Growth = {}
     for size in [*sizes, min(most, len(base))]:
-        text = write_pairs(work / "growth", base[:size])
+        text = write_pairs(folder, base[:size])
         for workers in ("1", "2"):
-            for row in cost_rows(work / "growth", text, preset, "--workers", workers):
-                rows.append([f"{size:,}", workers, *row])
-    return rows
+            for name, cost in costs(folder, text, preset, "--workers", workers).items():
+                found[size, f"{name}, {workers} worker{'s' * (workers > '1')}"] = cost
+        if python:
+            (folder / "gold").touch()
+            peer = Path(__file__).with_name("benchmark_aligners.py")
+            found[size, FAST_ALIGN] = measure(
+                [python, peer, "peer-fast-align", folder, folder], folder / "log"
+            )
+    return found
+
+
+def draw(found: Growth, path: Path) -> None:
+    """Draw time and memory of learning against the number of pairs."""
+    import matplotlib.pyplot as plt
+
+    sizes = sorted({size for size, _ in found})
+    names = [name for name in dict.fromkeys(name for _, name in found) if not name.startswith("align")]
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    for axis, field, label in zip(axes, ("seconds", "peak_mb"), ("seconds", "MB at most"), strict=True):
+        for name, style in zip(names, ("o-", "s-", "^:"), strict=False):
+            axis.plot(sizes, [getattr(found[size, name], field) for size in sizes], style, label=name)
+        axis.set(xscale="log", yscale="log", xlabel="sentence pairs", ylabel=label)
+        axis.grid(alpha=0.3)
+    peer = [size for size in sizes if (size, FAST_ALIGN) in found]
+    estimate = [found[size, FAST_ALIGN].seconds / IN_CPP for size in peer]
+    axes[0].plot(peer, estimate, "v--", label=f"the same over {IN_CPP}: the C++ program, about")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    figure.savefig(path, dpi=110)
 
 
 def write_dirty(folder: Path, base: Pairs) -> tuple[tuple[Path, Path], list[Pairs]]:
@@ -147,14 +180,18 @@ def agreement(folder: Path, parts: list[Pairs], preset: str) -> float:
     return 2 * right / both
 
 
-def grow(work: Path, data: Path, preset: str, most: int) -> None:
+def grow(work: Path, data: Path, preset: str, most: int, python: Path | None, figure: Path | None) -> None:
     """Print both tables."""
     base = base_text(data)
-    head = ["command", "seconds", "CPU seconds", "peak memory MB"]
-    print(markdown([["pairs", "workers", *head], *growth_rows(work, base, preset, most)]), "\n", flush=True)
+    found = growth(work / "growth", base, preset, most, python)
+    rows = [[f"{size:,}", name, *cells(cost)] for (size, name), cost in found.items()]
+    print(markdown([["pairs", *HEAD], *rows]), "\n", flush=True)
+    if figure:
+        draw(found, figure)
     text, parts = write_dirty(work / "dirty", base)
-    rows = cost_rows(work / "dirty", text, preset, "--workers", "1")
-    print(f"{DIRTY:,} pairs, {len(parts)} of them of {LONG:,} words:\n\n{markdown([head, *rows])}")
+    dirty = costs(work / "dirty", text, preset, "--workers", "1")
+    rows = [[name, *cells(cost)] for name, cost in dirty.items()]
+    print(f"{DIRTY:,} pairs, {len(parts)} of them of {LONG:,} words, 1 worker:\n\n{markdown([HEAD, *rows])}")
     score = 100 * agreement(work / "dirty", parts, preset)
     print(f"\nLinks of long lines against those of their parts: F {score:.2f}")
 
@@ -168,9 +205,12 @@ def main() -> None:
     parser.add_argument("--preset", default="default")
     parser.add_argument("--grow", action="store_true", help="The real text, more and more of it; dirty text.")
     parser.add_argument("--most", type=int, default=1_000_000, help="pairs of --grow")
+    parser.add_argument("--python", type=Path, help="Python that has sil-machine[thot], for --grow")
+    parser.add_argument("--figure", type=Path, help="Picture of --grow")
     options = parser.parse_args()
     if options.grow:
-        grow(options.work.absolute(), options.data, options.preset, options.most)
+        work, peers = options.work.absolute(), options.python
+        grow(work, options.data, options.preset, options.most, peers, options.figure)
         return
     folder = options.work.absolute() / f"recycled-{options.pairs}"
     text = folder / "src", folder / "tgt"
@@ -178,8 +218,8 @@ def main() -> None:
         text = write_recycled(folder, options.data, pairs=options.pairs, words=options.words)
         (folder / "complete").touch()
     print(f"{options.pairs:,} pairs: {describe(text)}\n", flush=True)
-    head = ["command", "seconds", "CPU seconds", "peak memory MB"]
-    print(markdown([head, *cost_rows(folder, text, options.preset)]))
+    found = costs(folder, text, options.preset)
+    print(markdown([HEAD, *([name, *cells(cost)] for name, cost in found.items())]))
 
 
 if __name__ == "__main__":

@@ -189,7 +189,8 @@ class Reading:
             "all" if numbers is None else ",".join(map(str, numbers)) for numbers in (self.layers, self.heads)
         )
         normalized = " normalized" if self.normalize else ""
-        return f"layers={layers} heads={heads} shift={self.shift} pieces={self.pieces}{normalized}"
+        pieces = self.pieces or "none"
+        return f"layers={layers} heads={heads} shift={self.shift} pieces={pieces}{normalized}"
 
     def words(self, pieces: Sequence[str]) -> list[str]:
         """Return the words that the pieces of a line make; a word of nothing but a mark is kept as ``▁``."""

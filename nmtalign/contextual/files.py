@@ -173,6 +173,8 @@ def _of_archive(path: Path, side: str) -> _Side:
 
 def _of_folder(path: Path, side: str) -> _Side:
     rows, words = path / f"{side}.npy", path / f"{side}_words.npy"
+    if not rows.exists():
+        raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
     vectors = read_array(rows, mapped=True)
     of_word = read_array(words, mapped=True) if words.exists() else None
     lengths = read_array(path / f"{side}_lengths.npy")

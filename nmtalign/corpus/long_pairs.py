@@ -3,9 +3,9 @@
 A pair with up to `LONGEST` words a side is one piece and is aligned exactly. A longer one is cut along a path
 through the matrix of its words: from the first words to the last through anchors, words that both sides spell
 the same and have equally often. The heaviest increasing chain of anchors is taken; a step costs what it bends
-away from the diagonal, in units of the variance by which the lengths of translations differ (Gale and Church
-1993, section 3). A piece has a core of at most `CORE` words of either side, and a margin at both ends: the
-wider, the farther the anchors. Links are taken from the core.
+away from the diagonal, in units of the variance by which the lengths of translations differ (section 3).
+A piece has a core of at most `CORE` words of either side, and a margin at both ends: the wider, the farther
+the anchors. Links are taken from the core.
 
 Cores divide the target words; where there are fewer than one to a piece, they divide the source words.
 
@@ -30,10 +30,11 @@ from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 Longs = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
-LONGEST = 200  # words of a sentence that is aligned in one piece
+LONGEST = 256  # words of a sentence that is aligned in one piece
 CORE = 48  # words of the longer side in the core of a piece
 MARGIN = 16  # words of the longer side at both ends of the core, where the path is certain
 DEVIATIONS = 1.5  # standard deviations of the path that are added to the margin
+WIDEST = 64  # words of the longer side that a margin has at most
 VARIANCE = 1.0  # of the length of a translation, for each word
 ANCHOR = 4.0  # log-likelihood ratio of an anchor to chance, over how often its word stands in the sentence
 REPEATED = 3  # times that the word of an anchor may stand in the sentence
@@ -182,10 +183,11 @@ def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
     """Cut the source side; yield the core of each piece, its words, and those of the other side."""
     words, others = int(path.source[-1]), int(path.target[-1])
     longer = max(words, others)
-    cores = np.arange(-(-longer // CORE) + 1) * words // -(-longer // CORE)
+    count, share = -(-longer // CORE), words / longer
+    cores = np.arange(count + 1) * words // count
     start, stop = cores[:-1], cores[1:]
     doubt = np.maximum(path.deviation(start), path.deviation(stop))
-    margin = np.ceil(MARGIN * words / longer + DEVIATIONS * doubt).astype(np.int64)
+    margin = np.ceil(np.minimum(MARGIN * share + DEVIATIONS * doubt, WIDEST * share)).astype(np.int64)
     first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
     low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
     bounds = [own.astype(np.int64).tolist() for own in (start, stop, first, last, low, high)]

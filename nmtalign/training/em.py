@@ -31,7 +31,7 @@ from nmtalign.training.e_step import MIN_LINK, EStep, ExpectedCounts, expected_c
 from nmtalign.training.prior import Prior, view_prior
 from nmtalign.training.settings import Settings
 
-JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th pair
+JUMP_CELLS = 1 << 24  # cells that jumps are counted in; in a larger bitext, in every n-th pair
 
 
 class Bitext(Protocol):

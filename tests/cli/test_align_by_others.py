@@ -48,7 +48,7 @@ def test_matrices_of_an_npz_file(pieces, tmp_path, capsys):
     assert run("align", *pieces, *options, "-v") == 0
     out, err = capsys.readouterr()
     assert out == "0-0 1-2 2-3 3-1\n0-0\n\n"
-    assert "layers=1 heads=0,1 shift=0 pieces=None extract=mutual" in err
+    assert "layers=1 heads=0,1 shift=0 pieces=none extract=mutual" in err
     table = tmp_path / "links.tsv"
     assert run("align", *pieces, *options, "--pieces", "bpe", "--table", table) == 0
     assert capsys.readouterr().out == "0-0 1-2 2-1\n0-0\n\n"
@@ -139,7 +139,7 @@ def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path,
         assert re.search(expected, capsys.readouterr().err)
         assert not (tmp_path / "links").exists()
     assert run("align", *pieces, "--matrices", tmp_path / "m.npz", *output, "--normalize", "-v") == 0
-    assert "pieces=None normalized" in capsys.readouterr().err
+    assert "pieces=none normalized" in capsys.readouterr().err
     scores = [float(score) for score in (tmp_path / "scores").read_text().split()]
     assert max(scores) == 1
     assert run("align", *pieces, "--normalize") == 2

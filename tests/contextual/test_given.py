@@ -236,6 +236,11 @@ def test_words_of_subwords_that_do_not_fit(tmp_path, words):
         aligned([(["a", "b"], ["c", "d"])], token_vectors=tmp_path / "v.npz", method="simalign-argmax")
 
 
+def test_a_folder_without_vectors(tmp_path):
+    with pytest.raises(DataError, match=r"expected a file source.npy with the vectors of all words"):
+        nmtalign.with_context(token_vectors=tmp_path, method="simalign-argmax")
+
+
 def test_long_pairs_take_their_pieces_of_a_matrix(tmp_path):
     words = [f"w{n}" for n in range(700)]
     np.savez(tmp_path / "s.npz", pair_0=np.eye(700))

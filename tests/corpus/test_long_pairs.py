@@ -201,7 +201,8 @@ def test_memory_grows_with_the_length_not_its_square(aligner, monkeypatch: pytes
 
 def test_pieces_wider_than_the_widest_jump_are_aligned(aligner, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(segments, "CORE", 256)
-    monkeypatch.setattr(segments, "MARGIN", 192)
+    for name in ("MARGIN", "WIDEST"):
+        monkeypatch.setattr(segments, name, 192)
     source, target, links = document(700)
     pieces = cut_long_pairs(*(encode([side]) for side in (source, target)))[0]
     assert pieces.lengths.max() > MAX_JUMP
