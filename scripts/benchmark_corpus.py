@@ -1,15 +1,16 @@
 """A whole corpus, as ragged as they come, through all of nmtalign: the same bytes, and what they cost.
 
-    python scripts/benchmark_corpus.py WORK --data DATA [--pairs 1000000] [--train 50000] [--invalid]
+    python scripts/benchmark_corpus.py WORK --data DATA [--pairs 1000000] [--train 50000] [--long 50000]
+        [--invalid]
 
 DATA is a folder with ``bitext/hansard`` and others. Their pairs are drawn at random, and made ragged: empty
-lines on one side or both, a line of 3,000 words in 50,000, line ends of Windows, NUL, lone carriage returns,
-U+2028 and others that only look like line ends; with --invalid also bytes that are not UTF-8. A model is
-learned from the first pairs, and then all are aligned: by one process, by two, in shards by a run that is
-killed three times and resumed, on a cluster of this machine if ``distributed`` is there, and from a
-translation memory (TMX). Prints pairs a second, CPU seconds, the peak memory of all processes together, and
-whether links and pair scores are the same bytes. Ends with 1 if they are not, or if ``align`` with one
-process took more than 600 MB. WORK can be removed afterwards.
+lines on one side or both, a line of 3,000 words in 50,000 (or --long), line ends of Windows, NUL, lone
+carriage returns, U+2028 and others that only look like line ends; with --invalid also bytes that are not
+UTF-8. A model is learned from the first pairs, and then all are aligned: by one process, by two, in shards by
+a run that is killed three times and resumed, on a cluster of this machine if ``distributed`` is there, and
+from a translation memory (TMX). Prints pairs a second, CPU seconds, the peak memory of all processes
+together, and whether links and pair scores are the same bytes. Ends with 1 if they are not, or if ``align``
+with one process took more than 600 MB. WORK can be removed afterwards.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from _corpora import read_pairs
 from benchmark_aligners import Cost, markdown, measure, nmtalign_program
 
 TEXTS = ("hansard", "laws", "tatoeba", "ted")
-LONG = 50_000  # pairs to one with a line of LONGEST words
 LONGEST = 3_000
 UNITS = 100_000  # of the translation memory
 ODD = (
@@ -52,7 +52,7 @@ MEMORY_MB = 600
 KILLS = 3
 
 
-def ragged_pairs(data: Path, size: int, invalid_from: int | None) -> Iterator[tuple[bytes, bytes]]:
+def ragged_pairs(data: Path, size: int, long: int, invalid_from: int | None) -> Iterator[tuple[bytes, bytes]]:
     """Yield the lines of both sides, with their ends."""
     random_ = random.Random(1)
     base = [pair for name in TEXTS for pair in read_pairs(data / "bitext" / name, "train", ("en", "fr"))]
@@ -67,7 +67,7 @@ def ragged_pairs(data: Path, size: int, invalid_from: int | None) -> Iterator[tu
             side, odd = random_.randrange(2), random_.choice(ODD)
             place = random_.randrange(len(sides[side]) + 1)
             sides[side] = sides[side][:place] + odd + sides[side][place:]
-        if number % LONG == LONG // 2:
+        if number % long == long // 2:
             more = [random_.choice(base) for _ in range(LONGEST // 8)]
             sides = [" ".join(part[side] for part in more) for side in (0, 1)]
             sides = [" ".join(text.split(" ")[:LONGEST]) for text in sides]
@@ -78,9 +78,9 @@ def ragged_pairs(data: Path, size: int, invalid_from: int | None) -> Iterator[tu
         yield lines[0] + end, lines[1] + end
 
 
-def write_corpus(data: Path, work: Path, size: int, train: int, invalid: bool) -> None:
+def write_corpus(data: Path, work: Path, size: int, train: int, long: int, invalid: bool) -> None:
     """Write text.en, text.fr and, of the first pairs, train.en and train.fr."""
-    pairs = ragged_pairs(data, size, train if invalid else None)
+    pairs = ragged_pairs(data, size, long, train if invalid else None)
     for stem, count in (("train", train), ("text", None)):
         mode = "wb" if stem == "train" else "ab"
         if stem == "text":
@@ -198,13 +198,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--train", type=int, default=50_000)
+    parser.add_argument("--long", type=int, default=50_000, help="Pairs to one with a line of 3,000 words")
     parser.add_argument("--invalid", action="store_true", help="Also bytes that are not UTF-8.")
     options = parser.parse_args()
     if options.work.exists() and any(options.work.iterdir()):
         parser.error(f"{options.work} is not empty")
     options.work.mkdir(parents=True, exist_ok=True)
     train = min(options.train, options.pairs // 2)
-    write_corpus(options.data, options.work, options.pairs, train, options.invalid)
+    write_corpus(options.data, options.work, options.pairs, train, options.long, options.invalid)
     bench = Bench(options.work, ["--on-error", "skip-marked"] if options.invalid else [])
     raise SystemExit(not run_all(bench, options.pairs, train))
 
