@@ -3,9 +3,9 @@
 A pair with up to `LONGEST` words a side is one piece and is aligned exactly. A longer one is cut along a path
 through the matrix of its words: from the first words to the last through anchors, words that both sides spell
 the same and have equally often. The heaviest increasing chain of anchors is taken; a step costs what it bends
-away from the diagonal, in units of the variance by which the lengths of translations differ (section 3).
-A piece has a core of at most `CORE` words of either side, and a margin at both ends: the wider, the farther
-the anchors. Links are taken from the core.
+away from the diagonal, in units of the variance by which the lengths of translations differ (section 3), up
+to what a part that one side lacks may cost. A piece has a core of at most `CORE` words of either side, and a
+margin at both ends: the wider, the farther the anchors. Links are taken from the core.
 
 Cores divide the target words; where there are fewer than one to a piece, they divide the source words.
 
@@ -35,8 +35,10 @@ CORE = 48  # words of the longer side in the core of a piece
 MARGIN = 16  # words of the longer side at both ends of the core, where the path is certain
 DEVIATIONS = 1.5  # standard deviations of the path that are added to the margin
 WIDEST = 64  # words of the longer side that a margin has at most
+MOST = 1_024  # words of a piece on the other side, where that has a part that this one lacks
 VARIANCE = 1.0  # of the length of a translation, for each word
 ANCHOR = 4.0  # log-likelihood ratio of an anchor to chance, over how often its word stands in the sentence
+LACKING = 30.0  # log-likelihood ratio of a step over a part that one side lacks, however long it is
 REPEATED = 3  # times that the word of an anchor may stand in the sentence
 STEPS = 500  # anchors to the left of one that may precede it on the path
 
@@ -160,6 +162,7 @@ def _path(source: Longs, target: Longs) -> _Path:
         earlier[0] = 0
         source_step, target_step = s[k] - s[earlier], (t[k] - t[earlier]) * S / T
         bend = (source_step - target_step) ** 2 / (VARIANCE * (np.abs(source_step) + np.abs(target_step)))
+        bend = np.minimum(bend, LACKING)
         reached = np.where((source_step > 0) & (target_step > 0), best[earlier] - bend, -np.inf)
         before[k], best[k] = earlier[reached.argmax()], reached.max() + gain[k]
     corners = [len(s) - 1]
@@ -190,6 +193,7 @@ def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
     margin = np.ceil(np.minimum(MARGIN * share + DEVIATIONS * doubt, WIDEST * share)).astype(np.int64)
     first, last = np.maximum(start - margin, 0), np.minimum(stop + margin, words)
     low, high = np.floor(np.interp(first, *path)), np.ceil(np.interp(last, *path))
+    high = np.minimum(high, low + MOST)
     bounds = [own.astype(np.int64).tolist() for own in (start, stop, first, last, low, high)]
     for a, b, c, d, e, f in zip(*bounds, strict=True):
         yield (a, b), (c, d), (e, f)

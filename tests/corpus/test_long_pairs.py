@@ -116,9 +116,8 @@ def spelled(text: str) -> np.ndarray:
 
 
 def test_words_that_stand_equally_often_on_both_sides_are_anchors():
-    s, t, weight = segments._anchors(
-        spelled("AxBAyCCCC"), spelled("AABBCCCCx")
-    )  # B differs, C is too frequent
+    # B differs, C is too frequent
+    s, t, weight = segments._anchors(spelled("AxBAyCCCC"), spelled("AABBCCCCx"))
     assert list(zip(s.tolist(), t.tolist(), weight.tolist(), strict=True)) == [(0, 0, 2.0), (3, 1, 2.0)]
 
 
@@ -129,7 +128,7 @@ def best_chain(s: list[float], t: list[float], weight: list[float], S: int, T: i
         corners = [(0.0, 0.0), *((a, b) for a, b, on in zip(s, t, chosen, strict=True) if on), (S, T)]
         steps = [(c - a, (d - b) * S / T) for (a, b), (c, d) in itertools.pairwise(corners)]
         if all(down > 0 and along > 0 for down, along in steps):
-            bend = sum((down - along) ** 2 / (down + along) for down, along in steps)
+            bend = sum(min((down - along) ** 2 / (down + along), 30) for down, along in steps)
             best = max(best, sum(w for w, on in zip(weight, chosen, strict=True) if on) - bend)
     return best
 
@@ -145,7 +144,7 @@ def test_the_path_is_the_best_of_all(places):
     corners = dict(zip(path.source.tolist(), path.target.tolist(), strict=True))
     own = [w for a, b, w in zip(s, t, weight, strict=True) if corners.get(a + 0.5) == b + 0.5]
     steps = np.diff(path.source), np.diff(path.target) * 41 / 31
-    worth = sum(own) - ((steps[0] - steps[1]) ** 2 / (steps[0] + steps[1])).sum()
+    worth = sum(own) - np.minimum((steps[0] - steps[1]) ** 2 / (steps[0] + steps[1]), 30).sum()
     assert worth == pytest.approx(best_chain(list(s + 0.5), list(t + 0.5), list(weight), 41, 31))
 
 
@@ -165,6 +164,18 @@ def test_the_path_bends_around_a_part_that_one_side_lacks(aligner, side: int):
     links = {tuple(n - 300 * (k == side and n >= 1000) for k, n in enumerate(link)) for link in kept}
     found = set(aligner.align_batch([tuple(pair)]).links(0))
     assert 2 * len(found & links) >= 0.9 * (len(found) + len(links))
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_long_part_that_one_side_lacks_makes_no_wide_piece(aligner, side: int):
+    *pair, links = document(12_000, names=True)
+    more = ["nothing"] * 5_000
+    pair[side] = pair[side][:6_000] + more + pair[side][6_000:]
+    links = {tuple(n + 5_000 * (k == side and n >= 6_000) for k, n in enumerate(link)) for link in links}
+    pieces = cut_long_pairs(*(encode([words]) for words in pair))[:2]
+    assert max(own.lengths.max() for own in pieces) <= segments.MOST
+    found = set(aligner.align_batch([tuple(pair)]).links(0))
+    assert 2 * len(found & links) >= 0.95 * (len(found) + len(links))
 
 
 def test_a_document_in_pieces_is_aligned_as_a_whole(aligner, monkeypatch: pytest.MonkeyPatch):
