@@ -140,9 +140,13 @@ def run_eflomal(folder: Path, out: Path, python: str) -> Run:
     return Run(cost, symmetrised_scores(folder, out, python), {})
 
 
-def run_fast_align(folder: Path, out: Path, python: str) -> Run:
+def cost_of_fast_align(folder: Path, out: Path, python: str | Path) -> Cost:
     """Both directions with the program's own threads, then grow-diag-final-and of all lines."""
-    cost = measure([python, __file__, "peer-fast-align", folder, out], out / "log")
+    return measure([python, __file__, "peer-fast-align", folder, out], out / "log")
+
+
+def run_fast_align(folder: Path, out: Path, python: str) -> Run:
+    cost = cost_of_fast_align(folder, out, python)
     notes = json.loads((out / "notes.json").read_text())
     return Run(cost, symmetrised_scores(folder, out, python), notes)
 

@@ -27,7 +27,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from _corpora import Pairs, hansard_pairs, lines_of, mixed_english_french
-from benchmark_aligners import Cost, markdown, measure, nmtalign_program
+from benchmark_aligners import Cost, cost_of_fast_align, markdown, measure, nmtalign_program
 
 RARE = 5
 DIRTY, EVERY, LONG = 20_000, 1_000, 3_000  # pairs, of which one in so many has so many words
@@ -123,10 +123,7 @@ def growth(folder: Path, base: Pairs, preset: str, most: int, python: Path | Non
                 found[size, f"{name}, {workers} worker{'s' * (workers > '1')}"] = cost
         if python:
             (folder / "gold").touch()
-            peer = Path(__file__).with_name("benchmark_aligners.py")
-            found[size, FAST_ALIGN] = measure(
-                [python, peer, "peer-fast-align", folder, folder], folder / "log"
-            )
+            found[size, FAST_ALIGN] = cost_of_fast_align(folder, folder, python)
     return found
 
 
@@ -142,9 +139,9 @@ def draw(found: Growth, path: Path) -> None:
             axis.plot(sizes, [getattr(found[size, name], field) for size in sizes], style, label=name)
         axis.set(xscale="log", yscale="log", xlabel="sentence pairs", ylabel=label)
         axis.grid(alpha=0.3)
-    peer = [size for size in sizes if (size, FAST_ALIGN) in found]
-    estimate = [found[size, FAST_ALIGN].seconds / IN_CPP for size in peer]
-    axes[0].plot(peer, estimate, "v--", label=f"the same over {IN_CPP}: the C++ program, about")
+    if FAST_ALIGN in names:
+        estimate = [found[size, FAST_ALIGN].seconds / IN_CPP for size in sizes]
+        axes[0].plot(sizes, estimate, "v--", label=f"the same over {IN_CPP}: the C++ program, about")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     figure.savefig(path, dpi=110)
 

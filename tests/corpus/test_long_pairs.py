@@ -148,6 +148,19 @@ def test_the_path_is_the_best_of_all(places):
     assert worth == pytest.approx(best_chain(list(s + 0.5), list(t + 0.5), list(weight), 41, 31))
 
 
+def test_margins_grow_with_the_distance_from_the_anchors_up_to_a_bound():
+    words = [f"w{n}" for n in range(4_800)]
+
+    def margins(other: list[str]) -> list[int]:
+        *_, pieces = cut_long_pairs(encode([words]), encode([other]))
+        return (pieces.core_start - pieces.target_start).tolist()
+
+    far = margins(["other"] * 4_800)
+    assert far[:2] == [0, segments.MARGIN + 15]  # 1.5 times the root of 96 * 4,704 / 4,800
+    assert max(far) == segments.WIDEST
+    assert set(margins(words)[1:]) == {segments.MARGIN + 1}  # half a word from the next anchor
+
+
 def test_many_anchors_take_no_memory_of_their_square():
     words = np.arange(20_000)
     path = segments._path(words, words)
@@ -157,7 +170,7 @@ def test_many_anchors_take_no_memory_of_their_square():
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_the_path_bends_around_a_part_that_one_side_lacks(aligner, side: int):
-    """Along the diagonal the links have an F score of .56 and .72."""
+    """Along the diagonal the links would be wrong behind it."""
     *pair, links = document(2000, names=True)
     pair[side] = pair[side][:700] + pair[side][1000:]
     kept = {link for link in links if not 700 <= link[side] < 1000}
