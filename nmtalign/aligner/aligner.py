@@ -259,7 +259,7 @@ class Aligner(Listed):
         """The position model of the heads: a contextual one has the softmaxes of both directions in it."""
         fit = self.heads.calibration if isinstance(self.heads, ContextualHead) else None
         if isinstance(self.positions, HiddenMarkov) and fit is not None and fit.weight > 0:
-            return replace(self.positions, agreement=0)
+            return replace(self.positions, agree=False)
         return self.positions
 
     def _rescored(

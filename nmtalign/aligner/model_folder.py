@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
 
 FORMAT = "nmtalign model"
-VERSION = 4
+VERSION = 5
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -129,7 +129,7 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
         "languages": list(aligner.languages),
         "heads": {name: parts.meta for name, parts in stored.items()},
         "rescorer": None if aligner.rescorer is None else aligner.rescorer.as_meta(),
-        "positions": {"null": positions.null, "agreement": positions.agreement},
+        "positions": {"null": positions.null, "agree": int(positions.agree)},
         "source_words": len(lexicon.source_words) - 1,
         "target_words": len(lexicon.target_words) - 1,
         "smoothing": lexicon.smoothing._asdict(),
@@ -238,10 +238,10 @@ def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
     heads = [HEADS[name].opened(name, (source, target), own, arrays) for name, own in meta["heads"].items()]
     transitions = _read_transitions("source", V[0], arrays), _read_transitions("target", V[1], arrays)
     null = arrays.number(meta["positions"]["null"], low=1e-9, high=0.999)
-    agreement = int(arrays.number(meta["positions"]["agreement"], low=0, high=100))
+    agree = bool(arrays.number(meta["positions"]["agree"], low=0, high=1))
     return {
         "heads": Mixture(lexicon, tuple(heads)),
-        "positions": HiddenMarkov(transitions, lexicon.numbers, null, agreement),
+        "positions": HiddenMarkov(transitions, lexicon.numbers, null, agree),
         "text": TextSettings.from_dict(meta["text"]).opened_in(folder),
         "languages": (meta["languages"][0], meta["languages"][1]),
         "training": {

@@ -259,7 +259,7 @@ def learn(
     heads = _mixture(lexicon, settings, vectors, WEIGHT if vectors_weight is None else vectors_weight)
     aligner = Aligner(
         heads,
-        HiddenMarkov(estimate.transitions, lexicon.numbers, settings.null, settings.agreement),
+        HiddenMarkov(estimate.transitions, lexicon.numbers, settings.null, agree=True),
         text=text,
         languages=languages,
         training={"settings": settings.as_dict(), "corpus": corpus},

@@ -80,23 +80,22 @@ class Fitting:
         ratios, links, jumps = [], [], [np.zeros(model.tables.size) for model in self.transitions]
 
         def cells(k: int) -> tuple[Floats, BothPosteriors]:
-            return self.scores.softmax_ratios(k, fitted.scale), self._posteriors(k, fitted, counted=True)
+            return self.scores.softmax_ratios(k, fitted.scale), self._posteriors(k, fitted, jumps=True)
 
         for k, (own, found) in enumerate(in_order(cells, range(len(self.buckets)), self.workers)):
             inside = self.buckets[k].inside
             ratios.append(own[inside])
             links.append(found.product[inside])
-            counts = found.jumps(self.buckets[k], self.transitions, slice(None))
+            counts = found.jumps(self.buckets[k], self.transitions)
             for total, (place, value) in zip(jumps, counts, strict=True):
                 total[place] += value
         first, second = (estimate_transitions(n, m) for n, m in zip(jumps, self.transitions, strict=True))
         self.transitions = first, second
         return _regression(np.concatenate(ratios), np.concatenate(links))
 
-    def _posteriors(self, k: int, fitted: Calibration, *, counted: bool = False) -> BothPosteriors:
+    def _posteriors(self, k: int, fitted: Calibration, *, jumps: bool = False) -> BothPosteriors:
         ratios, nulls = self.scores.likelihoods(k, fitted), self.scores.nulls(fitted.weight)
-        columns = slice(None) if counted else None
-        return hmm_posteriors(self.buckets[k], ratios, nulls, self.transitions, self.null, counted=columns)
+        return hmm_posteriors(self.buckets[k], ratios, nulls, self.transitions, self.null, jumps=jumps)
 
     def weight(self, fitted: Calibration, other: TextScores, positions: HiddenMarkov) -> float:
         """Return the weight beside another head with its positions, of the calibration of this head alone."""

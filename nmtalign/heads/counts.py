@@ -113,8 +113,8 @@ def ratios(view: View, counts: ViewCounts, smoothing: Smoothing) -> Floats:
     words, discount, floor = smoothing
     result = counts.pairs.copy()
     result[view.alike] += view.prior
-    result *= (words / (counts.source.linked + discount)).astype(np.float32)[view.source]
-    result *= (1 / (counts.target.linked + discount)).astype(np.float32)[view.target]
+    result *= (words / (counts.source.linked + discount)).astype(np.float32).take(view.source)
+    result *= (1 / (counts.target.linked + discount)).astype(np.float32).take(view.target)
     result += np.float32(floor)
     return result
 

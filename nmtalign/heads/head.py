@@ -63,10 +63,14 @@ def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText)
     """
     for head in heads:
         place, values = head.log_ratios(text)
-        kept = emissions.pairs[place] > 0  # the padding and what cannot be stays 0
-        place, values = place[kept], values[kept]
         pairs = emissions.pairs.copy()
-        before = np.log(np.maximum(pairs[place], TINY))
-        pairs[place] = np.exp(values * np.float32(head.weight) + np.float32(1 - head.weight) * before)
+        mixed = pairs.take(place)
+        possible = mixed > 0  # the padding and what cannot be stays 0
+        np.log(np.maximum(mixed, TINY, out=mixed), out=mixed)
+        mixed *= np.float32(1 - head.weight)
+        mixed += values * np.float32(head.weight)
+        np.exp(mixed, out=mixed)
+        mixed *= possible
+        pairs[place] = mixed
         emissions = emissions._replace(pairs=pairs)
     return emissions

@@ -18,7 +18,7 @@ from nmtalign.positions.transitions import TransitionModel, Transitions, bucket_
 Floats = NDArray[np.float32]
 BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
 
-SMOOTHING = np.float32(1e-2)  # added to posteriors and to their complements where their odds are taken
+SMOOTHING = np.float32(1e-3)  # added to posteriors and to their complements where their odds are taken
 
 
 class BothPosteriors(NamedTuple):
@@ -33,12 +33,12 @@ class BothPosteriors(NamedTuple):
         return np.asarray(self.forward.posterior * self.reverse.posterior.transpose(1, 0, 2))
 
     def jumps(
-        self, bucket: Bucket, transitions: BothTransitions, counted: slice
+        self, bucket: Bucket, transitions: BothTransitions
     ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Return the expected jumps of the counted columns, as of :func:`jump_counts`, of both directions."""
+        """Return the expected jumps of both directions, as of :func:`jump_counts`; none if not counted."""
         sides = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
         return [
-            jump_counts(own.jumps, states[:, counted], lengths[counted], model)
+            jump_counts(own.jumps, states, lengths, model)
             for own, (states, lengths), model in zip(self, sides, transitions, strict=True)
             if own.jumps is not None
         ]
@@ -79,8 +79,8 @@ def hmm_posteriors(
     transitions: BothTransitions,
     null: float,
     *,
-    agreement: int = 0,
-    counted: slice | None = None,
+    agree: bool = False,
+    jumps: bool = False,
 ) -> BothPosteriors:
     """Return the posteriors of the HMM in both directions.
 
@@ -93,19 +93,18 @@ def hmm_posteriors(
         Likelihood ratio of each source and each target word under the null word.
     null : float
         Probability of the null word.
-    agreement : int
-        Fixed-point iterations of symmetric posterior regularisation.
-    counted : slice, optional
+    agree : bool
+        Take one step of symmetric posterior regularisation.
+    jumps : bool
         As of :func:`~nmtalign.positions.forward_backward.forward_backward`.
 
     Notes
     -----
     Among the distributions over alignments in which both directions give each link the same probability,
     those nearest to the two models (in relative entropy) have the emissions ``r u`` and ``r / u``, with one
-    u = exp λ for each cell. An iteration moves u to where the odds of both directions would meet if cells did
-    not touch each other::
-
-        u <- u sqrt(odds of p(t|s) / odds of p(s|t))
+    u = exp λ for each cell. The step goes to where the odds of both directions would meet if cells did not
+    touch each other, ``u = sqrt(odds of p(t|s) / odds of p(s|t))``. Further steps come nearer, and cost as
+    much each; the error stays (ARCHITECTURE.md).
 
     References
     ----------
@@ -115,25 +114,29 @@ def hmm_posteriors(
     forward, reverse = _directions(bucket, null_ratios, transitions, null)
     by_source, by_target = forward.odds(ratios), reverse.odds(ratios.transpose(1, 0, 2))
 
-    def both(*, last: bool) -> BothPosteriors:
-        columns = counted if last else None
+    def both(*, jumps: bool) -> BothPosteriors:
         return BothPosteriors(
-            forward_backward(by_source, forward.transitions, counted=columns),
-            forward_backward(by_target, reverse.transitions, counted=columns),
+            forward_backward(by_source, forward.transitions, jumps=jumps),
+            forward_backward(by_target, reverse.transitions, jumps=jumps),
         )
 
-    found = first = both(last=agreement == 0)
-    for iteration in range(1, agreement + 1):
-        step = _odds(found.reverse.posterior).transpose(1, 0, 2)
-        step /= _odds(found.forward.posterior)
-        np.sqrt(step, out=step)
+    found = first = both(jumps=jumps and not agree)
+    if agree:
+        step = regularisation_step(first)
         by_source *= step
         by_target /= step.transpose(1, 0, 2)
-        found = both(last=iteration == agreement)
+        found = both(jumps=jumps)
     return BothPosteriors(
         forward.with_likelihood(first.forward, found.forward),
         reverse.with_likelihood(first.reverse, found.reverse),
     )
+
+
+def regularisation_step(found: BothPosteriors) -> Floats:
+    """Return what to multiply u by, (T, S, B), so that the posteriors of both directions come nearer."""
+    step = _odds(found.reverse.posterior).transpose(1, 0, 2)
+    step /= _odds(found.forward.posterior)
+    return np.asarray(np.sqrt(step, out=step))
 
 
 def _odds(posterior: Floats) -> Floats:

@@ -17,6 +17,8 @@ from nmtalign.positions.transitions import TINY, Transitions
 Floats = NDArray[np.float32]
 
 HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 128
+LOST = np.float32(1e-25)  # share of the greatest alpha below which one is 0
+PERIOD = 3  # words after which that is looked at, whatever company a pair has
 
 
 class Posterior(NamedTuple):
@@ -29,7 +31,7 @@ class Posterior(NamedTuple):
     log_likelihood: NDArray[np.float64]  # (B,): over that of null alone
 
 
-def forward_backward(odds: Floats, transitions: Transitions, *, counted: slice | None = None) -> Posterior:
+def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = False) -> Posterior:
     """Run the forward-backward algorithm on a bucket of sentence pairs.
 
     Parameters
@@ -37,13 +39,14 @@ def forward_backward(odds: Floats, transitions: Transitions, *, counted: slice |
     odds : array of shape (T, S, B)
         Likelihood of target word t under source word s over its likelihood under null (times the probability
         of null); 0 in padded cells. So a word that null emits, or that is padding, changes nothing.
-    counted : slice, optional
-        Columns whose expected jumps are wanted, too.
+    jumps : bool
+        Count the expected jumps, too.
 
     Notes
     -----
     Alphas only grow from word to word. Before they overflow they are divided by a power of two, which rounds
-    nothing.
+    nothing. What is below `LOST` of the greatest one is then 0: sums in single precision do not see it, and
+    products with numbers too small for full precision take many times as long.
 
     References
     ----------
@@ -65,29 +68,29 @@ def forward_backward(odds: Floats, transitions: Transitions, *, counted: slice |
         np.multiply(posterior[t], odds[t], out=emitted)
         here[0] = alpha[t, 0]
         np.add(alpha[t, 1:], emitted, out=here[1:])
-        if t % period == period - 1:
+        far = t % PERIOD == PERIOD - 1
+        if far or t % period == period - 1:
             powers = np.frexp(np.maximum.reduce(here, axis=0))[1]
             scales[t] = np.ldexp(np.float32(1), -powers)
             here *= scales[t]
             exponents += powers
+        if far:
+            np.multiply(here, here > LOST, out=here)
     total = np.maximum(np.einsum("ib,ib->b", alpha[T], transitions.stop), TINY)
     beta = transitions.stop / total  # (S + 1, B)
     ends = alpha[T] * beta
-    columns = range(B)[counted] if counted else range(0)
-    ahead = np.empty((T, S, len(columns)), dtype=np.float32)
+    ahead = np.empty((T if jumps else 0, S, B), dtype=np.float32)
     for t in range(T - 1, -1, -1):
         if t in scales:
             beta *= scales[t]
         np.multiply(odds[t], beta[1:], out=emitted)
         posterior[t] *= emitted
-        if counted:
-            ahead[t] = emitted[:, counted]
+        if jumps:
+            ahead[t] = emitted
         if t:
             beta += transitions.backward(emitted)
-    jumps = None
-    if counted:
-        jumps = transitions.expected_jumps(alpha[:T, :, counted], ahead, ends[:, counted], counted)
-    return Posterior(posterior, jumps, np.log(total.astype(np.float64)) + exponents * math.log(2))
+    expected = transitions.expected_jumps(alpha[:T], ahead, ends) if jumps else None
+    return Posterior(posterior, expected, np.log(total.astype(np.float64)) + exponents * math.log(2))
 
 
 def _steps_to_overflow(odds: Floats) -> int:

@@ -55,7 +55,7 @@ class HiddenMarkov:
     # number of each source and target word in the classes of the transitions
     numbers: tuple[Mapping[str, int], Mapping[str, int]]
     null: float  # probability of the null word
-    agreement: int = 0  # fixed-point iterations of posterior regularisation
+    agree: bool = False  # as of :func:`~nmtalign.positions.agreement.hmm_posteriors`
     # pairs of a text that the transitions were fitted on; None if they were learned with a lexicon
     fitted: int | None = None
 
@@ -85,7 +85,7 @@ class HiddenMarkov:
         def attend(k: int) -> BucketPosteriors:
             ratios = scores.ratios(k)
             model = scores.null_ratios, transitions, self.null
-            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agreement=self.agreement)
+            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agree=self.agree)
             weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
             return BucketPosteriors(Posteriors(*weights, joint_probability(*weights)), ratios)
 

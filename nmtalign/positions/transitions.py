@@ -52,19 +52,19 @@ class Transitions:
             return np.asarray(np.einsum("ijb,jb->ib", self.transition, x))
         return np.asarray(np.matmul(self._matrices, np.ascontiguousarray(x.T)[:, :, None])[:, :, 0].T)
 
-    def expected_jumps(self, alpha: Floats, beta: Floats, ends: Floats, columns: slice) -> Floats:
-        """Return the expected jumps of C pairs of the bucket, shape (S + 1, S + 1, C).
+    def expected_jumps(self, alpha: Floats, beta: Floats, ends: Floats) -> Floats:
+        """Return the expected jumps of the bucket, shape (S + 1, S + 1, B).
 
         Those from i to j are the sum over t of ``alpha[t, i] p(j | i) beta[t, j]``, with shapes
-        (T, S + 1, C) and (T, S, C); those to the end of the sentence, the last column, are `ends` (S + 1, C).
+        (T, S + 1, B) and (T, S, B); those to the end of the sentence, the last column, are `ends` (S + 1, B).
         """
         jumps = np.empty((len(ends), len(ends), ends.shape[1]), dtype=np.float32)
         if self._matrices is None:
-            np.einsum("tib,tjb->ijb", np.ascontiguousarray(alpha), beta, out=jumps[:, :-1])
+            np.einsum("tib,tjb->ijb", alpha, beta, out=jumps[:, :-1])
         else:
             products = np.matmul(alpha.transpose(2, 1, 0), beta.transpose(2, 0, 1))  # (B, S + 1, S)
             jumps[:, :-1] = products.transpose(1, 2, 0)
-        jumps[:, :-1] *= self.transition[..., columns]
+        jumps[:, :-1] *= self.transition
         jumps[:, -1] = ends
         return jumps
 

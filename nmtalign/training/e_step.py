@@ -72,7 +72,7 @@ def uniform_counts(bucket: Bucket, cells: Ints, null: float) -> BucketCounts:
     )
 
 
-def model1_counts(bucket: Bucket, cells: Ints, words: Emissions, null: float, *, agree: bool) -> BucketCounts:
+def model1_counts(bucket: Bucket, cells: Ints, words: Emissions, null: float, *, mean: bool) -> BucketCounts:
     """E-step of IBM model 1: the product of the posteriors of both directions, or their mean."""
     odds = np.float32(null / (1 - null))
     weights = words.pairs.take(cells)  # (T, S, B)
@@ -82,12 +82,12 @@ def model1_counts(bucket: Bucket, cells: Ints, words: Emissions, null: float, *,
     source_null = odds * bucket.target_lengths.astype(np.float32) * words.source_null[bucket.source]
     per_target = 1 / np.maximum(by_target + target_null, TINY)
     per_source = 1 / np.maximum(by_source + source_null, TINY)
-    if agree:
+    if mean:
+        weights *= (per_target[:, None, :] + per_source) / 2
+    else:
         weights *= weights
         weights *= per_target[:, None, :]
         weights *= per_source
-    else:
-        weights *= (per_target[:, None, :] + per_source) / 2
     return BucketCounts(
         _links(cells, weights),
         Sparse(bucket.source, _unaligned(by_source * per_source)),
@@ -113,25 +113,26 @@ def hmm_counts(
     transitions: BothTransitions,
     null: float,
     *,
-    agreement: int = 0,
-    counted: slice,
+    agree: bool = False,
+    jumps: bool = True,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
     nulls = words.source_null, words.target_null
     found = hmm_posteriors(
-        bucket, words.pairs.take(cells), nulls, transitions, null, agreement=agreement, counted=counted
+        bucket, words.pairs.take(cells), nulls, transitions, null, agree=agree, jumps=jumps
     )
     (forward, reverse), link = found, found.product
     real = bucket.pairs >= 0
-    jumps = [Sparse(*own) for own in found.jumps(bucket, transitions, counted)]
-    return BucketCounts(
+    counts = BucketCounts(
         _links(cells, link),
         Sparse(bucket.source, _unaligned(reverse.posterior.sum(axis=1))),
         Sparse(bucket.target, _unaligned(forward.posterior.sum(axis=1))),
-        jumps[0],
-        jumps[1],
-        float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
+        log_likelihood=float(forward.log_likelihood[real].sum() + reverse.log_likelihood[real].sum()),
     )
+    if not jumps:
+        return counts
+    first, second = (Sparse(*own) for own in found.jumps(bucket, transitions))
+    return counts._replace(forward_jumps=first, reverse_jumps=second)
 
 
 class EStep(NamedTuple):
@@ -140,19 +141,18 @@ class EStep(NamedTuple):
     null: float  # probability of the null word
     words: Emissions | None = None  # left out in the very first iteration
     transitions: BothTransitions | None = None  # left out in iterations of IBM model 1
-    agree: bool = True  # as of :func:`model1_counts`
-    agreement: int = 0  # as of :func:`~nmtalign.positions.agreement.hmm_posteriors`
-    step: int = 1  # jumps are counted in every so many-th pair
+    mean: bool = False  # as of :func:`model1_counts`
+    agree: bool = False  # as of :func:`~nmtalign.positions.agreement.hmm_posteriors`
+    step: int = 1  # jumps are counted in every so many-th bucket
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
         """Return the expected counts of bucket k."""
         if self.words is None:
             return uniform_counts(bucket, cells, self.null)
         if self.transitions is None:
-            return model1_counts(bucket, cells, self.words, self.null, agree=self.agree)
-        columns = slice(k % self.step, None, self.step)
+            return model1_counts(bucket, cells, self.words, self.null, mean=self.mean)
         model = self.words, self.transitions, self.null
-        return hmm_counts(bucket, cells, *model, agreement=self.agreement, counted=columns)
+        return hmm_counts(bucket, cells, *model, agree=self.agree, jumps=k % self.step == 0)
 
 
 def expected_counts(

@@ -31,7 +31,7 @@ from nmtalign.training.e_step import MIN_LINK, EStep, ExpectedCounts, expected_c
 from nmtalign.training.prior import Prior, view_prior
 from nmtalign.training.settings import Settings
 
-JUMP_CELLS = 1 << 24  # cells that jumps are counted in; in a larger bitext, in every n-th pair
+JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th bucket
 
 
 class Bitext(Protocol):
@@ -154,7 +154,7 @@ class Estimator:
             return ExpectedCounts(none[0], none[1], none[2], np.zeros(0), np.zeros(0), 0.0), older
         counts = self._e_step(EStep(self.settings.model1_null))
         for number in range(1, self.settings.model1_iterations):
-            counts = self._model1_iteration(counts, agree=number > self.settings.mean_iterations)
+            counts = self._model1_iteration(counts, mean=number <= self.settings.mean_iterations)
             self.report(f"model 1, iteration {number} of {self.settings.model1_iterations - 1}")
         own = self.settings.lexicalised_words
         first, second = (initial_transitions(len(side.words) - 1, own) for side in (self.source, self.target))
@@ -168,10 +168,10 @@ class Estimator:
         both = zip(self.view_priors, self.views, found, strict=True)
         return [prior.add_to(view, own) for prior, view, own in both]
 
-    def _model1_iteration(self, counts: ExpectedCounts, *, agree: bool) -> ExpectedCounts:
+    def _model1_iteration(self, counts: ExpectedCounts, *, mean: bool) -> ExpectedCounts:
         smoothing = self.smoothing._replace(floor=MIN_LINK)
         words = emissions(self.views, self._view_counts(counts), smoothing)
-        return self._e_step(EStep(self.settings.model1_null, words, agree=agree))
+        return self._e_step(EStep(self.settings.model1_null, words, mean=mean))
 
     def _hmm_iteration(
         self, counts: ExpectedCounts, transitions: BothTransitions, number: int
@@ -185,7 +185,7 @@ class Estimator:
             settings.null,
             words,
             transitions,
-            agreement=settings.agreement if agreed else 0,
+            agree=agreed,
             step=step,
         )
         found = self._e_step(e_step)

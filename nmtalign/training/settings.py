@@ -21,7 +21,6 @@ class Settings:
     mean_iterations: int = 1
     hmm_iterations: int = 3
     agreed_iterations: int = 1  # last iterations, whose E-step has agreement by posterior regularisation
-    agreement: int = 2  # its fixed-point iterations, in training and in decoding
     discount: float = 4.0  # added to the count of every word: rare words do not become garbage collectors
     floor: float = 5e-4  # least likelihood ratio of a word pair in a view
     # probability of the null word in model 1 and in the hidden Markov model

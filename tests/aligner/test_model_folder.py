@@ -232,8 +232,9 @@ def test_weights_that_make_no_sense_are_refused(spectral, tmp_path: Path, weight
 
 def test_positions_without_agreement_come_back(training, tmp_path: Path):
     aligner = training.aligner
-    replace(aligner, positions=replace(aligner.positions, agreement=0)).save(tmp_path / "model")
-    assert load_aligner(tmp_path / "model").positions.agreement == 0
+    replace(aligner, positions=replace(aligner.positions, agree=False)).save(tmp_path / "model")
+    assert aligner.positions.agree
+    assert not load_aligner(tmp_path / "model").positions.agree
 
 
 def test_a_newer_version_is_refused(folder: Path):

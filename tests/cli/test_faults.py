@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -26,6 +28,19 @@ def started(*arguments: object, **more: object) -> Iterator[subprocess.Popen[str
             yield process
         finally:
             process.kill()
+
+
+def opened(pipe: Path, process: subprocess.Popen[str]) -> TextIO:
+    """Open a named pipe when the program has opened it; it never does if it fails before."""
+    while True:
+        try:
+            number = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            assert process.poll() is None
+            time.sleep(0.01)
+        else:
+            os.set_blocking(number, True)
+            return open(number, "w")
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -52,7 +67,7 @@ def pairs(tmp_path: Path) -> Path:
 def test_a_signal_is_one_line_and_leaves_no_file(tmp_path, command, says, number):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with started(*command, "--pairs", pipe, cwd=tmp_path) as process, open(pipe, "w") as file:
+    with started(*command, "--pairs", pipe, cwd=tmp_path) as process, opened(pipe, process) as file:
         file.write(PAIRS)  # the pipe opened when the program did
         process.send_signal(signal.Signals[number])
         code, err = ended(process)

@@ -75,13 +75,13 @@ def test_word_pairs_have_the_numbers_of_one_machine(sides, pruned, shards):
     np.testing.assert_array_equal(away.index.target, held.index.target)
 
 
-@pytest.mark.parametrize("kind", ["first", "each alone", "agreeing", "jumps"])
+@pytest.mark.parametrize("kind", ["first", "mean", "product", "jumps", "agreeing jumps"])
 def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
     buckets = make_buckets(*sides)
     held, away = LocalBitext(buckets, *sides, workers=1), spread(sides, 4)
     words = None if kind == "first" else random_emissions(held.index, *sides)
-    jumps = tuple(initial_transitions(len(side.words) - 1, 5) for side in sides) if kind == "jumps" else None
-    one = EStep(0.1, words, jumps, agree=kind != "each alone", step=3)
+    jumps = tuple(initial_transitions(len(side.words) - 1, 5) for side in sides) if "jumps" in kind else None
+    one = EStep(0.1, words, jumps, mean=kind == "mean", agree=kind == "agreeing jumps", step=3)
     wanted, found = held.expected_counts(one), away.expected_counts(one)
     if pruned:
         wanted.pairs[1] = found.pairs[1] = 0

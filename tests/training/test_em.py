@@ -15,7 +15,7 @@ from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import Emissions
-from nmtalign.positions.agreement import hmm_posteriors
+from nmtalign.positions.agreement import BothPosteriors, hmm_posteriors, regularisation_step
 from nmtalign.positions.transitions import bucket_transitions, initial_transitions
 from nmtalign.training.e_step import EStep, hmm_counts, model1_counts, uniform_counts
 from nmtalign.training.em import Estimator, LocalBitext
@@ -50,7 +50,7 @@ def summed(sparse, size: int) -> np.ndarray:
     return counts
 
 
-def naive_counts(source, target, index, words: Emissions, agree: bool):
+def naive_counts(source, target, index, words: Emissions, mean: bool):
     number = {
         pair: k for k, pair in enumerate(zip(index.source.tolist(), index.target.tolist(), strict=True))
     }
@@ -63,7 +63,7 @@ def naive_counts(source, target, index, words: Emissions, agree: bool):
             [float(null[k]) for k in own] for null, own in ((words.source_null, s), (words.target_null, t))
         )
         forward, reverse = map(np.array, naive_model1(ratio, *side_nulls, P0))
-        link = forward * reverse if agree else (forward + reverse) / 2
+        link = (forward + reverse) / 2 if mean else forward * reverse
         for j, b in enumerate(t):
             nulls[1][b] += 1 - forward[j].sum()
             for i, a in enumerate(s):
@@ -73,15 +73,15 @@ def naive_counts(source, target, index, words: Emissions, agree: bool):
     return links, nulls
 
 
-@pytest.mark.parametrize("agree", [True, False])
-def test_counts_without_positions_are_those_of_model_1(encoded, agree: bool):
+@pytest.mark.parametrize("mean", [False, True])
+def test_counts_without_positions_are_those_of_model_1(encoded, mean: bool):
     source, target = encoded
     buckets = make_buckets(source, target)
     index = index_pairs(buckets, source, target)
     words = random_emissions(index, source, target)
-    expected_links, expected_nulls = naive_counts(source, target, index, words, agree)
+    expected_links, expected_nulls = naive_counts(source, target, index, words, mean)
     found = [
-        model1_counts(bucket, cells, words, P0, agree=agree)
+        model1_counts(bucket, cells, words, P0, mean=mean)
         for bucket, cells in zip(buckets, index.cells, strict=True)
     ]
     links = sum(summed(e.links, len(index)) for e in found)
@@ -115,7 +115,7 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
     index = index_pairs(buckets, source, target)
     words = random_emissions(index, source, target, 1)
     for bucket, cells in zip(buckets, index.cells, strict=True):
-        found = hmm_counts(bucket, cells, words, jumps, 0.06, counted=slice(None))
+        found = hmm_counts(bucket, cells, words, jumps, 0.06)
         forward, reverse = posteriors(bucket, words.pairs.take(cells), words, jumps)
         assert forward.posterior.sum(axis=1).max() <= 1 + 1e-5
         assert reverse.posterior.sum(axis=1).max() <= 1 + 1e-5
@@ -127,10 +127,28 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
         np.testing.assert_allclose(found.log_likelihood, likelihood)
 
 
-def posteriors(bucket, emission, words: Emissions, jumps, **options):
+def test_jumps_are_counted_in_every_so_many_th_bucket():
+    sides = [encode([[*"abcdefghijklmnop"[: 2 * n]] for n in range(1, 9)]) for _ in range(2)]
+    jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in sides)
+    buckets = make_buckets(*sides)
+    index = index_pairs(buckets, *sides)
+    step = EStep(P0, random_emissions(index, *sides, 1), jumps, step=3)
+    assert len(buckets) == 4
+    for k, (bucket, cells) in enumerate(zip(buckets, index.cells, strict=True)):
+        some, all_of_it = step.counts(k, bucket, cells), step._replace(step=1).counts(k, bucket, cells)
+        np.testing.assert_array_equal(some.links.value, all_of_it.links.value)
+        for found, expected in zip(some[3:5], all_of_it[3:5], strict=True):
+            if k % 3:
+                assert found is None
+            else:
+                np.testing.assert_array_equal(found.place, expected.place)
+                np.testing.assert_array_equal(found.value, expected.value)
+
+
+def posteriors(bucket, emission, words: Emissions, transitions, **options):
     """The HMM's posteriors of a bucket with these emission ratios."""
     nulls = words.source_null, words.target_null
-    return hmm_posteriors(bucket, emission, nulls, jumps, 0.06, **options)
+    return hmm_posteriors(bucket, emission, nulls, transitions, 0.06, **options)
 
 
 def one_pair(seed: int, S: int, T: int):
@@ -160,19 +178,27 @@ def test_agreement_leads_to_the_nearest_distributions_that_agree(seed: int, S: i
     emission, given = emission.astype(float), (words, jumps)
     best = minimize(dual, np.zeros(S * T), (bucket, emission, *given), jac=True, method="BFGS")
     forward, _ = posteriors(bucket, emission * np.exp(best.x).reshape(T, S, 1), *given)
-    gaps = []
-    for iterations in (0, 2, 60):
-        found = posteriors(bucket, emission, *given, agreement=iterations)
+    found, gaps = posteriors(bucket, emission, *given), []
+    once, u = posteriors(bucket, emission, *given, agree=True), np.ones_like(emission)
+    for _ in range(60):
         gaps.append(np.abs(found.forward.posterior - found.reverse.posterior.transpose(1, 0, 2)).max())
+        u *= regularisation_step(found)
+        found = BothPosteriors(
+            posteriors(bucket, emission * u, *given).forward,
+            posteriors(bucket, emission / u, *given).reverse,
+        )
+        if len(gaps) == 1:
+            np.testing.assert_allclose(once.forward.posterior, found.forward.posterior, rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(once.reverse.posterior, found.reverse.posterior, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found.forward.posterior, forward.posterior, atol=5e-3)
     assert gaps[0] > 0.05
-    assert gaps[1] < 0.7 * gaps[0]
-    assert gaps[2] < 2e-3
+    assert gaps[1] < 0.8 * gaps[0]
+    assert gaps[-1] < 2e-3
 
 
 def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted():
     bucket, emission, words, jumps = one_pair(5, 4, 3)
-    found = posteriors(bucket, emission, words, jumps, agreement=3)
+    found = posteriors(bucket, emission, words, jumps, agree=True)
     alone = posteriors(bucket, emission, words, jumps)
     swapped = posteriors(
         dataclasses.replace(
@@ -185,8 +211,8 @@ def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted(
         np.ascontiguousarray(emission.transpose(1, 0, 2)),
         Emissions(words.pairs, words.target_null, words.source_null),
         jumps[::-1],
-        agreement=3,
-        counted=slice(None),
+        agree=True,
+        jumps=True,
     )
     np.testing.assert_allclose(swapped.forward.posterior, found.reverse.posterior, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(swapped.reverse.posterior, found.forward.posterior, rtol=1e-4, atol=1e-6)
@@ -194,10 +220,10 @@ def test_agreement_does_not_depend_on_the_side_nor_on_whether_jumps_are_counted(
     np.testing.assert_array_equal(found.forward.log_likelihood, alone.forward.log_likelihood)
 
 
-@pytest.mark.parametrize("iterations", [0, 2])
-def test_the_likelihood_of_words_that_only_null_can_make(iterations: int):
+@pytest.mark.parametrize("agree", [False, True])
+def test_the_likelihood_of_words_that_only_null_can_make(agree: bool):
     bucket, emission, words, jumps = one_pair(6, 3, 4)
-    found = posteriors(bucket, 0 * emission, words, jumps, agreement=iterations)
+    found = posteriors(bucket, 0 * emission, words, jumps, agree=agree)
     for posterior, own, states, lengths, observed, ratio in (
         (found.forward, jumps[0], bucket.source, bucket.source_lengths, bucket.target, words.target_null),
         (found.reverse, jumps[1], bucket.target, bucket.target_lengths, bucket.source, words.source_null),
@@ -256,9 +282,8 @@ def test_which_e_steps_agree(monkeypatch):
     Estimator(*sides, settings, workers=1).run()
     first, *model_1 = steps[:4]
     assert first.words is None
-    assert [step.agree for step in model_1] == [False, False, True]
-    assert [step.agreement for step in steps[4:]] == [0, 0, settings.agreement]
-    assert settings.agreement > 0
+    assert [step.mean for step in model_1] == [True, True, False]
+    assert [step.agree for step in steps[4:]] == [False, False, True]
 
 
 def check_counts(sides, ratios: np.ndarray) -> None:
@@ -270,9 +295,9 @@ def check_counts(sides, ratios: np.ndarray) -> None:
     for one in (
         EStep(P0),
         EStep(P0, words),
-        EStep(P0, words, agree=False),
+        EStep(P0, words, mean=True),
         EStep(P0, words, jumps),
-        EStep(P0, words, jumps, agreement=2),
+        EStep(P0, words, jumps, agree=True),
     ):
         for name, counts in bitext.expected_counts(one)._replace(log_likelihood=0.0)._asdict().items():
             assert np.isfinite(counts).all(), name
