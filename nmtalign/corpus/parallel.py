@@ -6,6 +6,7 @@ copy. Results are the same to the byte either way.
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import signal
@@ -103,6 +104,7 @@ def _forked(
 ) -> Iterator[Result]:
     """Deal the items out to processes; each is asked for its results when it is their turn."""
     fork = get_context("fork")
+    _release_memory()
     receivers: list[Connection] = []
     processes = []
     try:
@@ -122,6 +124,12 @@ def _forked(
         for process in processes:
             process.kill()  # SIGTERM can be lost where a process has just been forked
             process.join()
+
+
+def _release_memory() -> None:
+    """Give memory that was freed back to the system, where the C library can; it keeps much of it in use."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _received(receiver: Connection) -> Any:

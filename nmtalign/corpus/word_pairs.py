@@ -29,7 +29,7 @@ Floats = NDArray[np.float32]
 
 PIECE = 1 << 22  # cells that are numbered at a time: 32 MB of keys
 FEW = 1 << 20  # cells up to which a plain sort numbers them
-RUN = 1 << 19  # cells of a run of source words, about
+RUN = 1 << 18  # cells of a run of source words, about
 PART = 1 << 17  # keys that are worked on at a time: a megabyte
 LARGE = 1 << 26  # cells of a bitext from which on rare pairs share a number
 SELDOM = 2  # pairs that meet more often are always kept
