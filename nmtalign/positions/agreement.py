@@ -18,7 +18,8 @@ from nmtalign.positions.transitions import TransitionModel, Transitions, bucket_
 Floats = NDArray[np.float32]
 BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
 
-SMOOTHING = np.float32(1e-3)  # added to posteriors and to their complements where their odds are taken
+STEPS = 2  # of posterior regularisation; further ones come nearer and make no fewer errors
+SMOOTHING = np.float32(1e-2)  # added to posteriors and to their complements where their odds are taken
 
 
 class BothPosteriors(NamedTuple):
@@ -94,7 +95,7 @@ def hmm_posteriors(
     null : float
         Probability of the null word.
     agree : bool
-        Take one step of symmetric posterior regularisation.
+        Take `STEPS` steps of symmetric posterior regularisation.
     jumps : bool
         As of :func:`~nmtalign.positions.forward_backward.forward_backward`.
 
@@ -102,9 +103,10 @@ def hmm_posteriors(
     -----
     Among the distributions over alignments in which both directions give each link the same probability,
     those nearest to the two models (in relative entropy) have the emissions ``r u`` and ``r / u``, with one
-    u = exp λ for each cell. The step goes to where the odds of both directions would meet if cells did not
-    touch each other, ``u = sqrt(odds of p(t|s) / odds of p(s|t))``. Further steps come nearer, and cost as
-    much each; the error stays (ARCHITECTURE.md).
+    u = exp λ for each cell. A step goes to where the odds of both directions would meet if cells did not
+    touch each other::
+
+        u <- u sqrt(odds of p(t|s) / odds of p(s|t))
 
     References
     ----------
@@ -121,11 +123,11 @@ def hmm_posteriors(
         )
 
     found = first = both(jumps=jumps and not agree)
-    if agree:
-        step = regularisation_step(first)
+    for left in reversed(range(STEPS if agree else 0)):
+        step = regularisation_step(found)
         by_source *= step
         by_target /= step.transpose(1, 0, 2)
-        found = both(jumps=jumps)
+        found = both(jumps=jumps and not left)
     return BothPosteriors(
         forward.with_likelihood(first.forward, found.forward),
         reverse.with_likelihood(first.reverse, found.reverse),
@@ -133,7 +135,7 @@ def hmm_posteriors(
 
 
 def regularisation_step(found: BothPosteriors) -> Floats:
-    """Return what to multiply u by, (T, S, B), so that the posteriors of both directions come nearer."""
+    """Return what u is multiplied by in a step of posterior regularisation, (T, S, B)."""
     step = _odds(found.reverse.posterior).transpose(1, 0, 2)
     step /= _odds(found.forward.posterior)
     return np.asarray(np.sqrt(step, out=step))
