@@ -13,7 +13,7 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.heads.counts import FormCounts, emissions
 from nmtalign.heads.dense import FREQUENT
-from nmtalign.heads.head import interpolated
+from nmtalign.heads.head import LogRatios, interpolated
 from nmtalign.heads.mixture import Mixture
 from nmtalign.heads.spectral import MIN_LINKS, SCALE, learn_spectral
 from nmtalign.training.settings import PRESETS, Settings
@@ -35,6 +35,22 @@ def emissions_of(aligner, pairs):
     sides, index = (text.source, text.target), text.index
     before = emissions(*aligner.lexicon.looked_up(*sides, index))
     return before, interpolated(before, aligner.heads.others, text), sides, index
+
+
+def test_the_padding_stays_impossible(aligner):
+    before, after, _, index = emissions_of(aligner, TOY.pairs)
+    text = encode_text(TOY.pairs)
+    assert before.pairs[0] == after.pairs[0] == 0
+
+    class All:
+        name, weight = "all", 0.9
+
+        def log_ratios(self, text):
+            return LogRatios(np.arange(len(index)), np.full(len(index), 3, np.float32))
+
+    mixed = interpolated(before, [All()], text).pairs
+    assert mixed[0] == 0
+    np.testing.assert_allclose(mixed[1:], before.pairs[1:] ** 0.1 * np.exp(2.7), rtol=1e-5)
 
 
 def headless(aligner):
