@@ -292,7 +292,7 @@ def values_of(keys: Longs, values: Floats, wanted: Longs) -> Floats:
     if not len(keys):
         return np.zeros(len(wanted), values.dtype)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], np.float32(0))
+    return np.where(keys.take(place) == wanted, values.take(place), np.float32(0))
 
 
 def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[Longs, Ints]:

@@ -150,14 +150,16 @@ def _looked_up(
 ) -> ViewCounts:
     """Return the learned counts of a text's view; those of unknown forms make a ratio of UNKNOWN_RATIO."""
     source, target = look_up(source_forms, view.source_forms), look_up(target_forms, view.target_forms)
-    keys = source[view.source] * len(target_forms) + target[view.target]
-    keys[(source[view.source] < 0) | (target[view.target] < 0)] = -1
+    at_source, at_target = source.take(view.source), target.take(view.target)
+    missing = (at_source < 0) | (at_target < 0)
+    keys = at_source * len(target_forms) + at_target
+    keys[missing] = -1
     counts = values_of(learned.keys, learned.counts, keys)
     sides = (
         learned.source.apply(lambda values: np.where(source < 0, 0.0, values[source])),
         learned.target.apply(lambda values: np.where(target < 0, 0.0, values[target])),
     )
-    unknown = (keys < 0) & (view.source > 0)
+    unknown = np.flatnonzero(missing & (view.source > 0))
     by_chance = (sides[0].linked + smoothing.discount)[view.source[unknown]]
     by_chance *= (sides[1].linked + smoothing.discount)[view.target[unknown]] / smoothing.words
     counts[unknown] = UNKNOWN_RATIO * by_chance
