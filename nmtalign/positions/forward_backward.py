@@ -18,7 +18,7 @@ Floats = NDArray[np.float32]
 
 HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 128
 LOST = np.float32(1e-25)  # share of the greatest alpha below which one is 0
-PERIOD = 3  # words after which that is looked at, whatever company a pair has
+PERIOD = 3  # words after which alphas are scaled, and that is looked at, whatever company a pair has
 
 
 class Posterior(NamedTuple):
@@ -53,7 +53,7 @@ def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = Fa
     Rabiner (1989), equations 18 to 38, with the scaling of section V.A.
     """
     T, S, B = odds.shape
-    period = _steps_to_overflow(odds)
+    wild = math.log2(1 + float(odds.max(initial=0))) * PERIOD > HEADROOM  # scaled after each word
     alpha = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far) over null, scaled
     alpha[0] = 0
     alpha[0, 0] = 1
@@ -69,7 +69,7 @@ def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = Fa
         here[0] = alpha[t, 0]
         np.add(alpha[t, 1:], emitted, out=here[1:])
         far = t % PERIOD == PERIOD - 1
-        if far or t % period == period - 1:
+        if far or wild:
             powers = np.frexp(np.maximum.reduce(here, axis=0))[1]
             scales[t] = np.ldexp(np.float32(1), -powers)
             here *= scales[t]
@@ -91,8 +91,3 @@ def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = Fa
             beta += transitions.backward(emitted)
     expected = transitions.expected_jumps(alpha[:T], ahead, ends) if jumps else None
     return Posterior(posterior, expected, np.log(total.astype(np.float64)) + exponents * math.log(2))
-
-
-def _steps_to_overflow(odds: Floats) -> int:
-    """Return after how many steps numbers that start below 1 may have grown by `HEADROOM` bits."""
-    return max(1, int(HEADROOM / math.log2(1 + float(odds.max(initial=0)) + 1e-3)))
