@@ -1,6 +1,7 @@
 """The errors that nmtalign raises on purpose, and the exit codes they become.
 
 NmtalignError            1   the program failed
+├── WorkerError          1   a worker process died, or a cluster was lost
 ├── UsageError           2   the call makes no sense, whatever the data
 ├── DataError            3   the data is bad; the message says where, what was expected, what was found
 └── StoppedError         4   stopped part-way; what is done is kept and the run can be resumed
@@ -21,6 +22,10 @@ class NmtalignError(Exception):
     """Base class of every error raised on purpose."""
 
     exit_code = 1
+
+
+class WorkerError(NmtalignError):
+    """A worker process died, or the cluster of workers is lost."""
 
 
 class UsageError(NmtalignError, ValueError):

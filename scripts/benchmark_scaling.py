@@ -3,7 +3,7 @@
     python scripts/benchmark_scaling.py SOURCE TARGET [--model DIR] [--pairs 40000] [--workers 2] [--prune]
 
 SOURCE and TARGET are line-aligned text, perhaps .gz. The first table aligns the text in this process, by
-spawned processes, and on a dask cluster of this machine, with its scheduler in this process; the last row
+forked processes, and on a dask cluster of this machine, with its scheduler in this process; the last row
 gives the text out to a cluster that does nothing with it. CPU time stays true on a busy machine; pairs a
 second and start-up do not. The second table makes the passes of training over shards that are given away
 and taken back in this process, as a cluster would, and counts bytes and CPU seconds on either side, for a
@@ -74,7 +74,7 @@ def by_cluster(opened: Callable[[], Any], pairs: Iterator[SentencePair], workers
 
 
 def by_processes(opened: Callable[[], Any], pairs: Iterator[SentencePair], workers: int, size: int) -> None:
-    consume(align_chunks(opened(), opened, cut(pairs, chunk=size), workers=workers))
+    consume(align_chunks(opened(), cut(pairs, chunk=size), workers=workers))
 
 
 def nothing(packed: Packed) -> None:

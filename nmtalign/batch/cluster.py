@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.stream import AlignedChunk, Chunk
-from nmtalign.batch.workers import Answer, Packed, WorkerError, align_packed, pack, unpacked
-from nmtalign.errors import UsageError
+from nmtalign.batch.workers import Packed, align_packed, pack
+from nmtalign.errors import UsageError, WorkerError
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster, WorkerPlugin
@@ -240,11 +240,11 @@ def align_on_cluster(
     """
     with _sent(client, replace(aligner, workers=1)) as name:
 
-        def submit(chunk: Chunk) -> Future[Answer]:
+        def submit(chunk: Chunk) -> Future[AlignedChunk]:
             return client.submit(_align, name, pack(chunk), remap_to, pure=False)
 
         for chunk, found in in_order(client, submit, chunks):
-            yield unpacked(found, chunk)
+            yield found._replace(lines=chunk.lines)
 
 
 @contextmanager
@@ -284,7 +284,7 @@ def _holder(data: bytes) -> WorkerPlugin:
     return Holder()
 
 
-def _align(name: str, packed: Packed, remap_to: str | None) -> Answer:
+def _align(name: str, packed: Packed, remap_to: str | None) -> AlignedChunk:
     """Align a chunk in a worker."""
     from distributed import get_worker
 

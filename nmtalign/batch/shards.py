@@ -23,8 +23,7 @@ from typing import Any, Self, TextIO
 
 from nmtalign.batch.locks import locked
 from nmtalign.batch.stream import AlignedChunk, Chunk, cut
-from nmtalign.batch.workers import WorkerError
-from nmtalign.errors import DataError, StoppedError, UsageError
+from nmtalign.errors import DataError, StoppedError, UsageError, WorkerError
 from nmtalign.files import fingerprint, new_partial, open_text, read_json
 from nmtalign.text.bitext import SentencePair
 

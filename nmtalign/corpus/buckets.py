@@ -20,7 +20,6 @@ PADDED = -1e30  # score of a cell outside of the sentences
 COLUMN_MULTIPLE = 16  # columns of a bucket are a multiple of this: sums run in one order for any batch size
 LONG = 48  # words from which on products of whole matrices are faster than sums over stacked pairs
 LONG_COLUMN_MULTIPLE = 2  # of buckets of long sentences
-LONG_CELLS = 1 << 19  # of these: no cache holds them, and wider ones take fewer calls of NumPy
 ENOUGH = 6_000  # cells of one target word in a bucket; for fewer, calling NumPy costs more than the work
 SPREAD = 3  # buckets of like source length, or that length is widened
 
@@ -127,8 +126,8 @@ def _alike(
 def _stacked(source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64]) -> Iterator[Bucket]:
     """Yield buckets of pairs of like length."""
     longest = max(_height(side, pairs) for side in (source, target))
-    lanes, cells = (COLUMN_MULTIPLE, CELLS) if longest < LONG else (LONG_COLUMN_MULTIPLE, LONG_CELLS)
-    width = max(lanes, cells // (longest * (longest + 1)) // lanes * lanes)
+    lanes = COLUMN_MULTIPLE if longest < LONG else LONG_COLUMN_MULTIPLE
+    width = max(lanes, CELLS // (longest * (longest + 1)) // lanes * lanes)
     for start in range(0, len(pairs), width):
         chosen = pairs[start : start + width]
         columns = -(-len(chosen) // lanes) * lanes

@@ -1,4 +1,4 @@
-"""Work on buckets by several cores, with results in the order of the buckets.
+"""Work by several cores, with results in the order of the items.
 
 Large work is dealt out to forked processes where a fork is safe: they see the arrays of this one without a
 copy. Results are the same to the byte either way.
@@ -14,21 +14,24 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from itertools import islice
 from multiprocessing import current_process, get_context
-from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import NmtalignError
+from nmtalign.errors import WorkerError
 
 AHEAD = 1  # results that a process keeps beyond the next one until it is their turn
 LOOKS = 10  # a thread that has ended is listed by the system for a moment
 MUCH = 1 << 21  # cells from which on processes are worth their start
+DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux: what is sent to a process when its parent ends
+DEAD = "a worker process died; was memory short? Try fewer --workers"
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -66,8 +69,18 @@ def in_order(
     if workers <= 1:
         return map(then, map(function, items))
     if cells >= MUCH and may_fork():
-        return _forked(function, then, items, workers)
+        return _dealt(function, then, items, workers)
     return map(then, _threaded(function, items, workers))
+
+
+def streamed(function: Callable[[Item], Found], items: Iterable[Item], workers: int) -> Iterator[Found]:
+    """Map by several processes or threads over items that are read as they are needed, in their order.
+
+    Items and results are pickled where there are processes; each of them works on one item at a time.
+    """
+    if workers <= 1:
+        return map(function, items)
+    return (_streamed if may_fork() else _threaded)(function, iter(items), workers)
 
 
 def _itself(found: Found) -> Found:
@@ -88,7 +101,7 @@ def may_fork() -> bool:
     return False
 
 
-def _threaded(function: Callable[[Item], Found], items: Sequence[Item], workers: int) -> Iterator[Found]:
+def _threaded(function: Callable[[Item], Found], items: Iterable[Item], workers: int) -> Iterator[Found]:
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[Any] = deque()
         for item in items:
@@ -99,28 +112,62 @@ def _threaded(function: Callable[[Item], Found], items: Sequence[Item], workers:
             yield waiting.popleft().result()
 
 
-def _forked(
+def _dealt(
     function: Callable[[Item], Found], then: Callable[[Found], Result], items: Sequence[Item], workers: int
 ) -> Iterator[Result]:
     """Deal the items out to processes; each is asked for its results when it is their turn."""
+
+    def work(number: int, pipe: Connection) -> None:
+        _work(function, then, items[number::workers], pipe)
+
+    with _processes(workers, work) as pipes:
+        for number in range(len(items)):
+            pipe = pipes[number % workers]
+            _send(pipe, None)
+            yield _result(_receive(pipe))
+
+
+def _streamed(function: Callable[[Item], Found], items: Iterator[Item], workers: int) -> Iterator[Found]:
+    """Send each process an item whenever it has none."""
+    with _processes(workers, lambda number, pipe: _serve(function, pipe)) as pipes:
+        idle, busy, found = list(pipes), dict[Connection, int](), dict[int, Any]()
+        given = taken = 0
+        while True:
+            for item in islice(items, min(len(idle), taken + 2 * workers - given)):
+                pipe = idle.pop()
+                _send(pipe, item)
+                busy[pipe] = given
+                given += 1
+            if taken == given:
+                return
+            for ready in wait(list(busy), 0 if taken in found else None):
+                pipe = cast(Connection, ready)
+                found[busy.pop(pipe)] = _receive(pipe)
+                idle.append(pipe)
+            if taken in found:
+                yield _result(found.pop(taken))
+                taken += 1
+
+
+@contextmanager
+def _processes(workers: int, work: Callable[[int, Connection], None]) -> Iterator[list[Connection]]:
+    """Fork processes that do `work(number, pipe)`; they end with the block, or with this process."""
     fork = get_context("fork")
     _release_memory()
-    receivers: list[Connection] = []
+    pipes: list[Connection] = []
     processes = []
     try:
-        for first in range(workers):
-            receiver, sender = fork.Pipe()
-            receivers.append(receiver)
-            given = function, then, items[first::workers], sender, receivers
-            process = fork.Process(target=_work, args=given, daemon=True)
+        for number in range(workers):
+            pipe, other = fork.Pipe()
+            pipes.append(pipe)
+            process = fork.Process(target=_child, args=(work, number, other, pipes), daemon=True)
             process.start()
             processes.append(process)
-            sender.close()  # the end of a process is then the end of its results
-        for number in range(len(items)):
-            yield _received(receivers[number % workers])
+            other.close()  # the end of a process is then the end of its results
+        yield pipes
     finally:
-        for receiver in receivers:
-            receiver.close()
+        for pipe in pipes:
+            pipe.close()
         for process in processes:
             process.kill()  # SIGTERM can be lost where a process has just been forked
             process.join()
@@ -132,49 +179,80 @@ def _release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _received(receiver: Connection) -> Any:
+def _send(pipe: Connection, item: object) -> None:
     try:
-        receiver.send(None)
-        error, result = receiver.recv()
+        pipe.send(item)
+    except OSError:
+        raise WorkerError(DEAD) from None
+
+
+def _receive(pipe: Connection) -> tuple[Exception | None, Any]:
+    try:
+        return cast(tuple[Exception | None, Any], pipe.recv())
     except (EOFError, OSError):  # before or within an answer
-        raise NmtalignError("a process ended in the middle of its work; was the memory used up?") from None
+        raise WorkerError(DEAD) from None
+
+
+def _result(answer: tuple[Exception | None, Any]) -> Any:
+    error, result = answer
     if error is not None:
         raise error
     return result
+
+
+# --- in a forked process -------------------------------------------------------------------------
+
+
+def _child(
+    work: Callable[[int, Connection], None], number: int, pipe: Connection, pipes: Sequence[Connection]
+) -> None:
+    """Work until there is nothing to do, or nobody to do it for."""
+    with suppress(OSError, AttributeError, TypeError):  # a lock of the parent lasts as long as its children
+        ctypes.CDLL(None).prctl(DEATH_SIGNAL, int(signal.SIGKILL))
+    for other in pipes:
+        other.close()
+    for interrupt in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(interrupt, signal.SIG_IGN)  # the parent is told, and ends this process
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        work(number, pipe)
+
+
+def _serve(function: Callable[[Item], Found], pipe: Connection) -> None:
+    """Answer each item with a pair (error, result)."""
+    while True:
+        item = pipe.recv()
+        try:
+            answer: tuple[Exception | None, Found | None] = None, function(item)
+        except Exception as error:
+            answer = error, None
+        pipe.send(answer)
 
 
 def _work(
     function: Callable[[Item], Found],
     then: Callable[[Found], Result],
     items: Sequence[Item],
-    sender: Connection,
-    receivers: Sequence[Connection],
+    pipe: Connection,
 ) -> None:
-    """Send a pair (error, result) for each item; stop at the first error, or when nobody is to receive it."""
-    for receiver in receivers:
-        receiver.close()
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the parent is told, and ends this process
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    """Answer each item, when asked, with a pair (error, result); stop at the first error."""
     waiting: deque[Found] = deque()
+
+    def answer() -> None:
+        pipe.recv()
+        pipe.send((None, then(waiting.popleft())))
+
     try:
         for item in items:
             waiting.append(function(item))
-            while waiting and (len(waiting) > AHEAD or sender.poll()):
-                _answer(sender, then, waiting)
+            while waiting and (len(waiting) > AHEAD or pipe.poll()):
+                answer()
         while waiting:
-            _answer(sender, then, waiting)
+            answer()
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        return
+        raise
     except Exception as error:
-        with suppress(EOFError, OSError):
-            while waiting:
-                _answer(sender, then, waiting)
-            sender.recv()
-            sender.send((error, None))
-
-
-def _answer(sender: Connection, then: Callable[[Found], Result], waiting: deque[Found]) -> None:
-    """Send the first of the waiting results when it is asked for."""
-    sender.recv()
-    sender.send((None, then(waiting.popleft())))
+        while waiting:
+            answer()
+        pipe.recv()
+        pipe.send((error, None))

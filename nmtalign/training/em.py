@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from nmtalign.corpus.buckets import Bucket, make_buckets
-from nmtalign.corpus.parallel import default_workers
+from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
 from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_counts, word_counts
@@ -99,15 +99,12 @@ class Estimator:
         self.source, self.target, self.settings = source, target, settings
         self.prior = prior or Prior()
         self.report = report or (lambda text: None)
+        workers = default_workers(workers)
         self.buckets = make_buckets(source, target)
-        self.bitext = (place or partial(LocalBitext, workers=default_workers(workers)))(
-            self.buckets, source, target
-        )
+        self.bitext = (place or partial(LocalBitext, workers=workers))(self.buckets, source, target)
         self.index = self.bitext.index
-        self.views = [
-            make_view(source, target, self.index, letters, spelling=settings.spelling)
-            for letters in self._letters()
-        ]
+        view = partial(make_view, source, target, self.index, spelling=settings.spelling)
+        self.views: list[View] = list(in_order(view, self._letters(), workers))
         self.view_priors = [view_prior(view, self.prior) for view in self.views] if prior else []
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
@@ -181,14 +178,8 @@ class Estimator:
         words = emissions(self.views, self._view_counts(counts), self.smoothing)
         agreed = number > settings.hmm_iterations - settings.agreed_iterations
         step = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
-        e_step = EStep(
-            settings.null,
-            words,
-            transitions,
-            agree=agreed,
-            step=step,
-        )
-        found = self._e_step(e_step)
+        step |= 1  # odd, so that two workers take turns with these buckets
+        found = self._e_step(EStep(settings.null, words, transitions, agree=agreed, step=step))
         jumps = [found.forward_jumps, found.reverse_jumps]
         older = self.prior.jump_counts()
         if older is not None:

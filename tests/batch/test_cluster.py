@@ -21,9 +21,8 @@ from nmtalign.batch import cluster as cluster_module
 from nmtalign.batch.cluster import align_on_cluster, connected
 from nmtalign.batch.shards import ShardRun
 from nmtalign.batch.stream import align_stream, cut
-from nmtalign.batch.workers import WorkerError
 from nmtalign.cli import main
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, UsageError, WorkerError
 from nmtalign.shipped import shipped
 from nmtalign.text.bitext import read_bitext
 

@@ -19,9 +19,8 @@ import pytest
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch import locks, shards
 from nmtalign.batch.shards import ShardRun
-from nmtalign.batch.workers import WorkerError
 from nmtalign.cli import main
-from nmtalign.errors import StoppedError
+from nmtalign.errors import StoppedError, WorkerError
 from nmtalign.shipped import shipped
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from nmtalign.corpus.parallel import MUCH, in_order, may_fork
+from nmtalign.corpus.parallel import MUCH, in_order, may_fork, streamed
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -107,7 +107,7 @@ def test_errors_and_deaths_of_processes_are_seen():
     """)
     assert out.splitlines() == [
         "DataError the fifth",
-        "NmtalignError a process ended in the middle of its work; was the memory used up?",
+        "WorkerError a worker process died; was memory short? Try fewer --workers",
         "[0, 1, 2, 3, 4] True",
         "[]",
     ]
@@ -148,8 +148,8 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         if {large}:
             pairs.LARGE = 1000  # numbers of cells lie in a file
         toy, digests, forks = toy_bitext(80), set(), []
-        own = parallel._forked
-        parallel._forked = lambda *given: forks.append(1) or own(*given)
+        own = parallel._processes
+        parallel._processes = lambda *given: forks.append(1) or own(*given)
         for parallel.MUCH in 1, 1 << 40:
             for workers in 1, 2, 3:
                 training = learn(toy.pairs, workers=workers)
@@ -163,3 +163,112 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         print(len(digests), len(forks) > 5)
     """)
     assert out == "1 True\n"
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_items_are_read_as_they_are_needed(workers: int):
+    read = [0]
+
+    def items():
+        for k in range(60):
+            read[0] += 1
+            yield k
+
+    for k, found in enumerate(streamed(lambda k: k * k, items(), workers)):
+        assert found == k * k
+        assert read[0] <= k + 2 * workers + 1
+
+
+@needs_fork
+def test_items_are_sent_to_processes_and_the_first_error_is_that_of_the_first_item():
+    out = run_alone("""
+        import multiprocessing, os, time
+        from nmtalign.corpus.parallel import streamed
+        from nmtalign.errors import DataError, NmtalignError
+
+        def slow(k):
+            time.sleep(.05 if k == 0 else 0)
+            return k, os.getpid(), bytes(300_000)
+
+        read = []
+        def items():
+            for k in range(40):
+                read.append(k)
+                yield k
+
+        pids = set()
+        for k, (found, pid, _) in enumerate(streamed(slow, items(), 3)):
+            assert found == k and len(read) <= k + 7, (found, k, read)
+            pids.add(pid)
+        assert len(pids) == 3 and os.getpid() not in pids
+
+        def fail(k):
+            if k == 4:
+                time.sleep(.1)
+            if k in (4, 5):
+                raise DataError(f"item {k}")
+            return k
+
+        def die(k):
+            if k == 4:
+                os.kill(os.getpid(), 9)
+            return k
+
+        def half(k):
+            if k == 2:
+                from multiprocessing.connection import Connection
+                def some(pipe, data):
+                    os.write(pipe.fileno(), data[: len(data) // 2])
+                    os._exit(9)
+                Connection._send = some
+            return bytes(1000)
+
+        for function in fail, die, half:
+            seen = []
+            try:
+                for found in streamed(function, iter(range(20)), 2):
+                    seen.append(found)
+            except NmtalignError as error:
+                print(type(error).__name__, error, len(seen) <= 4)
+        print(multiprocessing.active_children())
+    """)
+    died = "WorkerError a worker process died; was memory short? Try fewer --workers True"
+    assert out.splitlines() == ["DataError item 4 True", died, died, "[]"]
+
+
+@needs_fork
+def test_processes_are_gone_when_their_parent_is_killed():
+    """They hold its locks, and would keep a run from being resumed while they finish an item."""
+    out = run_alone("""
+        import os, signal, time
+        from pathlib import Path
+        from nmtalign.corpus.parallel import streamed
+
+        def tell(k):
+            Path(f"/proc/self/fd/{writer}").open("w").write(f"{os.getpid()} ")
+            time.sleep(60)
+
+        reader, writer = os.pipe()
+        parent = os.fork()
+        if not parent:
+            list(streamed(tell, iter(range(2)), 2))
+        children = b""
+        while children.count(b" ") < 2:
+            children += os.read(reader, 99)
+        os.kill(parent, signal.SIGKILL)
+        os.waitpid(parent, 0)
+
+        def state(child):  # nobody may wait for it here: it is dead, or a zombie
+            try:
+                return Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+            except FileNotFoundError:
+                return "gone"
+
+        for _ in range(100):
+            states = {state(child) for child in children.decode().split()}
+            if states <= {"gone", "Z"}:
+                break
+            time.sleep(0.05)
+        print(states <= {"gone", "Z"})
+    """)
+    assert out == "True\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
@@ -30,8 +29,6 @@ from nmtalign.errors import DataError, NmtalignError, UsageError
 if TYPE_CHECKING:
     from distributed import Client
 
-    from nmtalign.aligner.aligner import Aligner
-    from nmtalign.aligner.fitting import ContextualFit, Fit
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, Shortened
@@ -182,7 +179,7 @@ def _aligned(
 ) -> _Aligned:
     """Align the bitext on a cluster or by processes."""
     from nmtalign.aligner.fitting import fit_text, with_fit
-    from nmtalign.batch.stream import cut
+    from nmtalign.batch.stream import PAIRS, cut
     from nmtalign.batch.workers import align_chunks
     from nmtalign.corpus.parallel import default_workers
 
@@ -193,7 +190,9 @@ def _aligned(
         bitext = counted(aligner, bitext)
     fit, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
     aligner = with_fit(aligner, fit)
-    chunks = run.missing(bitext) if run else cut(bitext)
+    workers = default_workers(engine.workers) if aligner.encoder is None else 1  # that takes all cores
+    size = PAIRS if workers == 1 else PAIRS // 2  # the last ones keep fewer cores waiting
+    chunks = run.missing(bitext) if run else cut(bitext, chunk=size)
     if client is not None:
         if aligner.encoder is not None:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
@@ -201,19 +200,8 @@ def _aligned(
 
         found = align_on_cluster(client, aligner, chunks, remap_to=remap)
     else:
-        opened, workers = partial(_open_again, options, fit), engine.workers or default_workers()
-        workers = workers if aligner.encoder is None else 1  # an encoder takes all cores by itself
-        found = align_chunks(aligner, opened, chunks, workers=workers, remap_to=remap)
+        found = align_chunks(aligner, chunks, workers=workers, remap_to=remap)
     return _Aligned(found, aligner.settings, aligner.languages)
-
-
-def _open_again(options: ModelOptions, fit: Fit | ContextualFit | None) -> Aligner:
-    """Open the aligner in another process, with what was fitted in this one."""
-    from nmtalign.aligner.fitting import with_fit
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the first process has written them
-        return with_fit(load_aligner(options), fit)
 
 
 def _run(
