@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nmtalign.aligner.decoding import Decoder
+from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import read_model, save_aligner
 from nmtalign.aligner.pair_scores import TrainingSize
@@ -18,7 +19,7 @@ from nmtalign.contextual.encoder import EncoderSimilarities
 from nmtalign.contextual.head import NAME, ContextualHead
 from nmtalign.contextual.published import Published
 from nmtalign.corpus.coverage import Coverage, coverage
-from nmtalign.corpus.parallel import default_workers
+from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
@@ -222,12 +223,20 @@ class Aligner(Listed):
         return self.align_text(encode_text(pairs))
 
     def align_text(self, text: EncodedText) -> AlignedBatch:
-        """Align an encoded text; memory depends on `CELLS`, the cells that are scored at a time."""
-        workers, found = default_workers(self.workers), []
-        for part in text.parts(CELLS):
-            decoder = self.decoder(self.heads.read(part))
-            found += list(decoder.links_of_buckets(workers))
-        return decoder.collected(found)
+        """Align an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
+        workers, parts = default_workers(self.workers), list(text.parts(CELLS))
+        if len(parts) == 1:
+            return self._decoder_of(text).align(workers)
+        apart = len(parts) >= workers and not isinstance(self.heads, ContextualHead)  # it takes all cores
+
+        def links(part: EncodedText) -> list[BucketLinks]:
+            return list(self._decoder_of(part).links_of_buckets(1 if apart else workers))
+
+        found = chain.from_iterable(in_order(links, parts, workers if apart else 1, cells=text.cells))
+        return self._decoder_of(replace(text, buckets=())).collected(list(found))
+
+    def _decoder_of(self, text: EncodedText) -> Decoder:
+        return self.decoder(self.heads.read(text))
 
     def covered(self, source: Sentence, target: Sentence) -> Coverage:
         """Count how many words of a sentence pair are known."""

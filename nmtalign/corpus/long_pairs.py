@@ -209,15 +209,21 @@ def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
 def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
     """Cut pairs of more than LONGEST words into pieces; the others stay one piece each."""
     S, T = source.lengths, target.lengths
-    if not ((S > LONGEST) | (T > LONGEST)).any():
+    long = (np.maximum(S, T) > LONGEST) & (np.minimum(S, T) > 0)
+    if not long.any():
         return source, target, whole_pairs(source, target)
-    pieces = [[_Piece(0, s, 0, t, 0, t, 0, s)] for s, t in zip(S.tolist(), T.tolist(), strict=True)]
     numbers = look_up(number_words(target.words), source.words)  # number on the target side of source words
-    for n in np.flatnonzero((np.maximum(S, T) > LONGEST) & (np.minimum(S, T) > 0)).tolist():
+    pieces = []
+    for n in np.flatnonzero(long).tolist():
         own = (side.tokens[side.offsets[n] : side.offsets[n + 1]] for side in (source, target))
-        pieces[n] = _pieces(numbers[next(own)], next(own).astype(np.int64))
-    pair = np.repeat(np.arange(len(S)), list(map(len, pieces)))
-    cut = _Piece(*np.array(list(chain.from_iterable(pieces)), dtype=np.int64).T)
+        pieces.append(_pieces(numbers[next(own)], next(own).astype(np.int64)))
+    count = np.ones(len(S), dtype=np.int64)
+    count[long] = [*map(len, pieces)]
+    pair = np.repeat(np.arange(len(S)), count)
+    zero, s, t = np.zeros(len(pair), dtype=np.int64), S[pair], T[pair]
+    bounds = np.stack(_Piece(zero, s, zero, t, zero, t, zero, s))
+    bounds[:, long[pair]] = np.array([*chain.from_iterable(pieces)], dtype=np.int64).T
+    cut = _Piece(*bounds)
     return (
         _cut(source, pair, cut.source_start, cut.source_stop),
         _cut(target, pair, cut.target_start, cut.target_stop),
@@ -238,7 +244,9 @@ def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSid
 
 def _cut(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:
     """Return the side with the given parts of its sentences as sentences."""
-    begin = side.offsets[pair] + start
-    tokens = [side.tokens[a : a + n] for a, n in zip(begin.tolist(), (stop - start).tolist(), strict=True)]
+    begin, end = side.offsets[pair] + start, side.offsets[pair] + stop
+    runs = np.flatnonzero(begin[1:] != end[:-1])  # of sentences that follow each other
+    first, last = begin[[0, *(runs + 1)]], end[[*runs, -1]]
+    tokens = [side.tokens[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(stop - start)])
     return replace(side, tokens=np.concatenate(tokens), offsets=offsets)

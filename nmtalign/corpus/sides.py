@@ -9,6 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 
 import numpy as np
@@ -28,7 +29,7 @@ class EncodedSide:
     offsets: NDArray[np.int64]  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
     counts: NDArray[np.int64]  # (V + 1,): how often each word occurs
 
-    @property
+    @cached_property
     def lengths(self) -> NDArray[np.int64]:
         """Number of words of each sentence, shape (N,)."""
         return np.diff(self.offsets)
