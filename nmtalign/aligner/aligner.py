@@ -230,7 +230,8 @@ class Aligner(Listed):
         apart = len(parts) >= workers and not isinstance(self.heads, ContextualHead)  # it takes all cores
 
         def links(part: EncodedText) -> list[BucketLinks]:
-            return list(self._decoder_of(part).links_of_buckets(1 if apart else workers))
+            decoder = self._decoder_of(replace(part))  # a copy: its index goes with it
+            return list(decoder.links_of_buckets(1 if apart else workers))
 
         found = chain.from_iterable(in_order(links, parts, workers if apart else 1, cells=text.cells))
         return self._decoder_of(replace(text, buckets=())).collected(list(found))

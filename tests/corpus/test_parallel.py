@@ -140,6 +140,7 @@ def test_what_comes_then_is_done_in_the_order_of_the_items_into_shared_arrays():
 def test_a_model_is_the_same_whoever_does_the_work(large: bool):
     out = run_alone(f"""
         import hashlib, pathlib, tempfile
+        from nmtalign.aligner import aligner
         from nmtalign.corpus import parallel, word_pairs as pairs
         from nmtalign.aligner.extraction import Extraction
         from nmtalign.aligner.train import learn
@@ -147,6 +148,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
 
         if {large}:
             pairs.LARGE = 1000  # numbers of cells lie in a file
+            aligner.CELLS = 500  # the text is aligned in parts
         toy, digests, forks = toy_bitext(80), set(), []
         own = parallel._processes
         parallel._processes = lambda *given: forks.append(1) or own(*given)
@@ -160,6 +162,10 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
                 batch = training.align(Extraction())
                 content += b"".join(column.tobytes() for column in (batch.source, batch.probability))
                 digests.add(hashlib.sha256(content).hexdigest())
+        aligner.CELLS = 1 << 23
+        again = training.aligner.align_batch(toy.pairs)
+        assert again.source.tobytes() == batch.source.tobytes()
+        assert again.offsets.tobytes() == batch.offsets.tobytes()
         print(len(digests), len(forks) > 5)
     """)
     assert out == "1 True\n"
