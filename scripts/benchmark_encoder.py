@@ -14,12 +14,12 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import subprocess
 import sys
 import tempfile
-import time
+from dataclasses import astuple
 from pathlib import Path
-from typing import NamedTuple
+
+from benchmark_aligners import Cost, measure
 
 from nmtalign.files import read_lines
 
@@ -43,14 +43,6 @@ with open(f"{folder}/simalign", "w") as out:
 """
 
 
-class Used(NamedTuple):
-    """Wall-clock and CPU seconds and peak memory of a process."""
-
-    seconds: float
-    cpu: float
-    megabytes: float
-
-
 def make_encoder(folder: Path) -> None:
     """Write an encoder of random weights and its tokeniser beside the text."""
     import torch
@@ -66,16 +58,6 @@ def make_encoder(folder: Path) -> None:
     BertModel(BertConfig(vocab_size=VOCABULARY, **SHAPE)).save_pretrained(folder)
 
 
-def run(command: list[str]) -> Used:
-    """Run a process to its end."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"failed: {' '.join(command)}")
-    return Used(time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
-
-
 def compare(folder: Path, peer: str, repeats: int) -> None:
     """Print a table of both programs for each method of simalign."""
     print("| method | program | seconds | CPU seconds | pairs a second | peak memory in MB | equal lines |")
@@ -87,15 +69,15 @@ def compare(folder: Path, peer: str, repeats: int) -> None:
             "nmtalign": [*ours, "--method", f"simalign-{method}"],
             "simalign": [peer, "-c", PEER, str(folder), name, method[0]],
         }
-        used: dict[str, list[Used]] = {program: [] for program in commands}
+        used: dict[str, list[Cost]] = {program: [] for program in commands}
         for program, command in list(commands.items()) * repeats:
-            used[program].append(run(command))
+            used[program].append(measure(command, folder / "log"))
         lines = [list(read_lines(folder / program)) for program in commands]
         same = sum(a == b for a, b in zip(*lines, strict=True))
         for program, found in used.items():
-            best = Used(*map(min, zip(*found, strict=True)))
+            best = Cost(*map(min, zip(*map(astuple, found), strict=True)))
             speed = len(lines[0]) / best.seconds
-            row = f"{best.seconds:.1f} | {best.cpu:.1f} | {speed:.0f} | {best.megabytes:.0f}"
+            row = f"{best.seconds:.1f} | {best.cpu_seconds:.1f} | {speed:.0f} | {best.peak_mb:.0f}"
             print(f"| {method} | {program} | {row} | {same:,} of {len(lines[0]):,} |", flush=True)
 
 

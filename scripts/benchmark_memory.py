@@ -10,14 +10,16 @@ text.
     python scripts/benchmark_memory.py WORK --data DATA --grow [--most 1000000] [--python PEERS --figure FILE]
 
 Instead: the real text as it is, its corpora one after the other, from 10,000 pairs to all of it, by one and
-by two workers, and by the fast_align of `sil-machine[thot]`, which that Python has; and 20,000 pairs of which
-one in a thousand is a line of 3,000 words, made of pairs joined, so that its right links are those of its
-parts.
+by two workers, and by the fast_align of `sil-machine[thot]`, which that Python has; then more pairs than
+there are, of the recycled text, by two workers, without links; and 20,000 pairs of which one in a thousand
+is a line of 3,000 words, made of pairs joined, so that its right links are those of its parts. What
+WORK/growth.json holds is not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import shutil
 from collections import Counter
@@ -32,6 +34,8 @@ from benchmark_aligners import Cost, cost_of_fast_align, markdown, measure, nmta
 RARE = 5
 DIRTY, EVERY, LONG = 20_000, 1_000, 3_000  # pairs, of which one in so many has so many words
 HEAD = ["command", "seconds", "CPU seconds", "peak memory MB"]
+SIZES = 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_000  # pairs of --grow
+RECYCLED = "recycled text, no links"
 FAST_ALIGN = "fast_align of sil-machine[thot]"
 IN_CPP = 3.0  # times that it takes longer than the C++ program, of 100,447 pairs
 Growth = dict[tuple[int, str], Cost]  # by number of pairs and command
@@ -87,14 +91,17 @@ def describe(paths: tuple[Path, Path]) -> str:
     return "; ".join(sizes)
 
 
-def costs(folder: Path, text: tuple[Path, Path], preset: str, *more: str) -> dict[str, Cost]:
-    """Learn with all links written, then align the same text as new text with the saved model."""
+def costs(
+    folder: Path, text: tuple[Path, Path], preset: str, *more: str, links: bool = True
+) -> dict[str, Cost]:
+    """Learn with all links written, then align the same text as new text with the saved model; or learn."""
     model = folder / f"model-{preset}"
     shutil.rmtree(model, ignore_errors=True)
-    commands = {
-        "train": ("train", *text, "-o", model, "--preset", preset, "--links", folder / "links"),
-        "align": ("align", *text, "--model", model, "-o", folder / "links-again"),
-    }
+    learn = "train", *text, "-o", model, "--preset", preset
+    commands: dict[str, tuple[str | Path, ...]] = {"train": learn}
+    if links:
+        commands["train"] = *learn, "--links", folder / "links"
+        commands["align"] = "align", *text, "--model", model, "-o", folder / "links-again"
     return {
         name: measure((nmtalign_program(), *arguments, *more), folder / "log")
         for name, arguments in commands.items()
@@ -112,11 +119,14 @@ def write_pairs(folder: Path, pairs: Pairs) -> tuple[Path, Path]:
     return folder / "src", folder / "tgt"
 
 
-def growth(folder: Path, base: Pairs, preset: str, most: int, python: Path | None) -> Growth:
+def growth(work: Path, data: Path, preset: str, most: int, words: int, python: Path | None) -> Growth:
     """Learn and align from more and more pairs, with one and two workers; then by fast_align."""
-    sizes = [size for size in (10_000, 30_000, 100_000, 300_000) if size < min(most, len(base))]
+    base, folder, notes = base_text(data), work / "growth", work / "growth.json"
     found: Growth = {}
-    for size in [*sizes, min(most, len(base))]:
+    if notes.exists():
+        found = {(size, name): Cost(**cost) for size, name, cost in json.loads(notes.read_text())}
+    done = {size for size, _ in found}
+    for size in sorted({*(n for n in SIZES if n < len(base)), min(most, len(base))} - done):
         text = write_pairs(folder, base[:size])
         for workers in ("1", "2"):
             for name, cost in costs(folder, text, preset, "--workers", workers).items():
@@ -124,22 +134,35 @@ def growth(folder: Path, base: Pairs, preset: str, most: int, python: Path | Non
         if python:
             (folder / "gold").touch()
             found[size, FAST_ALIGN] = cost_of_fast_align(folder, folder, python)
-    return found
+        keep(found, notes)
+    for size in sorted({n for n in SIZES if len(base) < n <= most} - done):
+        text = write_recycled(folder, data, pairs=size, words=words)
+        cost = costs(folder, text, preset, "--workers", "2", links=False)["train"]
+        found[size, f"train, 2 workers, {RECYCLED}"] = cost
+        keep(found, notes)
+    return dict(sorted(found.items(), key=lambda entry: entry[0][0]))
+
+
+def keep(found: Growth, notes: Path) -> None:
+    """Write down what was measured."""
+    rows = [(size, name, asdict(cost)) for (size, name), cost in found.items()]
+    notes.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
 def draw(found: Growth, path: Path) -> None:
     """Draw time and memory of learning against the number of pairs."""
     import matplotlib.pyplot as plt
 
-    sizes = sorted({size for size, _ in found})
     names = [name for name in dict.fromkeys(name for _, name in found) if not name.startswith("align")]
     figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
     for axis, field, label in zip(axes, ("seconds", "peak_mb"), ("seconds", "MB at most"), strict=True):
-        for name, style in zip(names, ("o-", "s-", "^:"), strict=False):
+        for name, style in zip(names, ("o-", "s-", "^:", "D-"), strict=False):
+            sizes = [size for size, own in found if own == name]
             axis.plot(sizes, [getattr(found[size, name], field) for size in sizes], style, label=name)
         axis.set(xscale="log", yscale="log", xlabel="sentence pairs", ylabel=label)
         axis.grid(alpha=0.3)
     if FAST_ALIGN in names:
+        sizes = [size for size, own in found if own == FAST_ALIGN]
         estimate = [found[size, FAST_ALIGN].seconds / IN_CPP for size in sizes]
         axes[0].plot(sizes, estimate, "v--", label=f"the same over {IN_CPP}: the C++ program, about")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
@@ -177,15 +200,17 @@ def agreement(folder: Path, parts: list[Pairs], preset: str) -> float:
     return 2 * right / both
 
 
-def grow(work: Path, data: Path, preset: str, most: int, python: Path | None, figure: Path | None) -> None:
+def grow(
+    work: Path, data: Path, preset: str, most: int, words: int, python: Path | None, figure: Path | None
+) -> None:
     """Print both tables."""
-    base = base_text(data)
-    found = growth(work / "growth", base, preset, most, python)
+    work.mkdir(parents=True, exist_ok=True)
+    found = growth(work, data, preset, most, words, python)
     rows = [[f"{size:,}", name, *cells(cost)] for (size, name), cost in found.items()]
     print(markdown([["pairs", *HEAD], *rows]), "\n", flush=True)
     if figure:
         draw(found, figure)
-    text, parts = write_dirty(work / "dirty", base)
+    text, parts = write_dirty(work / "dirty", base_text(data))
     dirty = costs(work / "dirty", text, preset, "--workers", "1")
     rows = [[name, *cells(cost)] for name, cost in dirty.items()]
     print(f"{DIRTY:,} pairs, {len(parts)} of them of {LONG:,} words, 1 worker:\n\n{markdown([HEAD, *rows])}")
@@ -200,14 +225,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--words", type=int, default=18, help="18 gives a mean of 20: long pairs stay long")
     parser.add_argument("--preset", default="default")
-    parser.add_argument("--grow", action="store_true", help="The real text, more and more of it; dirty text.")
-    parser.add_argument("--most", type=int, default=1_000_000, help="pairs of --grow")
+    parser.add_argument("--grow", action="store_true", help="More and more of the real text; dirty text.")
+    parser.add_argument("--most", type=int, default=1_000_000, help="Pairs of --grow")
     parser.add_argument("--python", type=Path, help="Python that has sil-machine[thot], for --grow")
     parser.add_argument("--figure", type=Path, help="Picture of --grow")
     options = parser.parse_args()
     if options.grow:
         work, peers = options.work.absolute(), options.python
-        grow(work, options.data, options.preset, options.most, peers, options.figure)
+        grow(work, options.data, options.preset, options.most, options.words, peers, options.figure)
         return
     folder = options.work.absolute() / f"recycled-{options.pairs}"
     text = folder / "src", folder / "tgt"

@@ -259,11 +259,11 @@ def _kept_keys(source: EncodedSide, target: EncodedSide, workers: int) -> Longs:
     """
     from scipy.sparse import csr_array
 
-    of_source, of_target = (
-        csr_array((np.ones(len(side.tokens), np.int32), side.tokens, side.offsets), shape=shape)
-        for side, shape in ((s, (len(s.lengths), len(s.words))) for s in (source, target))
-    )
-    of_word = of_source.T.tocsr()  # (source words, sentences)
+    def by_sentence(side: EncodedSide) -> csr_array:
+        shape = len(side.lengths), len(side.words)
+        return csr_array((np.ones(len(side.tokens), np.int32), side.tokens, side.offsets), shape=shape)
+
+    of_word, of_target = by_sentence(source).T.tocsr(), by_sentence(target)
     cells = np.cumsum(np.asarray(of_word @ target.lengths)) // PIECE
     cuts = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(source.words)]
 

@@ -114,7 +114,7 @@ def hmm_counts(
     null: float,
     *,
     agree: bool = False,
-    jumps: bool = True,
+    jumps: bool = False,
 ) -> BucketCounts:
     """E-step of the hidden Markov model: the product of the posteriors of both directions."""
     nulls = words.source_null, words.target_null

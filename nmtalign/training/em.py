@@ -104,7 +104,8 @@ class Estimator:
         self.bitext = (place or partial(LocalBitext, workers=workers))(self.buckets, source, target)
         self.index = self.bitext.index
         view = partial(make_view, source, target, self.index, spelling=settings.spelling)
-        self.views: list[View] = list(in_order(view, self._letters(), workers))
+        several = workers if self.index.complete else 1  # of a large bitext they take much memory
+        self.views: list[View] = list(in_order(view, self._letters(), several))
         self.view_priors = [view_prior(view, self.prior) for view in self.views] if prior else []
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"

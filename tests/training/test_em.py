@@ -115,7 +115,7 @@ def test_with_jumps_a_link_counts_as_the_product_of_both_directions(encoded):
     index = index_pairs(buckets, source, target)
     words = random_emissions(index, source, target, 1)
     for bucket, cells in zip(buckets, index.cells, strict=True):
-        found = hmm_counts(bucket, cells, words, jumps, 0.06)
+        found = hmm_counts(bucket, cells, words, jumps, 0.06, jumps=True)
         forward, reverse = posteriors(bucket, words.pairs.take(cells), words, jumps)
         assert forward.posterior.sum(axis=1).max() <= 1 + 1e-5
         assert reverse.posterior.sum(axis=1).max() <= 1 + 1e-5
