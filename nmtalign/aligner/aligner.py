@@ -225,15 +225,21 @@ class Aligner(Listed):
     def align_text(self, text: EncodedText) -> AlignedBatch:
         """Align an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
-        if len(parts) == 1:
-            return self._decoder_of(text).align(workers)
-        apart = len(parts) >= workers and not isinstance(self.heads, ContextualHead)  # it takes all cores
+        if len(parts) >= max(workers, 2) and not isinstance(self.heads, ContextualHead):
+            return self._align_parts(text, parts, workers)
+        found = []
+        for part in parts:
+            decoder = self._decoder_of(replace(part))  # a copy: its index goes with it
+            found += list(decoder.links_of_buckets(workers))
+        return decoder.collected(found)
+
+    def _align_parts(self, text: EncodedText, parts: Sequence[EncodedText], workers: int) -> AlignedBatch:
+        """Align a text whose parts are each read and decoded by one worker."""
 
         def links(part: EncodedText) -> list[BucketLinks]:
-            decoder = self._decoder_of(replace(part))  # a copy: its index goes with it
-            return list(decoder.links_of_buckets(1 if apart else workers))
+            return list(self._decoder_of(replace(part)).links_of_buckets(1))
 
-        found = chain.from_iterable(in_order(links, parts, workers if apart else 1, cells=text.cells))
+        found = chain.from_iterable(in_order(links, parts, workers, cells=text.cells))
         return self._decoder_of(replace(text, buckets=())).collected(list(found))
 
     def _decoder_of(self, text: EncodedText) -> Decoder:
