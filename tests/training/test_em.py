@@ -17,6 +17,7 @@ from nmtalign.errors import UsageError
 from nmtalign.heads.counts import Emissions
 from nmtalign.positions.agreement import STEPS, BothPosteriors, hmm_posteriors, regularisation_step
 from nmtalign.positions.transitions import bucket_transitions, initial_transitions
+from nmtalign.training import em
 from nmtalign.training.e_step import EStep, hmm_counts, model1_counts, uniform_counts
 from nmtalign.training.em import Estimator, LocalBitext
 from nmtalign.training.settings import PRESETS, Settings, preset
@@ -143,6 +144,18 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
             else:
                 np.testing.assert_array_equal(found.place, expected.place)
                 np.testing.assert_array_equal(found.value, expected.value)
+
+
+@pytest.mark.parametrize(("share", "step"), [(1, 1), (2, 3), (3.5, 5)])
+def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(share, step, monkeypatch):
+    sides = [encode([[*"abcdefgh"[:n]] for n in range(1, 9)]) for _ in range(2)]
+    estimator = Estimator(*sides, PRESETS["fast"], workers=1)
+    cells, steps = sum(bucket.cells for bucket in estimator.buckets), []
+    monkeypatch.setattr(em, "JUMP_CELLS", int(cells / share))
+    own = estimator.bitext.expected_counts
+    monkeypatch.setattr(estimator.bitext, "expected_counts", lambda e: steps.append(e.step) or own(e))
+    estimator.run()
+    assert set(steps[-2:]) == {step}
 
 
 def posteriors(bucket, emission, words: Emissions, transitions, **options):
