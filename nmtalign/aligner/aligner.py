@@ -200,8 +200,8 @@ class Aligner(Listed):
             Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
             a null word. The matrix shows the words as they were given.
         """
-        scores = self.heads.read(encode_text([self._words(source, target)]))
-        return self.decoder(scores).pair(self._shown(source, target), self.settings)
+        decoder = self._decoder_of(encode_text([self._words(source, target)]))
+        return decoder.pair(self._shown(source, target), self.settings)
 
     def align_batch(self, pairs: Iterable[tuple[Sentence, Sentence]]) -> AlignedBatch:
         """Align many sentence pairs: the same links as one by one.

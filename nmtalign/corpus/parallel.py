@@ -31,6 +31,7 @@ AHEAD = 1  # results that a process keeps beyond the next one until it is their 
 LOOKS = 10  # a thread that has ended is listed by the system for a moment
 MUCH = 1 << 21  # cells from which on processes are worth their start
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux: what is sent to a process when its parent ends
+GONE = EOFError, BrokenPipeError, ConnectionResetError  # what a pipe raises when nobody is at its other end
 DEAD = "a worker process died; was memory short? Try fewer --workers"
 
 Item = TypeVar("Item")
@@ -214,7 +215,7 @@ def _child(
     for interrupt in (signal.SIGINT, signal.SIGHUP):
         signal.signal(interrupt, signal.SIG_IGN)  # the parent is told, and ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+    with suppress(*GONE):
         work(number, pipe)
 
 
@@ -249,7 +250,7 @@ def _work(
                 answer()
         while waiting:
             answer()
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+    except GONE:
         raise
     except Exception as error:
         while waiting:

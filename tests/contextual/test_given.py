@@ -22,6 +22,7 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 from tests.attention.naive import entmax15
+from tests.corpus.test_parallel import needs_fork, run_alone
 
 TOY = toy_bitext(60, seed=3)
 PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
@@ -279,3 +280,21 @@ def test_settings_that_contradict_each_other(written):
         nmtalign.with_context(similarities=written, method="transport", extract="mutual")
     with pytest.raises(UsageError, match="to be fitted"):
         nmtalign.with_context(similarities=written).align(*TOY.pairs[0])
+
+
+@needs_fork
+def test_forked_workers_do_not_share_the_place_in_a_file(tmp_path):
+    np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(0.05) * 20)})
+    out = run_alone(f"""
+        from nmtalign import with_context
+        from nmtalign.batch.stream import cut
+        from nmtalign.batch.workers import align_chunks
+        from tests.contextual.test_given import PAIRS
+
+        aligner, found = with_context(similarities={str(tmp_path / "s.npz")!r}, method="simalign-argmax"), []
+        for workers in 1, 3:
+            chunks = align_chunks(aligner, cut(PAIRS * 20, chunk=30), workers=workers)
+            found.append(b"".join(chunk.batch.source.tobytes() for chunk in chunks))
+        print(found[0] == found[1])
+    """)
+    assert out == "True\n"
