@@ -2,7 +2,7 @@
 
 ``space``   words between ASCII spaces: text that is already tokenised.
 ``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
-            numbers, web addresses, Chinese and Japanese character by character.
+            numbers, web addresses, Chinese and Japanese character by character. What it cut it leaves.
 ``moses``   the Moses tokeniser (package sacremoses, extra ``[moses]``).
 ``icu``     words by the dictionaries and rules of ICU, for scripts without spaces (package icu4py, extra
             ``[icu]``).
@@ -72,18 +72,22 @@ _CJK = (
 _GAP = r"\s\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2060\ufeff"
 _APOSTROPHE = "['\u2019\u02bc]"
 _HYPHEN = "[-\u2010\u2011]"
-_ELIDED = "[LlDdJjMmTtSsNnCcÇç]|[Qq][Uu]|(?i:jusqu|lorsqu|puisqu|quoiqu)"
+_ELIDED = "[LlDdJjMmTtSsNnCcÇç]|[Qq][Uu]|(?i:jusqu|lorsqu|puisqu|quoiqu|aujourd)"
+_ITALIAN = "[cdglmnstv]|un|d?all|[bdn]ell|quell|[cs]ull|coll|quest|anch|com|cos|dov|dev|sant|po"
 _PRONOUN = "t-on|ils?|elles?|je|tu|nous|vous|moi|toi|lui|leur|ce|ci|là"
 _PRONOUN_FRENCH = _PRONOUN + "|on|les?|la|en|y"  # not "add-on", "x-y" where the language is open
 _NEGATED = "do|does|did|is|was|are|were|have|has|had|wo|ca|could|should|would|must|need|might|sha|ai|ought"
 _CONTRACTED = "s|re|ve|ll|d|m"
-_ABBREVIATION = r"(?:[A-Za-z]\.){2,}|(?:Mrs?|Ms|Dr|Prof|St|MM?|Mgr)\.(?=\s)"
+_TITLE = r"[Mm]rs?|[Mm]s|[Dd]r|Prof|[Ss]t|(?<!\d )[Mm]|MM|Mgr"
+_ABBREVIATION = rf"(?:[A-Za-z]\.){{2,}}|(?:{_TITLE})\.(?=\s)"
 _NUMBER = r"\d{1,3}(?:[\u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\w)|\d+(?:[.,:/]\d+)+(?!\w)"
 _ADDRESS = (
     r"(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'\u2019\u00bb]|[\w.+-]+@\w[\w-]*(?:\.\w[\w-]*)+"
 )
 _WHOLE = "aujourd['\u2019\u02bc]hui|rendez-vous"
 _RUN = r"\.{2,}|[!?]{2,}|-{2,}"
+# As Moses and others write signs, clitics and unknown words
+_ESCAPED = r"(?<!\S)\w*&apos;\w*(?!\S)|&(?:[a-z]+|#\d+);|</?\w+>|@-@"
 
 
 @lru_cache(maxsize=1)
@@ -95,7 +99,7 @@ def _marks() -> str:
 
 
 def _plain_pattern(marks: str) -> str:
-    """Return the pattern for lines without apostrophe, hyphen, ``@``, ``/`` and CJK: most lines, and fast."""
+    """Return the pattern for lines without apostrophe, hyphen, ``@/&<`` and CJK: most lines, and fast."""
     word = rf"\w+(?:[{marks}\u00ad\u200c\u200d]+\w*)*"
     return f"{_ABBREVIATION}|{_NUMBER}|{word}|{_other(marks)}"
 
@@ -109,19 +113,23 @@ def _full_pattern(language: str | None, marks: str) -> str:
     letter = rf"[^\W{_CJK}]"
     word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]+{letter}*)*"
     elided = r"[^\W\d_]+" if language in ("it", "ca") else _ELIDED
+    alone = f"(?i:{_ITALIAN})" if language in ("it", "ca") else _ELIDED
     pronoun = _PRONOUN_FRENCH if language == "fr" else _PRONOUN
     clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?i:{pronoun}))?(?![\w-]))"
     contracted = rf"(?i:{_CONTRACTED})(?!\w)"
-    french = [rf"(?<!\w)(?:{elided}){_APOSTROPHE}(?=\w)", rf"(?<=\w){_HYPHEN}{clitic}"]
+    french = [
+        rf"(?<!\w)(?:{elided}){_APOSTROPHE}(?=\w)|(?<!\S)(?:{alone}){_APOSTROPHE}(?!\S)",
+        rf"(?:(?<=\w)|(?<=\w )){_HYPHEN}{clitic}",
+    ]
     english = [
         rf"(?i:{_NEGATED})(?=[nN]{_APOSTROPHE}[tT](?!\w))",
-        rf"(?<=\w)[nN]{_APOSTROPHE}[tT](?!\w)",
-        rf"(?<=\w){_APOSTROPHE}{contracted}",
+        rf"(?:(?<=\w)|(?<!\S))[nN]{_APOSTROPHE}[tT](?!\w)",
+        rf"(?<=\w){_APOSTROPHE}{contracted}|(?<!\S){_APOSTROPHE}(?i:{_CONTRACTED}|t)(?!\S)",
     ]
     inside = [rf"{_HYPHEN}(?!{clitic})" if language != "en" else _HYPHEN]
     inside += [rf"{_APOSTROPHE}(?!{contracted})" if language != "fr" else _APOSTROPHE]
     return "|".join(
-        [_ADDRESS, rf"[{_CJK}][{marks}]*", _ABBREVIATION, _NUMBER, rf"(?i:{_WHOLE})(?!\w)"]
+        [_ADDRESS, _ESCAPED, rf"[{_CJK}][{marks}]*", _ABBREVIATION, _NUMBER, rf"(?i:{_WHOLE})(?!\w)"]
         + (english if language != "fr" else [])
         + (french if language != "en" else [])
         + [rf"{word}(?:(?:{'|'.join(inside)}){word})*", _other(marks)]
@@ -140,7 +148,7 @@ class _Simple:
 
     def __init__(self, language: str | None) -> None:
         self._language = language
-        self._special = re.compile(f"['\u2019\u02bc\\-\u2010\u2011@/{_CJK}]|www").search
+        self._special = re.compile(f"['\u2019\u02bc\\-\u2010\u2011@/&<{_CJK}]|www").search
         self._foreign = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]").search  # where there are marks
 
     def _of(self, text: str) -> re.Pattern[str]:
@@ -463,10 +471,10 @@ class TextSettings:
 
 def _piled(text: str) -> bool:
     """Tell whether a text piles so many marks on a letter that to put them in order would take minutes."""
-    if len(text) <= _PILE or text.isascii():
+    # Each pile has a mark at a multiple of its length; the first mark is U+0300
+    if len(text) <= _PILE or max(text[::_PILE]) < "\u0300":
         return False
     mark = f"[{_marks()}]"
-    # Each pile has a mark at a multiple of its length
     return bool(re.search(mark, text[::_PILE]) and re.search(f"{mark}{{{_PILE}}}", text))
 
 
