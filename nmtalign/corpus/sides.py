@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import count, repeat
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 from nmtalign.text.tokenization import TextSettings
 
 Ints = NDArray[np.int32]
+Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EncodedSide:
     """One side of a bitext."""
 
@@ -33,6 +35,17 @@ class EncodedSide:
     def lengths(self) -> NDArray[np.int64]:
         """Number of words of each sentence, shape (N,)."""
         return np.diff(self.offsets)
+
+    @cached_property
+    def _found(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, what: Hashable, compute: Callable[[], Found]) -> Found:
+        """Return what the first call for `what` computed; the parts of a large text share their words."""
+        if what not in self._found:
+            self._found[what] = compute()
+        found: Found = self._found[what]
+        return found
 
     def sentence(self, n: int) -> list[str]:
         """The words of sentence n."""
@@ -151,4 +164,4 @@ def number_words(words: Iterable[str]) -> dict[str, int]:
 
 def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> NDArray[np.int64]:
     """Return the number of each word, `missing` for unknown ones."""
-    return np.array([numbers.get(word, missing) for word in words], dtype=np.int64)
+    return np.fromiter(map(numbers.get, words, repeat(missing)), np.int64)

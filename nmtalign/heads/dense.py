@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,14 @@ SCORE_LIMIT = np.float32(40)  # of a score: exp of it and of its opposite are fa
 CELLS, PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: all of some words, and chosen ones
 FREQUENT = 1024  # words that log Z is taken over
 CODE_LIMIT = 127  # largest code
+
+
+class FoundVectors(NamedTuple):
+    """What a dense head knows of the words of one side of a text."""
+
+    vectors: Floats  # (V, D); zero without a vector
+    norms: Floats  # (V,): log Z
+    known: NDArray[np.bool_]  # (V,): which have a vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,22 +59,24 @@ class DenseHead:
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return the log likelihood ratios of the word pairs of which both words have a vector."""
-        rows = self._rows(text.source.words, text.target.words)
-        vectors = _vectors(self.source[rows[0]], self.scale), _vectors(self.target[rows[1]], self.scale)
-        norms = self.source_norms[rows[0]], self.target_norms[rows[1]]
-        has = [np.asarray(side.any(axis=1)) for side in vectors]
+        source = text.source.once((self, 0), lambda: self._found(0, text.source.words))
+        target = text.target.once((self, 1), lambda: self._found(1, text.target.words))
         pairs = text.index
-        place = np.flatnonzero(has[0][pairs.source] & has[1][pairs.target])
-        return LogRatios(place, log_ratios(vectors, norms, pairs.source[place], pairs.target[place]))
+        place = np.flatnonzero(source.known[pairs.source] & target.known[pairs.target])
+        words = pairs.source[place], pairs.target[place]
+        vectors, norms = (source.vectors, target.vectors), (source.norms, target.norms)
+        return LogRatios(place, log_ratios(vectors, norms, *words))
 
     def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
         """Return vectors (N, D) of one length for source and target words; zero for unknown ones."""
-        rows = self._rows(source, target)
-        return _vectors(self.source[rows[0]], self.scale), _vectors(self.target[rows[1]], self.scale)
+        return self._found(0, source).vectors, self._found(1, target).vectors
 
-    def _rows(self, source: Sequence[str], target: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
-        """Return the rows of source and target words, 0 for unknown ones."""
-        return look_up(self._numbers[0], source, 0), look_up(self._numbers[1], target, 0)
+    def _found(self, side: int, words: Sequence[str]) -> FoundVectors:
+        """Look up words of one side (0: source, 1: target); unknown ones are found as the padding."""
+        codes, norms = ((self.source, self.source_norms), (self.target, self.target_norms))[side]
+        rows = look_up(self._numbers[side], words, 0)
+        vectors = _vectors(codes[rows], self.scale)
+        return FoundVectors(vectors, norms[rows], np.asarray(vectors.any(axis=1)))
 
     @cached_property
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:

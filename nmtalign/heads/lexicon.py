@@ -19,7 +19,7 @@ from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts
-from nmtalign.heads.views import Letters, View, cut, make_view
+from nmtalign.heads.views import Letters, View, cut, forms_of, make_view
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Translations(NamedTuple):
     source_given_target: Doubles
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lexicon:
     """A learned lexicon: likelihood ratios for any words, also for unknown ones."""
 
@@ -134,33 +134,40 @@ class Lexicon:
     ) -> tuple[list[View], list[ViewCounts], Smoothing]:
         """Return the views of a text, their learned counts, and what :func:`emissions` needs besides."""
         views, counts = [], []
-        for learned, forms in zip(self.views, self.forms, strict=True):
+        for n, learned in enumerate(self.views):
             view = make_view(source, target, pairs, learned.letters, spelling=self.spelling, apart=False)
             views.append(view)
-            counts.append(_looked_up(view, learned, *forms, self.smoothing))
+            counts.append(self._counts(n, view, self._found(n, 0, source), self._found(n, 1, target)))
         return views, counts, self.smoothing
 
+    def _found(self, n: int, side: int, text: EncodedSide) -> FoundForms:
+        """Return the forms of one side of a text, through view n, in this lexicon."""
 
-def _looked_up(
-    view: View,
-    learned: StoredView,
-    source_forms: dict[str, int],
-    target_forms: dict[str, int],
-    smoothing: Smoothing,
-) -> ViewCounts:
-    """Return the learned counts of a text's view; those of unknown forms make a ratio of UNKNOWN_RATIO."""
-    source, target = look_up(source_forms, view.source_forms), look_up(target_forms, view.target_forms)
-    at_source, at_target = source.take(view.source), target.take(view.target)
-    missing = (at_source < 0) | (at_target < 0)
-    keys = at_source * len(target_forms) + at_target
-    keys[missing] = -1
-    counts = values_of(learned.keys, learned.counts, keys)
-    sides = (
-        learned.source.apply(lambda values: np.where(source < 0, 0.0, values[source])),
-        learned.target.apply(lambda values: np.where(target < 0, 0.0, values[target])),
-    )
-    unknown = np.flatnonzero(missing & (view.source > 0))
-    by_chance = (sides[0].linked + smoothing.discount)[view.source[unknown]]
-    by_chance *= (sides[1].linked + smoothing.discount)[view.target[unknown]] / smoothing.words
-    counts[unknown] = UNKNOWN_RATIO * by_chance
-    return ViewCounts(counts, *sides)
+        def found() -> FoundForms:
+            view = self.views[n]
+            place = look_up(self.forms[n][side], forms_of(text, view.letters[side])[1].forms)
+            known = (view.source, view.target)[side]
+            return FoundForms(place, known.apply(lambda values: np.where(place < 0, 0.0, values[place])))
+
+        return text.once((self, n, side), found)
+
+    def _counts(self, n: int, view: View, source: FoundForms, target: FoundForms) -> ViewCounts:
+        """Return the learned counts of a text's view; those of unknown forms make a ratio `UNKNOWN_RATIO`."""
+        learned, smoothing = self.views[n], self.smoothing
+        at_source, at_target = source.place.take(view.source), target.place.take(view.target)
+        missing = (at_source < 0) | (at_target < 0)
+        keys = at_source * len(self.forms[n][1]) + at_target
+        keys[missing] = -1
+        counts = values_of(learned.keys, learned.counts, keys)
+        unknown = np.flatnonzero(missing & (view.source > 0))
+        by_chance = (source.counts.linked + smoothing.discount)[view.source[unknown]]
+        by_chance *= (target.counts.linked + smoothing.discount)[view.target[unknown]] / smoothing.words
+        counts[unknown] = UNKNOWN_RATIO * by_chance
+        return ViewCounts(counts, source.counts, target.counts)
+
+
+class FoundForms(NamedTuple):
+    """Forms of one side of a text as a lexicon knows them."""
+
+    place: Longs  # number in the lexicon, -1 for unknown forms
+    counts: FormCounts

@@ -14,6 +14,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 
 import numpy as np
@@ -69,6 +70,43 @@ def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
     return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
 
 
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """The distinct forms of one side of a view."""
+
+    forms: list[str]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Number of each form."""
+        return number_words(self.forms)
+
+    @cached_property
+    def distinctive(self) -> list[str]:
+        """The forms that another word is a translation of if it is spelled like them; "" for the others."""
+        return [form if len(form) > 2 or any(c.isdigit() for c in form) else "" for form in self.forms]
+
+    @cached_property
+    def letter_pairs(self) -> Bits:
+        """As of :func:`letter_pairs`."""
+        return letter_pairs(self.forms)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """Number of letter pairs of each form."""
+        return _ones([*self.letter_pairs])
+
+
+def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
+    """Return the form of each word of a side, as of :func:`shorten`, and the forms."""
+
+    def shortened() -> tuple[Ints, Forms]:
+        number, forms = shorten(side.words, letters)
+        return number, Forms(forms)
+
+    return side.once(("forms", letters), shortened)
+
+
 @dataclass(frozen=True)
 class View:
     """The word pairs of a bitext seen through shortened words."""
@@ -98,11 +136,6 @@ class View:
         return values if self.pair is None else values.take(self.pair)
 
 
-def _distinctive(form: str) -> bool:
-    """Tell whether two words with this spelling are likely to be translations."""
-    return len(form) > 2 or any(c.isdigit() for c in form)
-
-
 def make_view(
     source: EncodedSide,
     target: EncodedSide,
@@ -117,24 +150,24 @@ def make_view(
     `spelling` is the prior count of two forms with one spelling; those spelled alike have less. Only where
     the view's pairs are numbered `apart` can counts be summed; else there is one for each word pair.
     """
-    s, s_forms = shorten(source.words, letters[0])
-    t, t_forms = shorten(target.words, letters[1])
+    (s, s_forms), (t, t_forms) = forms_of(source, letters[0]), forms_of(target, letters[1])
     of_pair = None
-    at_source, at_target = _forms_of(s, s_forms, pairs.source), _forms_of(t, t_forms, pairs.target)
+    at_source, at_target = _numbered(s, s_forms, pairs.source), _numbered(t, t_forms, pairs.target)
     if apart and any(letters):
-        keys, of_pair = distinct(at_source.astype(np.int64) * len(t_forms) + at_target)
-        at_source, at_target = words_of(keys, len(t_forms))
+        keys, of_pair = distinct(at_source.astype(np.int64) * len(t_forms.forms) + at_target)
+        at_source, at_target = words_of(keys, len(t_forms.forms))
     prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
     alike = np.flatnonzero(prior)
-    return View(letters, s_forms, t_forms, s, t, of_pair, at_source, at_target, alike, prior[alike])
+    both = s_forms.forms, t_forms.forms
+    return View(letters, *both, s, t, of_pair, at_source, at_target, alike, prior[alike])
 
 
-def _forms_of(number: Ints, forms: Sequence[str], words: Ints) -> Ints:
+def _numbered(number: Ints, forms: Forms, words: Ints) -> Ints:
     """Return the form of each word; where no words share a form, these are the same numbers."""
-    return words if len(forms) == len(number) else number[words]
+    return words if len(forms.forms) == len(number) else number[words]
 
 
-def spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints, at_target: Ints) -> Floats:
+def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints) -> Floats:
     """Return how alike pairs of forms are spelled, from 0 to 1, shape (Q,).
 
     It is 1 for one string of three letters or more or with a digit. For words of three Latin or Cyrillic
@@ -144,19 +177,19 @@ def spelled_alike(source: Sequence[str], target: Sequence[str], at_source: Ints,
     Examples
     --------
     >>> both = np.array([0, 1])
-    >>> spelled_alike(["president", "1997"], ["президент", "1998"], both, both).round(2)
+    >>> source, target = Forms(["president", "1997"]), Forms(["президент", "1998"])
+    >>> spelled_alike(source, target, both, both).round(2)
     array([0.67, 0.  ], dtype=float32)
     """
-    same = look_up(number_words(target), [form if _distinctive(form) else "" for form in source])
+    same = look_up(target.numbers, source.distinctive)
     same[same == 0] = -1
-    s, t = letter_pairs(source), letter_pairs(target)
-    sizes = _ones([*s]), _ones([*t])
+    s, t = source.letter_pairs, target.letter_pairs
     result = np.asarray(same[at_source] == at_target, dtype=np.float32)
     for at in range(0, len(result), BLOCK):
         e, f = at_source[at : at + BLOCK], at_target[at : at + BLOCK]
         common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
         some = np.flatnonzero(common > 1)  # most have none or one in common
-        dice = 2 * common[some] / (sizes[0][e[some]] + sizes[1][f[some]])
+        dice = 2 * common[some] / (source.sizes[e[some]] + target.sizes[f[some]])
         result[at + some] = np.maximum(result[at + some], (dice - UNLIKE) / (1 - UNLIKE))
     return result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
+from nmtalign.positions.transitions import TransitionModel
 
 Floats = NDArray[np.float32]
 
@@ -71,10 +73,13 @@ class HiddenMarkov:
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:
         """Return the transitions for the words of a text."""
         first, second = (
-            model.renumbered(look_up(numbers, side.words))
-            for model, numbers, side in zip(self.transitions, self.numbers, (source, target), strict=True)
+            side.once((self, n), partial(self._renumbered, n, side))
+            for n, side in enumerate((source, target))
         )
         return first, second
+
+    def _renumbered(self, n: int, side: EncodedSide) -> TransitionModel:
+        return self.transitions[n].renumbered(look_up(self.numbers[n], side.words))
 
     def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of the bucket of a number."""

@@ -14,7 +14,7 @@ from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.heads.counts import FormCounts, Smoothing, emissions, ratios, view_counts, word_counts
 from nmtalign.heads.lexicon import UNKNOWN_RATIO, Lexicon, stored_view
-from nmtalign.heads.views import UNLIKE, make_view, shorten, spelled_alike
+from nmtalign.heads.views import UNLIKE, Forms, make_view, shorten, spelled_alike
 
 SMOOTHING = Smoothing(words=500.0, discount=4.0, floor=5e-4)
 VIEWS = (0, 3, -2, 1)
@@ -76,7 +76,7 @@ def alike(source: str, target: str) -> float:
 def test_words_that_are_spelled_alike(words: list[str]):
     words = list(dict.fromkeys(["", *words, "président", "president", "presidente", "9.10"]))
     s, t = (axis.ravel() for axis in np.indices((len(words), len(words))))
-    found = spelled_alike(words, words, s, t)
+    found = spelled_alike(Forms(words), Forms(words), s, t)
     expected = [alike(words[a], words[b]) for a, b in zip(s, t, strict=True)]
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -84,9 +84,9 @@ def test_words_that_are_spelled_alike(words: list[str]):
 def test_many_words_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch):
     words = ["", "Varna", "Варна", "varnas", "varos", "今天晚上"]
     s, t = (axis.ravel() for axis in np.indices((6, 6)))
-    whole = spelled_alike(words, words, s, t)
+    whole = spelled_alike(Forms(words), Forms(words), s, t)
     monkeypatch.setattr("nmtalign.heads.views.BLOCK", 7)
-    np.testing.assert_array_equal(spelled_alike(words, words, s, t), whole)
+    np.testing.assert_array_equal(spelled_alike(Forms(words), Forms(words), s, t), whole)
     assert whole[6 * 1 + 2] == 1  # Varna, Варна
     assert 0 < whole[6 * 1 + 4] < whole[6 * 1 + 3] < 1
     assert whole[-1] == 1
