@@ -248,27 +248,50 @@ def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | Da
     stream = open_binary(path)
     number = 0
     try:
-        for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), 1):
-            if len(raw) == LONGEST_LINE:
-                raise DataError(f"expected at most {LONGEST_LINE:,} bytes").at(path, line=number)
-            try:
-                line = raw.decode(encoding)
-            except UnicodeDecodeError as error:
-                yield _undecodable(error, encoding).at(path, line=number)
-                continue
-            except (UnicodeError, LookupError) as error:
-                raise UsageError(f"text cannot be read as {encoding} ({error})") from None
-            if number == 1:
-                line = line.removeprefix("\ufeff")
-            if line.endswith("\n"):
-                line = line[:-2] if line.endswith("\r\n") else line[:-1]
-            yield line
+        for block in _whole_lines(stream):
+            if len(block) >= LONGEST_LINE and b"\n" not in block[:LONGEST_LINE]:
+                raise DataError(f"expected at most {LONGEST_LINE:,} bytes").at(path, line=number + 1)
+            lines = _decoded(block, encoding)
+            if number == 0 and isinstance(lines[0], str):
+                lines[0] = lines[0].removeprefix("\ufeff")
+            for line in lines:
+                number += 1
+                yield line if isinstance(line, str) else line.at(path, line=number)
     except DAMAGE as error:
         damage = DataError(f"the compressed file is damaged or cut off ({error})")
         raise damage.at(path, line=number + 1) from None
     finally:
         if str(path) != "-":
             stream.close()
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield what a stream holds in blocks that end where a line does, or are as long as no line may be."""
+    parts: list[bytes] = []
+    read = getattr(stream, "read1", stream.read)  # what there is, without waiting for more
+    while block := read(_BLOCK):
+        end = block.rfind(b"\n") + 1
+        if end or sum(map(len, parts)) >= LONGEST_LINE:
+            yield b"".join([*parts, block[: end or None]])
+            parts = [block[end:]] if end else []
+        else:
+            parts.append(block)
+    if any(parts):
+        yield b"".join(parts)
+
+
+def _decoded(block: bytes, encoding: str) -> list[str | DataError]:
+    """Return the lines of a block; an error in the place of a line that is not `encoding`."""
+    try:
+        lines: list[str | DataError] = [*block.decode(encoding).replace("\r\n", "\n").split("\n")]
+    except UnicodeDecodeError as error:
+        raws = io.BytesIO(block).readlines()
+        if len(raws) == 1:
+            return [_undecodable(error, encoding)]
+        return [line for raw in raws for line in _decoded(raw, encoding)]
+    except (UnicodeError, LookupError) as error:
+        raise UsageError(f"text cannot be read as {encoding} ({error})") from None
+    return lines if lines[-1] else lines[:-1]
 
 
 def is_text(text: str) -> bool:

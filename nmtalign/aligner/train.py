@@ -243,7 +243,7 @@ def learn(
     """
     text, settings, known = text or TextSettings(), settings or PRESETS["default"], prior or Prior()
     _check_options(settings, vectors, vectors_weight, rescore, rescore_inputs, gold)
-    source, target, corpus = _read(pairs, text, languages)
+    source, target, corpus = _read(pairs, text, languages, default_workers(workers))
     gold_links = gold_of_pairs(gold, source, target) if gold else {}
     for warning in _warnings(source, target, known):
         (warn or (lambda line: None))(warning)
@@ -325,10 +325,10 @@ def _check_options(
 
 
 def _read(
-    pairs: Bitext, text: TextSettings, languages: tuple[str | None, str | None]
+    pairs: Bitext, text: TextSettings, languages: tuple[str | None, str | None], workers: int
 ) -> tuple[EncodedSide, EncodedSide, dict[str, object]]:
     """Number the words of a bitext; also return what the model notes of it."""
-    source, target, digest = encode_bitext(pairs, text, languages)
+    source, target, digest = encode_bitext(pairs, text, languages, workers)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
     corpus = {

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, repeat
-from typing import Any, TypeVar
+from itertools import count, islice, repeat
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from nmtalign.text.tokenization import TextSettings
 
 Ints = NDArray[np.int32]
 Found = TypeVar("Found")
+
+BLOCK = 200  # pairs that are cut into words at a time: words of more leave the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,14 @@ class EncodedSide:
     def sentence(self, n: int) -> list[str]:
         """The words of sentence n."""
         return [self.words[k] for k in self.tokens[self.offsets[n] : self.offsets[n + 1]]]
+
+
+class NumberedWords(NamedTuple):
+    """Sentences of one side, their words numbered in the order in which they were first seen."""
+
+    words: list[str]
+    tokens: Ints
+    lengths: NDArray[np.int64]
 
 
 class SideEncoder:
@@ -99,22 +109,30 @@ class SideEncoder:
         self._done.append(np.array(self._pending, dtype=np.int32))
         self._pending.clear()
 
+    def numbered(self) -> NumberedWords:
+        """Return what was added, to be merged into another encoder."""
+        self._flush()
+        return NumberedWords([*self._numbers], np.concatenate(self._done), np.array(self._lengths, np.int64))
+
+    def merge(self, other: NumberedWords) -> None:
+        """Add the sentences of another encoder."""
+        self._flush()
+        number = np.fromiter(map(self._numbers.__getitem__, other.words), np.int32, len(other.words))
+        self._done.append(number.take(other.tokens))
+        self._lengths.extend(other.lengths.tolist())
+
     def finish(self) -> EncodedSide:
         """Return the side, its words numbered by falling frequency (ties: first seen first)."""
-        self._flush()
-        first_seen = np.concatenate(self._done)
-        counts = np.bincount(first_seen, minlength=len(self._numbers))
+        spelling, first_seen, lengths = self.numbered()
+        counts = np.bincount(first_seen, minlength=len(spelling))
         order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
         order = order[: np.count_nonzero(counts)]  # the marks of blocks are no words
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
-        spelling = list(self._numbers)
-        offsets = np.zeros(len(self._lengths) + 1, dtype=np.int64)
-        np.cumsum(np.array(self._lengths, dtype=np.int64), out=offsets[1:])
         return EncodedSide(
             ["", *(spelling[k] for k in order)],
             rank[first_seen] if len(first_seen) else first_seen,
-            offsets,
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
             np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
         )
 
@@ -124,20 +142,22 @@ class PairEncoder:
 
     def __init__(self, text: TextSettings, languages: tuple[str | None, str | None]) -> None:
         self._text, self._languages = text, languages
-        self._sides = SideEncoder(), SideEncoder()
+        self.sides = SideEncoder(), SideEncoder()
 
-    def add(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Add a block of sentence pairs."""
-        for side, encoder in enumerate(self._sides):
-            own = [pair[side] for pair in pairs]
-            if self._text.cuts_at_spaces and not any("\n" in line for line in own):
-                encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in own])))
-            else:
-                encoder.add_words(*self._text.words_of_lines(own, side, self._languages[side]))
+    def add(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Add sentence pairs."""
+        rest = iter(pairs)
+        while block := list(islice(rest, BLOCK)):
+            for side, encoder in enumerate(self.sides):
+                own = [pair[side] for pair in block]
+                if self._text.cuts_at_spaces and not any("\n" in line for line in own):
+                    encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in own])))
+                else:
+                    encoder.add_words(*self._text.words_of_lines(own, side, self._languages[side]))
 
     def finish(self) -> tuple[EncodedSide, EncodedSide]:
         """Return both sides."""
-        return self._sides[0].finish(), self._sides[1].finish()
+        return self.sides[0].finish(), self.sides[1].finish()
 
 
 def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:

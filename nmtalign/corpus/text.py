@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from nmtalign.corpus.long_pairs import Segments, cut_long_pairs
 from nmtalign.corpus.sides import EncodedSide, PairEncoder, encode_pairs
 from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 from nmtalign.text.tokenization import TextSettings
-
-BLOCK = 200  # pairs that are cut into words at a time: words of more leave the cache
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,8 @@ def encode_lines(
     >>> encode_lines([("A b", "x"), ("", "y")], TextSettings()).source.words
     ['', 'a', 'b']
     """
-    encoder, rest = PairEncoder(text, languages), iter(pairs)
-    while block := list(islice(rest, BLOCK)):
-        encoder.add(block)
+    encoder = PairEncoder(text, languages)
+    encoder.add(pairs)
     return _stacked(*encoder.finish())
 
 

@@ -13,18 +13,21 @@ Axes: P word pairs of a bitext, Q pairs of a view, V vocabulary.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.word_pairs import PairIndex
 from nmtalign.heads.views import View
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
+BLOCK = 1 << 16  # word pairs that a thread works on at a time
 RAREST = 1e-3  # expected null count of a word that was never unaligned
 
 
@@ -108,20 +111,35 @@ class Smoothing(NamedTuple):
     floor: float
 
 
-def ratios(view: View, counts: ViewCounts, smoothing: Smoothing) -> Floats:
+def ratios(view: View, counts: ViewCounts, smoothing: Smoothing, workers: int = 1) -> Floats:
     """Return r(e, f) of each of the view's pairs, shape (Q,); see the head of this module."""
     words, discount, floor = smoothing
     result = counts.pairs.copy()
     result[view.alike] += view.prior
-    result *= (words / (counts.source.linked + discount)).astype(np.float32).take(view.source)
-    result *= (1 / (counts.target.linked + discount)).astype(np.float32).take(view.target)
-    result += np.float32(floor)
+    of_source = (words / (counts.source.linked + discount)).astype(np.float32)
+    of_target = (1 / (counts.target.linked + discount)).astype(np.float32)
+
+    def scale(places: slice) -> None:
+        own = result[places]
+        own *= of_source.take(view.source[places])
+        own *= of_target.take(view.target[places])
+        own += np.float32(floor)
+
+    _in_blocks(scale, len(result), workers)
     return result
 
 
-def emissions(views: Sequence[View], counts: Sequence[ViewCounts], smoothing: Smoothing) -> Emissions:
+def _in_blocks(function: Callable[[slice], None], size: int, workers: int) -> None:
+    """Call a function, by several threads, with slices that make up an array of a size."""
+    blocks = [slice(at, at + BLOCK) for at in range(0, size, BLOCK)]
+    deque(in_order(function, blocks, workers), maxlen=0)
+
+
+def emissions(
+    views: Sequence[View], counts: Sequence[ViewCounts], smoothing: Smoothing, workers: int = 1
+) -> Emissions:
     """Join the views: geometric mean of the ratios of pairs, arithmetic mean of those of null."""
-    joint = view_product(views, counts, smoothing)
+    joint = view_product(views, counts, smoothing, workers)
     nulls = []
     for side, number in (("source", "source_number"), ("target", "target_number")):
         total = sum(
@@ -132,19 +150,28 @@ def emissions(views: Sequence[View], counts: Sequence[ViewCounts], smoothing: Sm
     return Emissions(joint, *nulls)
 
 
-def view_product(views: Sequence[View], counts: Sequence[ViewCounts], smoothing: Smoothing) -> Floats:
+def view_product(
+    views: Sequence[View], counts: Sequence[ViewCounts], smoothing: Smoothing, workers: int = 1
+) -> Floats:
     """Return the geometric mean over views of the ratios of each word pair (P,), 0 for the padding."""
-    joint = np.ones(1, dtype=np.float32)
-    for view, c in zip(views, counts, strict=True):
-        joint = joint * view.spread(ratios(view, c, smoothing))
-    joint = _root(joint, len(views))
-    joint[0] = 0
+    pairs = len(views[0].source if views[0].pair is None else views[0].pair)
+    joint = np.ones(pairs, dtype=np.float32)
+    for view, own in zip(views, counts, strict=True):
+        of_view = ratios(view, own, smoothing, workers)
+
+        def multiply(places: slice, view: View = view, of_view: Floats = of_view) -> None:
+            joint[places] *= view.spread(of_view, places)
+
+        _in_blocks(multiply, pairs, workers)
+    _in_blocks(lambda places: _root(joint[places], len(views)), pairs, workers)
+    joint[:1] = 0
     return joint
 
 
-def _root(values: Floats, n: int) -> Floats:
-    """Return the n-th root; square roots where they do."""
+def _root(values: Floats, n: int) -> None:
+    """Take the n-th root of each value in place; square roots where they do."""
     while n % 2 == 0:
         np.sqrt(values, out=values)
         n //= 2
-    return values if n == 1 else np.power(values, np.float32(1 / n), out=values)
+    if n > 1:
+        np.power(values, np.float32(1 / n), out=values)

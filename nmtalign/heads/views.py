@@ -31,6 +31,7 @@ Bits = NDArray[np.uint64]
 SHORT = 3.0  # mean letters of the words of a side, below which they are short
 BITS = 127  # that letter pairs are hashed to
 UNLIKE = 0.4  # share of letter pairs in common, up to which two words are not alike
+EVERY = slice(None)
 BLOCK = 1 << 16  # pairs of forms compared at a time: a megabyte
 _ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu", "я": "ya", "ъ": "", "ь": ""}
 ROMAN = str.maketrans(
@@ -131,9 +132,9 @@ class View:
             return counts
         return np.asarray(np.bincount(self.pair, counts, len(self.source)), dtype=np.float64)
 
-    def spread(self, values: Floats) -> Floats:
-        """Return values of the view's pairs (Q,) for each word pair (P,)."""
-        return values if self.pair is None else values.take(self.pair)
+    def spread(self, values: Floats, places: slice = EVERY) -> Floats:
+        """Return values of the view's pairs (Q,) for each word pair (P,), or those in some places."""
+        return values[places] if self.pair is None else values.take(self.pair[places])
 
 
 def make_view(

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from nmtalign.corpus.coverage import GLUED, ends_in_punctuation
-from nmtalign.corpus.sides import EncodedSide, PairEncoder, look_up, number_words
-from nmtalign.corpus.text import BLOCK
+from nmtalign.corpus.parallel import streamed
+from nmtalign.corpus.sides import (
+    EncodedSide,
+    NumberedWords,
+    PairEncoder,
+    SideEncoder,
+    look_up,
+    number_words,
+)
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 
+PAIRS = 10_000  # that are numbered at a time
 # Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
 _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
@@ -30,19 +38,39 @@ def encode_bitext(
     pairs: Iterable[SentencePair | tuple[str, str]],
     text: TextSettings,
     languages: tuple[str | None, str | None],
+    workers: int = 1,
 ) -> tuple[EncodedSide, EncodedSide, str]:
     """Tokenise and number a bitext as it streams by; also return its SHA-256."""
-    encoder = PairEncoder(text, languages)
-    digest, rest, done = hashlib.sha256(), iter(pairs), 0
-    while block := list(islice(rest, BLOCK)):
+    digest = hashlib.sha256()
+
+    def numbered(lines: tuple[list[str], list[str]]) -> tuple[NumberedWords, NumberedWords]:
+        encoder = PairEncoder(text, languages)
+        encoder.add(zip(*lines, strict=True))
+        return encoder.sides[0].numbered(), encoder.sides[1].numbered()
+
+    sides = SideEncoder(), SideEncoder()
+    blocks = _blocks(pairs, digest)
+    first = next(blocks, ([], []))
+    several = workers if len(first[0]) == PAIRS else 1
+    for block in streamed(numbered, chain([first], blocks), several):
+        for side, own in zip(sides, block, strict=True):
+            side.merge(own)
+    return sides[0].finish(), sides[1].finish(), digest.hexdigest()
+
+
+def _blocks(
+    pairs: Iterable[SentencePair | tuple[str, str]], digest: hashlib._Hash
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the lines of both sides, `PAIRS` at a time, and add them to the digest."""
+    rest, done = iter(pairs), 0
+    while block := list(islice(rest, PAIRS)):
         lines = "".join([f"{source}\t{target}\n" for source, target in block])
         if lines.count("\n") != len(block):
             broken = next(n for n, pair in enumerate(block, done + 1) if "\n" in pair[0] + pair[1])
             raise DataError(f"pair {broken}: expected one line a side, found a line break")
-        encoder.add(block)
         digest.update(lines.encode("utf-8", "surrogatepass"))
         done += len(block)
-    return *encoder.finish(), digest.hexdigest()
+        yield [pair[0] for pair in block], [pair[1] for pair in block]
 
 
 def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:

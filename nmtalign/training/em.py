@@ -99,12 +99,12 @@ class Estimator:
         self.source, self.target, self.settings = source, target, settings
         self.prior = prior or Prior()
         self.report = report or (lambda text: None)
-        workers = default_workers(workers)
+        self.workers = default_workers(workers)
         self.buckets = make_buckets(source, target)
-        self.bitext = (place or partial(LocalBitext, workers=workers))(self.buckets, source, target)
+        self.bitext = (place or partial(LocalBitext, workers=self.workers))(self.buckets, source, target)
         self.index = self.bitext.index
         view = partial(make_view, source, target, self.index, spelling=settings.spelling)
-        several = workers if self.index.complete else 1  # of a large bitext they take much memory
+        several = self.workers if self.index.complete else 1  # of a large bitext they take much memory
         self.views: list[View] = list(in_order(view, self._letters(), several))
         self.view_priors = [view_prior(view, self.prior) for view in self.views] if prior else []
         self.report(
@@ -168,7 +168,7 @@ class Estimator:
 
     def _model1_iteration(self, counts: ExpectedCounts, *, mean: bool) -> ExpectedCounts:
         smoothing = self.smoothing._replace(floor=MIN_LINK)
-        words = emissions(self.views, self._view_counts(counts), smoothing)
+        words = emissions(self.views, self._view_counts(counts), smoothing, self.workers)
         return self._e_step(EStep(self.settings.model1_null, words, mean=mean))
 
     def _hmm_iteration(
@@ -176,7 +176,7 @@ class Estimator:
     ) -> tuple[ExpectedCounts, BothTransitions]:
         """M-step of the emissions, E-step, M-step of the transitions."""
         settings = self.settings
-        words = emissions(self.views, self._view_counts(counts), self.smoothing)
+        words = emissions(self.views, self._view_counts(counts), self.smoothing, self.workers)
         agreed = number > settings.hmm_iterations - settings.agreed_iterations
         step = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
         step |= 1  # odd, so that two workers take turns with these buckets

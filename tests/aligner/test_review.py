@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from nmtalign.aligner import aligner as aligner_module
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.train import train
+from nmtalign.corpus import buckets
 from nmtalign.errors import DataError
+from nmtalign.heads import views
 from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.scoring import make_scorer
+from nmtalign.heads.views import letter_pairs
 from nmtalign.links.extraction import match
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -47,6 +53,20 @@ def test_batches_are_cut_by_cells_and_lose_nothing(monkeypatch):
     whole = over(VECTORS).align_batch(pairs)
     monkeypatch.setattr(aligner_module, "CELLS", 60)
     parts = over(VECTORS).align_batch(pairs)
+    assert list(whole) == list(parts)
+    np.testing.assert_array_equal(whole.probability, parts.probability)
+
+
+def test_the_words_of_a_text_are_looked_up_once_for_all_parts(monkeypatch):
+    bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 20
+    aligner = replace(train(bitext), workers=1)
+    whole = aligner.align_batch(bitext)
+    found = []
+    monkeypatch.setattr(views, "letter_pairs", lambda forms: found.append(forms) or letter_pairs(forms))
+    monkeypatch.setattr(aligner_module, "CELLS", 60)
+    monkeypatch.setattr(buckets, "CELLS", 50)
+    parts = aligner.align_batch(bitext)
+    assert len(found) == 2 * len(aligner.lexicon.views)  # the sides of each view
     assert list(whole) == list(parts)
     np.testing.assert_array_equal(whole.probability, parts.probability)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.train import learn
 from nmtalign.corpus import long_pairs as segments
+from nmtalign.corpus import sides as sides_module
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
@@ -75,7 +76,8 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
     text = TextSettings(tokenizer, unicode=form)
     expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bitext, "BLOCK", 2)
+        patch.setattr(sides_module, "BLOCK", 2)
+        patch.setattr(bitext, "PAIRS", 4)
         *sides, _ = bitext.encode_bitext(pairs, text, (None, None))
         broken = [(f"{source}\n{source}", target) for source, target in pairs]
         others = encode_lines(broken, text, (None, None))
