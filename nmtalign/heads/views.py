@@ -78,16 +78,6 @@ class Forms:
     forms: list[str]
 
     @cached_property
-    def numbers(self) -> dict[str, int]:
-        """Number of each form."""
-        return number_words(self.forms)
-
-    @cached_property
-    def distinctive(self) -> list[str]:
-        """The forms that another word is a translation of if it is spelled like them; "" for the others."""
-        return [form if len(form) > 2 or any(c.isdigit() for c in form) else "" for form in self.forms]
-
-    @cached_property
     def letter_pairs(self) -> Bits:
         """As of :func:`letter_pairs`."""
         return letter_pairs(self.forms)
@@ -96,6 +86,24 @@ class Forms:
     def sizes(self) -> Floats:
         """Number of letter pairs of each form."""
         return _ones([*self.letter_pairs])
+
+    @cached_property
+    def _same(self) -> dict[Forms, NDArray[np.int64]]:
+        return {}
+
+    def same(self, other: Forms) -> NDArray[np.int64]:
+        """Return which form of another side is spelled like each one and likely its translation, or -1."""
+        if other not in self._same:
+            distinctive = [form if _distinctive(form) else "" for form in self.forms]
+            found = look_up(number_words(other.forms), distinctive)
+            found[found == 0] = -1
+            self._same[other] = found
+        return self._same[other]
+
+
+def _distinctive(form: str) -> bool:
+    """Tell whether two words with this spelling are likely to be translations."""
+    return len(form) > 2 or any(c.isdigit() for c in form)
 
 
 def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
@@ -182,8 +190,7 @@ def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints
     >>> spelled_alike(source, target, both, both).round(2)
     array([0.67, 0.  ], dtype=float32)
     """
-    same = look_up(target.numbers, source.distinctive)
-    same[same == 0] = -1
+    same = source.same(target)
     s, t = source.letter_pairs, target.letter_pairs
     result = np.asarray(same[at_source] == at_target, dtype=np.float32)
     for at in range(0, len(result), BLOCK):

@@ -24,7 +24,7 @@ from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 
-PAIRS = 10_000  # that are numbered at a time
+PAIRS = 5_000  # that are numbered at a time
 # Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
 _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
