@@ -79,8 +79,9 @@ def best_cells(
         return np.zeros((T, S, B), dtype=bool)
     outside = (np.arange(S)[:, None] >= source_lengths) | (np.arange(T)[:, None] >= target_lengths)[:, None]
     kept = np.where(outside, -np.inf, weights) if outside.any() else weights
-    best = (kept == kept.max(axis=axis, keepdims=True)) & ~outside & (kept > -np.inf)
-    line, column = np.nonzero(best.sum(axis=axis) > 1)  # rows or columns with ties
+    top = kept.max(axis=axis, keepdims=True)
+    best = (kept == top) & (top > -np.inf)
+    line, column = np.nonzero(best.sum(axis=axis, dtype=np.int32) > 1)  # rows or columns with ties
     if len(line):
         t, s = (line[:, None], np.arange(S)) if axis == 1 else (np.arange(T), line[:, None])
         lengths = source_lengths[column][:, None], target_lengths[column][:, None]
