@@ -16,7 +16,17 @@ import click
 
 from nmtalign import __version__
 from nmtalign.cli.config import check_names, config_option
-from nmtalign.cli.messages import debug, debug_option, debugging, log, log_json, printable, verbose, write
+from nmtalign.cli.messages import (
+    debug,
+    debug_option,
+    debugging,
+    log,
+    log_json,
+    printable,
+    quiet,
+    verbose,
+    write,
+)
 from nmtalign.cli.options.types import has_outputs
 
 _HELP = {
@@ -117,6 +127,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
     log_json(False)
     verbose(False)
+    quiet(False)
     debug(False)
     _catch_signals()
     _hold_closed_streams()

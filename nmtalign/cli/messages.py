@@ -24,6 +24,7 @@ MOST_CHARACTERS = 2_000  # of a message
 COLOURS = {"error": "red", "warning": "yellow"}
 _as_json = False
 _verbose = False
+_quiet = False
 _debugging = False
 
 
@@ -37,6 +38,12 @@ def verbose(on: bool) -> None:
     """Switch messages for those who look closely on and off."""
     global _verbose
     _verbose = on
+
+
+def quiet(on: bool) -> None:
+    """Switch all messages but warnings and errors off and on."""
+    global _quiet
+    _quiet = on
 
 
 def debug(on: bool) -> None:
@@ -91,6 +98,7 @@ log_option = _switch("--log-json", turn=log_json, help="Messages on stderr as JS
 verbose_option = _switch(
     "-v", "--verbose", turn=verbose, help="Also say with which settings the links were made."
 )
+quiet_option = _switch("-q", "--quiet", turn=quiet, help="Only warnings and errors on stderr.")
 
 
 def detail(text: str, *, event: str) -> None:
@@ -101,6 +109,8 @@ def detail(text: str, *, event: str) -> None:
 
 def log(text: str, *, level: str = "info", event: str = "message", **values: Any) -> None:
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
+    if _quiet and level == "info":
+        return
     text = "\nnmtalign: ".join(map(printable, text.split("\nnmtalign: ")))
     if _as_json:
         import json
@@ -150,7 +160,7 @@ def line_start() -> str:
 
 def shows_progress() -> bool:
     """Return whether stderr is a terminal that shows a progress line."""
-    return sys.stderr.isatty() and not _as_json
+    return sys.stderr.isatty() and not _as_json and not _quiet
 
 
 @contextmanager

@@ -28,12 +28,11 @@ _LOOK = 1_000  # records between two looks at how far the files are read
 class Progress:
     """Counts `unit` (a plural), and estimates from the sizes of the `inputs` how long the rest takes.
 
-    As a context manager it clears its line at the end. With `quiet` it writes nothing.
+    As a context manager it clears its line at the end.
     """
 
-    def __init__(self, unit: str, inputs: Sequence[str] = (), *, quiet: bool = False) -> None:
+    def __init__(self, unit: str, inputs: Sequence[str] = ()) -> None:
         self.unit = unit
-        self._quiet = quiet
         self.done = 0
         self._inputs = inputs
         self._total: float | None = None  # records of the inputs, as far as it is known
@@ -102,8 +101,7 @@ class Progress:
                 self.advance(_LOOK)
         self.advance(number % _LOOK)
         then()
-        if not self._quiet:
-            log(f"{number:,} {self.unit} read", event="read", **self.values)
+        log(f"{number:,} {self.unit} read", event="read", **self.values)
 
     def advance(self, count: int, *, last: int | None = None) -> None:
         """Add `count`; `last` is the number of the last one, where some are skipped."""
@@ -114,7 +112,7 @@ class Progress:
             self._first = last - count
         self._last = last
         now = time.perf_counter()
-        if not self._quiet and now - self._written > (_PAUSE if shows_progress() else _INTERVAL):
+        if now - self._written > (_PAUSE if shows_progress() else _INTERVAL):
             self._written = now
             if shows_progress():
                 self._draw()
@@ -139,21 +137,19 @@ class Stages(Progress):
 
     Parameters
     ----------
-    unit, inputs, quiet
+    unit, inputs
         As of :class:`Progress`.
     costs : sequence of float
         Time that each stage takes, in relation to the others.
     """
 
-    def __init__(
-        self, unit: str, inputs: Sequence[str], costs: Sequence[float], *, quiet: bool = False
-    ) -> None:
-        super().__init__(unit, inputs, quiet=quiet)
+    def __init__(self, unit: str, inputs: Sequence[str], costs: Sequence[float]) -> None:
+        super().__init__(unit, inputs)
         self._costs, self._stage, self._since = list(costs), 0, self._start
         self._before: Any = None  # what the timer called before, while the bar is shown
 
     def __enter__(self) -> Stages:
-        if not self._quiet and shows_progress() and hasattr(signal, "setitimer"):
+        if shows_progress() and hasattr(signal, "setitimer"):
             self._before = signal.signal(signal.SIGALRM, lambda *_: self._draw())
             signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)
             self._draw()

@@ -166,3 +166,11 @@ def test_text_that_the_tokenizer_cuts_otherwise_is_warned_of(tmp_path, capfd):
         assert "warning" not in capfd.readouterr().err
     assert align(tmp_path, english, [line.replace("est-ce", "est -ce") for line in french]) == 0
     assert "lines that end" not in capfd.readouterr().err
+
+
+def test_quiet_leaves_warnings(tmp_path, capfd):
+    assert align(tmp_path, ENGLISH, FRENCH, "-q", "-o", tmp_path / "links") == 0
+    assert capfd.readouterr().err == ""
+    assert align(tmp_path, FRENCH, ENGLISH, "-q", "-o", tmp_path / "links") == 0
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "the sides are swapped" in line

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nmtalign import files
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import open_text, read_lines
 from nmtalign.text.bitext import SentencePair, read_bitext
@@ -70,6 +73,25 @@ def test_what_is_not_utf8_is_an_error_with_the_line(tmp_path):
     assert list(read_lines(path, encoding="latin-1"))[1] == "café"
     with pytest.raises(UsageError, match="UTF-8"):
         next(read_lines(path, encoding="utf-16"))
+
+
+@pytest.mark.parametrize("block", [1, 2, 5, 1 << 17])
+@given(content=st.lists(st.sampled_from([b"\n", b"\r\n", b"\r", "é".encode(), b"\xe9", b"x"])).map(b"".join))
+def test_lines_do_not_depend_on_the_blocks_they_are_read_in(content, block):
+    lines = content.split(b"\n")
+    expected = [line.removesuffix(b"\r") for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "a"
+        path.write_bytes(content)
+        patch.setattr(files, "_BLOCK", block)
+        found = list(files.try_lines(path))
+    assert len(found) == len(expected)
+    for number, (line, raw) in enumerate(zip(found, expected, strict=True), 1):
+        if b"\xe9" in raw:
+            assert f"line {number}: expected utf-8 text" in str(line)
+            assert f"at column {raw.index(0xE9) + 1};" in str(line)
+        else:
+            assert line == raw.decode()
 
 
 @pytest.mark.parametrize("ending", ENDINGS[1:])

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from nmtalign.cli.messages import detail, doubt, log, log_option, verbose_option, warn, warnings_to_stderr
+from nmtalign.cli.messages import (
+    detail,
+    doubt,
+    log,
+    log_option,
+    quiet_option,
+    verbose_option,
+    warn,
+    warnings_to_stderr,
+)
 from nmtalign.cli.options.bitext import (
     BitextOptions,
     bitext_options,
@@ -75,6 +84,7 @@ if TYPE_CHECKING:
 @matrix_options
 @engine_options
 @shard_options
+@quiet_option
 @verbose_option
 @log_option
 def align(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.messages import log, log_option, warn, warnings_to_stderr
+from nmtalign.cli.messages import log, log_option, quiet_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
     TextOptions,
@@ -85,7 +85,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @section("Vectors of words in their sentence, mixed with the lexicon")
 @with_options(*encoder_options)
 @engine_options
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@quiet_option
 @log_option
 def train(
     bitext: BitextOptions,
@@ -98,7 +98,6 @@ def train(
     prior: str | None,
     init: str | None,
     engine: EngineOptions,
-    quiet: bool,
     **more: Any,
 ) -> None:
     """Learn an alignment model from a bitext: two files, line by line, or one file with both sides (--pairs).
@@ -127,8 +126,8 @@ def train(
     bound = Shortened(max_length, bitext.files)
     shortened = partial(bound.pairs, text=options["text"], languages=languages)
     settings, state = named_preset(preset), f"{output.rstrip('/')}.state"
-    progress = Stages("pairs", bitext.files, _costs(settings, **more), quiet=quiet)
-    report = partial(_report, progress, quiet=quiet)
+    progress = Stages("pairs", bitext.files, _costs(settings, **more))
+    report = partial(_report, progress)
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
@@ -151,8 +150,7 @@ def train(
             own = client is None and not context
             batch = found.align(Extraction()) if own else _aligned(client, aligner, shortened(bitext.open()))
             _write_links(batch, outputs)
-    if not quiet:
-        _say_what_is_next(bitext, output, more["links"])
+    _say_what_is_next(bitext, output, more["links"])
 
 
 @contextmanager
@@ -253,11 +251,10 @@ def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> N
     log(f"{done}to look at links: {look}; to align new text: {use}", event="next")
 
 
-def _report(progress: Stages, line: str, *, quiet: bool) -> None:
+def _report(progress: Stages, line: str) -> None:
     """Write what was done, with the time since the start."""
-    if not quiet:
-        seconds = progress.seconds
-        log(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
+    seconds = progress.seconds
+    log(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
     if not line.startswith("rescorer"):  # one line of many of its stage
         progress.next_stage()
 
