@@ -134,12 +134,6 @@ class View:
     alike: NDArray[np.int64]
     prior: Floats
 
-    def counts(self, counts: Doubles) -> Doubles:
-        """Sum counts of word pairs (P,) into counts of the view's pairs (Q,)."""
-        if self.pair is None:
-            return counts
-        return np.asarray(np.bincount(self.pair, counts, len(self.source)), dtype=np.float64)
-
     def spread(self, values: Floats, places: slice = EVERY) -> Floats:
         """Return values of the view's pairs (Q,) for each word pair (P,), or those in some places."""
         return values[places] if self.pair is None else values.take(self.pair[places])
