@@ -245,6 +245,8 @@ def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | Da
     """Yield what :func:`read_lines` does, with the error in the place of a line that is not `encoding`."""
     if encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32", "utf16", "utf32")):
         raise UsageError(f"{encoding} is not supported; convert the file to UTF-8 first")
+    if encoding.lower().replace("_", "-") == "utf-8-sig":
+        encoding = "utf-8"  # the mark is dropped anyway
     stream = open_binary(path)
     number = 0
     try:
@@ -267,31 +269,40 @@ def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | Da
 
 def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
     """Yield what a stream holds in blocks that end where a line does, or are as long as no line may be."""
-    parts: list[bytes] = []
+    parts, size = list[bytes](), 0
     read = getattr(stream, "read1", stream.read)  # what there is, without waiting for more
     while block := read(_BLOCK):
-        end = block.rfind(b"\n") + 1
-        if end or sum(map(len, parts)) >= LONGEST_LINE:
-            yield b"".join([*parts, block[: end or None]])
-            parts = [block[end:]] if end else []
-        else:
-            parts.append(block)
-    if any(parts):
+        end = block.rfind(b"\n") + 1 or (len(block) if size >= LONGEST_LINE else 0)
+        if end:
+            yield b"".join([*parts, block[:end]])
+            parts, size = [], 0
+        parts.append(block[end:])
+        size += len(parts[-1])
+    if size:
         yield b"".join(parts)
 
 
 def _decoded(block: bytes, encoding: str) -> list[str | DataError]:
     """Return the lines of a block; an error in the place of a line that is not `encoding`."""
     try:
-        lines: list[str | DataError] = [*block.decode(encoding).replace("\r\n", "\n").split("\n")]
-    except UnicodeDecodeError as error:
-        raws = io.BytesIO(block).readlines()
-        if len(raws) == 1:
-            return [_undecodable(error, encoding)]
-        return [line for raw in raws for line in _decoded(raw, encoding)]
+        text = block.decode(encoding)
+        in_blocks = text.count("\n") == block.count(b"\n")  # not so in some old encodings
+    except UnicodeDecodeError:
+        in_blocks = False
     except (UnicodeError, LookupError) as error:
         raise UsageError(f"text cannot be read as {encoding} ({error})") from None
+    if not in_blocks:
+        return [_decoded_line(raw, encoding) for raw in io.BytesIO(block).readlines()]
+    lines: list[str | DataError] = [*text.replace("\r\n", "\n").split("\n")]
     return lines if lines[-1] else lines[:-1]
+
+
+def _decoded_line(raw: bytes, encoding: str) -> str | DataError:
+    try:
+        line = raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        return _undecodable(error, encoding)
+    return line.removesuffix("\n").removesuffix("\r") if line.endswith("\n") else line
 
 
 def is_text(text: str) -> bool:

@@ -18,7 +18,7 @@ from nmtalign.text.tokenization import TextSettings
 PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
 GROWTH = 20  # times as many tokens as characters: a ligature may become 18 letters in NFKC
-RECUT = 0.01  # share of lines cut otherwise, from which on the links are said to count other words
+OTHERWISE = 0.01  # share of lines cut otherwise, from which on the links are said to count other words
 LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's work
 
 
@@ -60,12 +60,12 @@ class AlignedChunk(NamedTuple):
     marks: str | None = None
 
     @property
-    def recut(self) -> float:
+    def cut_otherwise(self) -> float:
         """Share of lines that the tokeniser cut otherwise, where many end in " .": in text cut into words."""
-        if self.text.tokenizer == "space":
+        if self.text.tokenizer == "space" or ":" in self.text.tokenizer:  # that of sub-words
             return 0.0
         otherwise = [
-            len(line.split()) != size
+            len([word for word in line.split(" ") if word]) != size
             for pair, sizes in zip(self.lines, self.sizes, strict=True)
             for line, size in zip(pair, sizes, strict=True)
             if line.endswith(" .")

@@ -39,14 +39,14 @@ class EncodedSide:
         return np.diff(self.offsets)
 
     @cached_property
-    def _found(self) -> dict[Hashable, Any]:
+    def _memory(self) -> dict[Hashable, Any]:
         return {}
 
-    def once(self, what: Hashable, compute: Callable[[], Found]) -> Found:
-        """Return what the first call for `what` computed; the parts of a large text share their words."""
-        if what not in self._found:
-            self._found[what] = compute()
-        found: Found = self._found[what]
+    def memo(self, key: Hashable, compute: Callable[[], Found]) -> Found:
+        """Return what the first call with `key` computed; the parts of a large text share their words."""
+        if key not in self._memory:
+            self._memory[key] = compute()
+        found: Found = self._memory[key]
         return found
 
     def sentence(self, n: int) -> list[str]:

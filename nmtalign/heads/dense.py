@@ -31,7 +31,7 @@ FREQUENT = 1024  # words that log Z is taken over
 CODE_LIMIT = 127  # largest code
 
 
-class FoundVectors(NamedTuple):
+class KnownVectors(NamedTuple):
     """What a dense head knows of the words of one side of a text."""
 
     vectors: Floats  # (V, D); zero without a vector
@@ -59,8 +59,8 @@ class DenseHead:
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return the log likelihood ratios of the word pairs of which both words have a vector."""
-        source = text.source.once((self, 0), lambda: self._found(0, text.source.words))
-        target = text.target.once((self, 1), lambda: self._found(1, text.target.words))
+        source = text.source.memo((self, 0), lambda: self._known_vectors(0, text.source.words))
+        target = text.target.memo((self, 1), lambda: self._known_vectors(1, text.target.words))
         pairs = text.index
         place = np.flatnonzero(source.known[pairs.source] & target.known[pairs.target])
         words = pairs.source[place], pairs.target[place]
@@ -69,14 +69,14 @@ class DenseHead:
 
     def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
         """Return vectors (N, D) of one length for source and target words; zero for unknown ones."""
-        return self._found(0, source).vectors, self._found(1, target).vectors
+        return self._known_vectors(0, source).vectors, self._known_vectors(1, target).vectors
 
-    def _found(self, side: int, words: Sequence[str]) -> FoundVectors:
+    def _known_vectors(self, side: int, words: Sequence[str]) -> KnownVectors:
         """Look up words of one side (0: source, 1: target); unknown ones are found as the padding."""
         codes, norms = ((self.source, self.source_norms), (self.target, self.target_norms))[side]
         rows = look_up(self._numbers[side], words, 0)
         vectors = _vectors(codes[rows], self.scale)
-        return FoundVectors(vectors, norms[rows], np.asarray(vectors.any(axis=1)))
+        return KnownVectors(vectors, norms[rows], np.asarray(vectors.any(axis=1)))
 
     @cached_property
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:

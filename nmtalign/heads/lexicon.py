@@ -137,21 +137,22 @@ class Lexicon:
         for n, learned in enumerate(self.views):
             view = make_view(source, target, pairs, learned.letters, spelling=self.spelling, apart=False)
             views.append(view)
-            counts.append(self._counts(n, view, self._found(n, 0, source), self._found(n, 1, target)))
+            known = self._known_forms(n, 0, source), self._known_forms(n, 1, target)
+            counts.append(self._counts(n, view, *known))
         return views, counts, self.smoothing
 
-    def _found(self, n: int, side: int, text: EncodedSide) -> FoundForms:
+    def _known_forms(self, n: int, side: int, text: EncodedSide) -> KnownForms:
         """Return the forms of one side of a text, through view n, in this lexicon."""
 
-        def found() -> FoundForms:
+        def look_up_forms() -> KnownForms:
             view = self.views[n]
             place = look_up(self.forms[n][side], forms_of(text, view.letters[side])[1].forms)
             known = (view.source, view.target)[side]
-            return FoundForms(place, known.apply(lambda values: np.where(place < 0, 0.0, values[place])))
+            return KnownForms(place, known.apply(lambda values: np.where(place < 0, 0.0, values[place])))
 
-        return text.once((self, n, side), found)
+        return text.memo((self, n, side), look_up_forms)
 
-    def _counts(self, n: int, view: View, source: FoundForms, target: FoundForms) -> ViewCounts:
+    def _counts(self, n: int, view: View, source: KnownForms, target: KnownForms) -> ViewCounts:
         """Return the learned counts of a text's view; those of unknown forms make a ratio `UNKNOWN_RATIO`."""
         learned, smoothing = self.views[n], self.smoothing
         at_source, at_target = source.place.take(view.source), target.place.take(view.target)
@@ -166,7 +167,7 @@ class Lexicon:
         return ViewCounts(counts, source.counts, target.counts)
 
 
-class FoundForms(NamedTuple):
+class KnownForms(NamedTuple):
     """Forms of one side of a text as a lexicon knows them."""
 
     place: Longs  # number in the lexicon, -1 for unknown forms

@@ -113,7 +113,7 @@ def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
         number, forms = shorten(side.words, letters)
         return number, Forms(forms)
 
-    return side.once(("forms", letters), shortened)
+    return side.memo(("forms", letters), shortened)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class HiddenMarkov:
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:
         """Return the transitions for the words of a text."""
         first, second = (
-            side.once((self, n), partial(self._renumbered, n, side))
+            side.memo((self, n), partial(self._renumbered, n, side))
             for n, side in enumerate((source, target))
         )
         return first, second

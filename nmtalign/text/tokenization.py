@@ -2,7 +2,8 @@
 
 ``space``   words between ASCII spaces: text that is already tokenised.
 ``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
-            numbers, web addresses, Chinese and Japanese character by character. What it cut it leaves.
+            numbers, web addresses, Chinese and Japanese character by character; clitics that are cut off
+            already stay as they are.
 ``moses``   the Moses tokeniser (package sacremoses, extra ``[moses]``).
 ``icu``     words by the dictionaries and rules of ICU, for scripts without spaces (package icu4py, extra
             ``[icu]``).
@@ -73,21 +74,29 @@ _GAP = r"\s\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2060\ufeff"
 _APOSTROPHE = "['\u2019\u02bc]"
 _HYPHEN = "[-\u2010\u2011]"
 _ELIDED = "[LlDdJjMmTtSsNnCcÇç]|[Qq][Uu]|(?i:jusqu|lorsqu|puisqu|quoiqu|aujourd)"
-_ITALIAN = "[cdglmnstv]|un|d?all|[bdn]ell|quell|[cs]ull|coll|quest|anch|com|cos|dov|dev|sant|po"
+_ITALIAN = (
+    "[cdglmnstv]|un|d?all|[bdn]ell|quell|[cs]ull|coll|quest|(?:ness|alc|ciasc)un|anch|com|cos|dov|dev|sant|po"
+    "|(?:[adn]e|su|da)?gl|sott|mezz|tutt|null|trent|quarant|cinquant|vent|bell|buon|quand"
+)
 _PRONOUN = "t-on|ils?|elles?|je|tu|nous|vous|moi|toi|lui|leur|ce|ci|là"
 _PRONOUN_FRENCH = _PRONOUN + "|on|les?|la|en|y"  # not "add-on", "x-y" where the language is open
+_ALONE = rf"(?<=\w )[-\u2010\u2011](?:t-)?(?:{_PRONOUN})(?!\S)"
+# But not the end of "no 2 -la suite-"
+_ALONE_FRENCH = rf"{_ALONE}|(?<=\w )-(?:(?:t-)?(?:on|y)(?!\S)|(?:les?|la|en)(?=\s+[^\w\s]|$))"
 _NEGATED = "do|does|did|is|was|are|were|have|has|had|wo|ca|could|should|would|must|need|might|sha|ai|ought"
 _CONTRACTED = "s|re|ve|ll|d|m"
-_TITLE = r"[Mm]rs?|[Mm]s|[Dd]r|Prof|[Ss]t|(?<!\d )[Mm]|MM|Mgr"
-_ABBREVIATION = rf"(?:[A-Za-z]\.){{2,}}|(?:{_TITLE})\.(?=\s)"
+_TITLE = r"[Mm]rs?|Ms|[Dd]r|Prof|[Ss]t|MM?|Mgr|(?<!\d[ \u00a0\u202f])ms?"  # 5 m. and 10 ms. are measures
+_ABBREVIATION = rf"(?:[A-Za-z]\.){{2,}}|(?:{_TITLE})\.(?=\s+\S)"
 _NUMBER = r"\d{1,3}(?:[\u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\w)|\d+(?:[.,:/]\d+)+(?!\w)"
 _ADDRESS = (
     r"(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'\u2019\u00bb]|[\w.+-]+@\w[\w-]*(?:\.\w[\w-]*)+"
 )
 _WHOLE = "aujourd['\u2019\u02bc]hui|rendez-vous"
 _RUN = r"\.{2,}|[!?]{2,}|-{2,}"
-# As Moses and others write signs, clitics and unknown words
-_ESCAPED = r"(?<!\S)\w*&apos;\w*(?!\S)|&(?:[a-z]+|#\d+);|</?\w+>|@-@"
+# As Moses writes signs and clitics, and others unknown words
+_ESCAPED = (
+    r"(?<!\S)\w*&apos;\w*(?!\S)|&(?:amp|lt|gt|quot|apos|nbsp|#\d+);|(?<!\S)<(?:unk|/?s|pad|mask)>(?!\S)|@-@"
+)
 
 
 @lru_cache(maxsize=1)
@@ -108,19 +117,24 @@ def _other(marks: str) -> str:
     return rf"{_RUN}|[^{_GAP}][{marks}\ufe0f]*"
 
 
-def _full_pattern(language: str | None, marks: str) -> str:
-    """Return the pattern for every line; `language` decides what an apostrophe or a hyphen joins."""
+def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
+    """Return the pattern for every line; `language` decides what an apostrophe or a hyphen joins.
+
+    In text that is cut already, clitics stand alone. Where a line is `quoted` by apostrophes, one after a
+    letter may end the quotation.
+    """
     letter = rf"[^\W{_CJK}]"
     word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]+{letter}*)*"
     elided = r"[^\W\d_]+" if language in ("it", "ca") else _ELIDED
-    alone = f"(?i:{_ITALIAN})" if language in ("it", "ca") else _ELIDED
     pronoun = _PRONOUN_FRENCH if language == "fr" else _PRONOUN
     clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?i:{pronoun}))?(?![\w-]))"
     contracted = rf"(?i:{_CONTRACTED})(?!\w)"
-    french = [
-        rf"(?<!\w)(?:{elided}){_APOSTROPHE}(?=\w)|(?<!\S)(?:{alone}){_APOSTROPHE}(?!\S)",
-        rf"(?:(?<=\w)|(?<=\w )){_HYPHEN}{clitic}",
-    ]
+    french = [rf"(?<!\w)(?:{elided}){_APOSTROPHE}(?=\w)", rf"(?<=\w){_HYPHEN}{clitic}"]
+    if not quoted:
+        alone = f"(?i:{_ITALIAN})" if language in ("it", "ca") else _ELIDED
+        french.append(rf"(?<!\S)(?:{alone}){_APOSTROPHE}(?=\s+\w)")
+    if language in (None, "fr"):
+        french.append(_ALONE_FRENCH if language else _ALONE)
     english = [
         rf"(?i:{_NEGATED})(?=[nN]{_APOSTROPHE}[tT](?!\w))",
         rf"(?:(?<=\w)|(?<!\S))[nN]{_APOSTROPHE}[tT](?!\w)",
@@ -137,10 +151,10 @@ def _full_pattern(language: str | None, marks: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _pattern(language: str | None, special: bool, marked: bool) -> re.Pattern[str]:
+def _pattern(language: str | None, special: bool, marked: bool, quoted: bool) -> re.Pattern[str]:
     """Return the pattern for a kind of lines; the classes of combining marks take long to compile."""
     marks = _marks() if marked else "\u0300"
-    return re.compile(_full_pattern(language, marks) if special else _plain_pattern(marks))
+    return re.compile(_full_pattern(language, marks, quoted) if special else _plain_pattern(marks))
 
 
 class _Simple:
@@ -149,11 +163,14 @@ class _Simple:
     def __init__(self, language: str | None) -> None:
         self._language = language
         self._special = re.compile(f"['\u2019\u02bc\\-\u2010\u2011@/&<{_CJK}]|www").search
+        # The beginning of a quotation, and no clitic
+        self._quoted = re.compile(rf"(?<!\S){_APOSTROPHE}(?!(?:{_CONTRACTED}|t)(?!\w))\w").search
         self._foreign = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]").search  # where there are marks
 
     def _of(self, text: str) -> re.Pattern[str]:
         marked = not text.isascii() and self._foreign(text) is not None
-        return _pattern(self._language, self._special(text) is not None, marked)
+        special = self._special(text) is not None
+        return _pattern(self._language, special, marked, special and self._quoted(text) is not None)
 
     def split(self, text: str) -> list[str]:
         return self._of(text).findall(text)

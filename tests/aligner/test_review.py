@@ -12,6 +12,7 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.train import train
 from nmtalign.corpus import buckets
+from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.heads import views
 from nmtalign.heads.embeddings import EmbeddingHead
@@ -69,6 +70,20 @@ def test_the_words_of_a_text_are_looked_up_once_for_all_parts(monkeypatch):
     assert len(found) == 2 * len(aligner.lexicon.views)  # the sides of each view
     assert list(whole) == list(parts)
     np.testing.assert_array_equal(whole.probability, parts.probability)
+
+
+def test_models_that_share_a_text_do_not_share_what_they_know_of_it():
+    bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 20
+    other = [(target, source) for source, target in bitext] + [("une maison", "the car")] * 40
+    text = encode_text([(["the", "car"], ["la", "auto"]), (["a", "house"], ["une", "maison"])])
+    for aligner in train(bitext), train(other):
+        found, alone = aligner.align_text(text), aligner.align_text(replace(text, **sides_of(text)))
+        assert list(found) == list(alone)
+        np.testing.assert_array_equal(found.probability, alone.probability)
+
+
+def sides_of(text):
+    return {"source": replace(text.source), "target": replace(text.target)}
 
 
 def test_argmax_links_every_word_where_probabilities_underflow():

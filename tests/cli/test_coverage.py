@@ -161,6 +161,10 @@ def test_text_that_the_tokenizer_cuts_otherwise_is_warned_of(tmp_path, capfd):
     err = capfd.readouterr().err
     assert "25 % of the lines that end in ' .'" in err
     assert "--tokenizer space counts" in err
+    spaced = "He comes .", "Yes .", *ENGLISH, *ENGLISH
+    for lines in ("It costs 10\u00a0000 euros .", "Now ."), spaced:
+        assert align(tmp_path, lines, lines) == 0
+        assert "lines that end" not in capfd.readouterr().err
     for way in (("--tokenizer", "space"), ("--remap", "space")):
         assert align(tmp_path, english, french, *way) == 0
         assert "warning" not in capfd.readouterr().err

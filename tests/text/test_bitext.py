@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nmtalign import files
@@ -76,10 +76,16 @@ def test_what_is_not_utf8_is_an_error_with_the_line(tmp_path):
 
 
 @pytest.mark.parametrize("block", [1, 2, 5, 1 << 17])
-@given(content=st.lists(st.sampled_from([b"\n", b"\r\n", b"\r", "é".encode(), b"\xe9", b"x"])).map(b"".join))
+@given(
+    content=st.lists(
+        st.sampled_from([b"\n", b"\r\n", b"\r", "é".encode(), b"\xe9", b"x", "\ufeff".encode()])
+    ).map(b"".join)
+)
+@example(content=b"x\n\xef\xbb\xbfx\n")
 def test_lines_do_not_depend_on_the_blocks_they_are_read_in(content, block):
     lines = content.split(b"\n")
     expected = [line.removesuffix(b"\r") for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    expected[:1] = [line.removeprefix("\ufeff".encode()) for line in expected[:1]]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder) / "a"
         path.write_bytes(content)
@@ -89,9 +95,39 @@ def test_lines_do_not_depend_on_the_blocks_they_are_read_in(content, block):
     for number, (line, raw) in enumerate(zip(found, expected, strict=True), 1):
         if b"\xe9" in raw:
             assert f"line {number}: expected utf-8 text" in str(line)
-            assert f"at column {raw.index(0xE9) + 1};" in str(line)
+            assert f"at column {lines[number - 1].index(0xE9) + 1};" in str(line)
         else:
             assert line == raw.decode()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content", "expected"),
+    [
+        ("utf-8-sig", b"\xef\xbb\xbf", [""]),
+        ("utf-7", b"x+AAo-y\nz\n", ["x\ny", "z"]),
+        ("cp1252", b"caf\xe9\r\n\x80", ["café", "€"]),
+        ("shift_jis", "東京\n大阪\n".encode("shift_jis"), ["東京", "大阪"]),
+    ],
+)
+def test_lines_of_other_encodings_end_where_their_bytes_do(tmp_path, encoding, content, expected):
+    (tmp_path / "a").write_bytes(content)
+    assert list(read_lines(tmp_path / "a", encoding=encoding)) == expected
+
+
+def test_a_line_without_end_is_not_read_to_the_end(monkeypatch):
+    class Endless(io.RawIOBase):
+        read = 0
+
+        def read1(self, size):
+            self.read += 1
+            assert self.read < 20
+            return b"x" * size
+
+    monkeypatch.setattr(files, "_BLOCK", 100)
+    monkeypatch.setattr(files, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(files, "open_binary", lambda path: Endless())
+    with pytest.raises(DataError, match="line 1: expected at most 1,000 bytes"):
+        list(read_lines("a"))
 
 
 @pytest.mark.parametrize("ending", ENDINGS[1:])

@@ -46,7 +46,10 @@ EVERY_LANGUAGE = [
     ("a\u2028b\x85c\rd\x00e\tf", "a b c d e f"),
     ("boys' games 'quoted' rock 'n' roll", "boys ' games ' quoted ' rock ' n ' roll"),
     ("COVID-19 H2O 1er 2nd 5%", "COVID-19 H2O 1er 2nd 5 %"),
-    ("l&apos; d &apos;t &#124; <unk> </b> a @-@ b &", None),
+    ("En 1998 M. Dupont, 5\u202fm. Il, 10 ms. Il", "En 1998 M. Dupont , 5 m . Il , 10 ms . Il"),
+    ("le 'plan C' est, 'groupe T' et", "le ' plan C ' est , ' groupe T ' et"),
+    ("<Esc> a<b>c R&d; y", "< Esc > a < b > c R & d ; y"),
+    ("l&apos; d &apos;t &#124; <unk> </s> a @-@ b &", None),
     ("AT&amp;T &", "AT &amp; T &"),
     ("tu viens ? -Tu viens.", "tu viens ? - Tu viens ."),
     ("mr. Smith st. Paul 5 m. Il", "mr. Smith st. Paul 5 m . Il"),
@@ -61,7 +64,10 @@ BY_LANGUAGE = [
     ("fr", "McDonald's don't", "McDonald's don't"),
     (None, "hands-on add-on x-y", "hands-on add-on x-y"),
     ("it", "dell'arte un'amica l'acqua", "dell' arte un' amica l' acqua"),
-    ("it", "dell' arte un po' di 'parole'", "dell' arte un po' di ' parole '"),
+    ("it", "dell' arte un po' di sott' acqua", "dell' arte un po' di sott' acqua"),
+    ("it", "Lui -tu lo sai", "Lui - tu lo sai"),
+    ("fr", "Paul -Tu viens, les années 80 -en France-", "Paul - Tu viens , les années 80 - en France -"),
+    ("fr", "donne -le -moi ! allez -vous -en !", "donne -le -moi ! allez -vous -en !"),
     ("en", "don 't the 'tis", "don 't the ' tis"),
 ]
 
@@ -135,8 +141,8 @@ def test_a_word_for_each_token(line, language):
 @example("ne\u0301e 5\u20ac \u201cx\u201d", None)
 @example("a\u20d0 l\u2019\u20acu", "fr")
 def test_quicker_patterns_cut_as_the_full_one_does(line, language):
-    full = _pattern(language, special=True, marked=True)
-    assert load_tokenizer("simple", language).split(line) == full.findall(line)
+    found = load_tokenizer("simple", language).split(line)
+    assert found in [_pattern(language, True, True, quoted).findall(line) for quoted in (False, True)]
 
 
 @given(raw_lines, st.sampled_from([None, "fr", "en"]))

@@ -225,15 +225,16 @@ def _run(
 
     If `strict`, nothing is written of the first chunk with which too few words are known.
     """
-    from nmtalign.batch.stream import RECUT
+    from nmtalign.batch.stream import OTHERWISE
     from nmtalign.corpus.coverage import Coverage
 
     links, known = 0, Coverage()
     for chunk in chunks:
-        if not progress.done and chunk.recut >= RECUT:
+        if not progress.done and chunk.cut_otherwise >= OTHERWISE:
+            share, by = chunk.cut_otherwise, chunk.text.tokenizer
             warn(
-                f"{100 * chunk.recut:.0f} % of the lines that end in ' .', so seem cut into words, are cut"
-                f" otherwise by the tokenizer {chunk.text.tokenizer}, and links count its tokens;"
+                f"{100 * share:.0f} % of the lines that end in ' .', so seem cut into words, are cut"
+                f" otherwise by the tokenizer {by}, and links count its tokens;"
                 " --tokenizer space counts the words of the file"
             )
         last = chunk.first + len(chunk.batch) - 1
