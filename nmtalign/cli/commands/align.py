@@ -230,11 +230,10 @@ def _run(
 
     links, known = 0, Coverage()
     for chunk in chunks:
-        if not progress.done and chunk.cut_otherwise >= OTHERWISE:
-            share, by = chunk.cut_otherwise, chunk.text.tokenizer
+        if not progress.done and (share := chunk.cut_otherwise) >= OTHERWISE:
             warn(
                 f"{100 * share:.0f} % of the lines that end in ' .', so seem cut into words, are cut"
-                f" otherwise by the tokenizer {by}, and links count its tokens;"
+                f" otherwise by the tokenizer {chunk.text.tokenizer}, and links count its tokens;"
                 " --tokenizer space counts the words of the file"
             )
         last = chunk.first + len(chunk.batch) - 1
