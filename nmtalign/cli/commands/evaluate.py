@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from nmtalign import __version__
 from nmtalign.cli.commands.links import READABLE
+from nmtalign.cli.messages import warn
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
-    from nmtalign.links.evaluation import Difference, Evaluation
+    from nmtalign.links.alignments import GoldAlignment
+    from nmtalign.links.evaluation import Difference, Evaluation, Links
 
 METRICS = ("precision", "recall", "f1", "aer")
+CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
 
 
 @click.command(cls=Command)
@@ -66,6 +70,8 @@ def evaluate(
     results = {
         path: evaluation.evaluate(system, golds, bootstrap=options) for path, system in systems.items()
     }
+    for path, system in systems.items():
+        _warn_of_shift(path, system, golds, results[path])
     if by_sentence:
         _print_sentences(results)
     if compare is None:
@@ -82,6 +88,22 @@ def _check_length(path: str, found: int, gold: str, expected: int) -> None:
             f"expected links for as many pairs as have gold links, found {found} in {path} and {expected} in"
             f" {gold}"
         )
+
+
+def _warn_of_shift(
+    path: str, system: Sequence[Links], golds: Sequence[GoldAlignment], result: Evaluation
+) -> None:
+    """Warn where links fit the gold better one position on or back: one of the files counts from 1."""
+    from nmtalign.links.evaluation import Counts, count
+
+    for step, moved in (1, "higher"), (-1, "lower"):
+        shifted = [{(source + step, target + step) for source, target in links} for links in system]
+        aer = sum(count(shifted, golds), Counts()).aer
+        if aer < result.aer - CLEAR:
+            warn(
+                f"with all positions one {moved}, the error of {path} would be {100 * aer:.1f} %;"
+                " does one of the files count from 1, as talp does? --links-format and --gold-format say so"
+            )
 
 
 def _print_sentences(results: dict[str, Evaluation]) -> None:
