@@ -13,6 +13,7 @@ import numpy as np
 from nmtalign.corpus.coverage import GLUED, ends_in_punctuation
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.sides import (
+    BLOCK,
     EncodedSide,
     NumberedWords,
     PairEncoder,
@@ -25,6 +26,7 @@ from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 5_000  # that are numbered at a time
+CHARACTERS = 4_000_000  # of pairs that are numbered at a time
 # Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
 _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
@@ -50,9 +52,8 @@ def encode_bitext(
 
     sides = SideEncoder(), SideEncoder()
     blocks = _blocks(pairs, digest)
-    first = next(blocks, ([], []))
-    several = workers if len(first[0]) == PAIRS else 1
-    for block in streamed(numbered, chain([first], blocks), several):
+    begin = list(islice(blocks, 2))
+    for block in streamed(numbered, chain(begin, blocks), workers if begin[1:] else 1):
         for side, own in zip(sides, block, strict=True):
             side.merge(own)
     return sides[0].finish(), sides[1].finish(), digest.hexdigest()
@@ -61,16 +62,24 @@ def encode_bitext(
 def _blocks(
     pairs: Iterable[SentencePair | tuple[str, str]], digest: hashlib._Hash
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the lines of both sides, `PAIRS` at a time, and add them to the digest."""
-    rest, done = iter(pairs), 0
-    while block := list(islice(rest, PAIRS)):
-        lines = "".join([f"{source}\t{target}\n" for source, target in block])
-        if lines.count("\n") != len(block):
-            broken = next(n for n, pair in enumerate(block, done + 1) if "\n" in pair[0] + pair[1])
+    """Yield the lines of both sides in blocks of about `PAIRS`, fewer long ones; add them to the digest."""
+    rest, done, characters = iter(pairs), 0, 0
+    source: list[str] = []
+    target: list[str] = []
+    while some := list(islice(rest, BLOCK)):
+        lines = "".join([f"{first}\t{second}\n" for first, second in some])
+        if lines.count("\n") != len(some):
+            broken = next(n for n, pair in enumerate(some, done + 1) if "\n" in pair[0] + pair[1])
             raise DataError(f"pair {broken}: expected one line a side, found a line break")
         digest.update(lines.encode("utf-8", "surrogatepass"))
-        done += len(block)
-        yield [pair[0] for pair in block], [pair[1] for pair in block]
+        done, characters = done + len(some), characters + len(lines)
+        source += [pair[0] for pair in some]
+        target += [pair[1] for pair in some]
+        if len(source) >= PAIRS or characters >= CHARACTERS:
+            yield source, target
+            source, target, characters = [], [], 0
+    if source:
+        yield source, target
 
 
 def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
