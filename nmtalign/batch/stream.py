@@ -70,7 +70,7 @@ class AlignedChunk(NamedTuple):
             for line, size in zip(pair, sizes, strict=True)
             if line.endswith(" .")
         ]
-        many = len(otherwise) > len(self.lines) / 4
+        many = len(otherwise) > len(self.lines) / 2  # a quarter of both sides
         return sum(otherwise) / len(otherwise) if many else 0.0
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:

@@ -15,6 +15,7 @@ from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.heads import views
+from nmtalign.heads.dense import make_dense_head
 from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.scoring import make_scorer
 from nmtalign.heads.views import letter_pairs
@@ -77,13 +78,25 @@ def test_models_that_share_a_text_do_not_share_what_they_know_of_it():
     other = [(target, source) for source, target in bitext] + [("une maison", "the car")] * 40
     text = encode_text([(["the", "car"], ["la", "auto"]), (["a", "house"], ["une", "maison"])])
     for aligner in train(bitext), train(other):
-        found, alone = aligner.align_text(text), aligner.align_text(replace(text, **sides_of(text)))
+        fresh = replace(text, source=replace(text.source), target=replace(text.target))
+        found, alone = aligner.align_text(text), aligner.align_text(fresh)
         assert list(found) == list(alone)
         np.testing.assert_array_equal(found.probability, alone.probability)
+        both = [aligner.positions.transitions_of(own.source, own.target) for own in (text, fresh)]
+        for used, expected in zip(*both, strict=True):
+            np.testing.assert_array_equal(used.tables, expected.tables)
 
 
-def sides_of(text):
-    return {"source": replace(text.source), "target": replace(text.target)}
+def test_dense_heads_that_share_a_text_do_not_share_what_they_know_of_it():
+    text = encode_text([(["w1", "w2"], ["w3"]), (["w2"], ["w1", "w3"])])
+    fresh = replace(text, source=replace(text.source), target=replace(text.target))
+    words, counts = ["", *WORDS], np.arange(41)[::-1]
+    for scale in 5.0, 9.0:
+        vectors = np.vstack([np.zeros(8), VECTORS * scale]).astype(np.float32)
+        head = make_dense_head(
+            "x", (words, words), (counts, counts), (vectors, vectors), scale=scale, weight=0.5
+        )
+        np.testing.assert_array_equal(head.log_ratios(text).values, head.log_ratios(fresh).values)
 
 
 def test_argmax_links_every_word_where_probabilities_underflow():

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from nmtalign.cli import main
+from nmtalign.batch.stream import AlignedChunk
+from nmtalign.cli import main, messages
 from nmtalign.shipped import shipped
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.tokenization import TextSettings
 
 ENGLISH = (
     "The children are playing in the garden behind the house.",
@@ -170,6 +174,37 @@ def test_text_that_the_tokenizer_cuts_otherwise_is_warned_of(tmp_path, capfd):
         assert "warning" not in capfd.readouterr().err
     assert align(tmp_path, english, [line.replace("est-ce", "est -ce") for line in french]) == 0
     assert "lines that end" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "lines", "sizes", "expected"),
+    [
+        ("simple", ["a b .", "a  b ."], [3, 4], 1 / 2),
+        ("simple", ["a b .", "c", "d", "e ?", "f", "g"], [4, 1, 1, 2, 1, 1], 0.0),  # few end so
+        ("simple", ["a b .", "c", "d", "e ?", "f ."], [4, 1, 1, 2, 2], 1 / 2),
+        ("space", ["a b ."], [4], 0.0),
+        ("sentencepiece:model", ["a b ."], [4], 0.0),
+    ],
+)
+def test_the_share_of_lines_that_are_cut_otherwise(tokenizer, lines, sizes, expected):
+    pairs = [SentencePair(line, line) for line in lines]
+    both = [(size, size) for size in sizes]
+    chunk = AlignedChunk(1, pairs, None, both, None, TextSettings(tokenizer), (None, None))
+    assert chunk.cut_otherwise == expected
+
+
+def test_only_the_first_chunk_is_warned_of(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("nmtalign.batch.stream.PAIRS", 2)
+    assert align(tmp_path, ["It is ."] * 6, ["Est-ce cela ."] * 6, "--workers", 1) == 0
+    assert capfd.readouterr().err.count("lines that end in ' .'") == 1
+
+
+def test_quiet_shows_no_progress(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert messages.shows_progress()
+    messages.quiet(True)
+    assert not messages.shows_progress()
+    messages.quiet(False)
 
 
 def test_quiet_leaves_warnings(tmp_path, capfd):

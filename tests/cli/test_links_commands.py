@@ -89,6 +89,8 @@ def test_evaluate_warns_where_only_one_file_counts_from_one(capsys, files, tmp_p
     links = write(tmp_path / "one", "1-1 2-2", "", "1-2 3-3")
     assert "with all positions one lower" in run(capsys, "evaluate", links, files[1])[2]
     assert run(capsys, "evaluate", files[0], gold, "--gold-format", "talp")[2] == ""
+    diagonal = write(tmp_path / "diagonal", " ".join(f"{n}-{n}" for n in range(20)))  # moved, 19 of 20 fit
+    assert run(capsys, "evaluate", diagonal, diagonal)[2] == ""
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,12 @@ def text(bitext):
     return source, target, index_pairs(make_buckets(source, target), source, target)
 
 
-def random_counts(seed: int = 0):
-    """A text, and expected counts of its word pairs and of its unaligned words."""
+def random_counts(seed: int = 0, *, empty: float = 0.0):
+    """A text, and expected counts of its word pairs (a share of them 0) and of its unaligned words."""
     source, target, index = text(BITEXT)
     rng = np.random.default_rng(seed)
     counts = [rng.gamma(0.5, size=n) for n in (len(index), len(source.words), len(target.words))]
+    counts[0] *= rng.random(len(index)) >= empty
     for count in counts:
         count[0] = 0
     return source, target, index, counts
@@ -93,10 +94,11 @@ def test_many_words_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch):
     assert not whole[30:35].any()
 
 
+@pytest.mark.parametrize("empty", [0.0, 0.7])
 @pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize("letters", [*((n, n) for n in VIEWS), (4, 1), (-1, 6)])
-def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool):
-    source, target, index, (pairs, *nulls) = random_counts()
+def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: float):
+    source, target, index, (pairs, *nulls) = random_counts(empty=empty)
     view = make_view(source, target, index, letters, spelling=1.0, apart=apart)
 
     words = [
