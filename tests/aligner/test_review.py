@@ -89,9 +89,9 @@ def test_models_that_share_a_text_do_not_share_what_they_know_of_it():
 
 def test_dense_heads_that_share_a_text_do_not_share_what_they_know_of_it():
     text = encode_text([(["w1", "w2"], ["w3"]), (["w2"], ["w1", "w3"])])
-    fresh = replace(text, source=replace(text.source), target=replace(text.target))
     words, counts = ["", *WORDS], np.arange(41)[::-1]
     for scale in 5.0, 9.0:
+        fresh = replace(text, source=replace(text.source), target=replace(text.target))
         vectors = np.vstack([np.zeros(8), VECTORS * scale]).astype(np.float32)
         head = make_dense_head(
             "x", (words, words), (counts, counts), (vectors, vectors), scale=scale, weight=0.5

@@ -67,6 +67,7 @@ BY_LANGUAGE = [
     ("it", "dell' arte un po' di sott' acqua", "dell' arte un po' di sott' acqua"),
     ("it", "Lui -tu lo sai", "Lui - tu lo sai"),
     ("fr", "Paul -Tu viens, les années 80 -en France-", "Paul - Tu viens , les années 80 - en France -"),
+    ("fr", "du point S', d'", "du point S ' , d '"),
     ("fr", "donne -le -moi ! allez -vous -en !", "donne -le -moi ! allez -vous -en !"),
     ("en", "don 't the 'tis", "don 't the ' tis"),
 ]
