@@ -67,6 +67,8 @@ BY_LANGUAGE = [
     ("it", "dell' arte un po' di sott' acqua", "dell' arte un po' di sott' acqua"),
     ("it", "Lui -tu lo sai", "Lui - tu lo sai"),
     ("fr", "Paul -Tu viens, les années 80 -en France-", "Paul - Tu viens , les années 80 - en France -"),
+    ("fr", "donne\u2011le, peut\u2010on", "donne \u2011le , peut \u2010on"),
+    ("fr", "donne \u2011le , peut \u2010on", "donne \u2011le , peut \u2010on"),
     ("fr", "du point S', d'", "du point S ' , d '"),
     ("fr", "donne -le -moi ! allez -vous -en !", "donne -le -moi ! allez -vous -en !"),
     ("en", "don 't the 'tis", "don 't the ' tis"),
