@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch.stream import AlignedChunk, Chunk
+from nmtalign.batch.stream import AlignedChunk
 from nmtalign.batch.workers import Packed, align_packed, pack
 from nmtalign.errors import UsageError, WorkerError
+from nmtalign.text.chunks import Chunk
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster, WorkerPlugin

@@ -16,12 +16,13 @@ from nmtalign.aligner.external import external_decoder
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.batch.attention_files import read_matrices
 from nmtalign.batch.remapping import SPACES
-from nmtalign.batch.stream import AlignedChunk, Chunk, cut
+from nmtalign.batch.stream import AlignedChunk
 from nmtalign.contextual.choice import Choice, rank
 from nmtalign.contextual.translator import Translator
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import Chunk, cut
 from nmtalign.text.subwords import join_pieces, word_numbers
 
 PAIRS = 1_000  # of one chunk, whose matrices are held in memory

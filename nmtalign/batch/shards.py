@@ -22,10 +22,11 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from nmtalign.batch.locks import locked
-from nmtalign.batch.stream import AlignedChunk, Chunk, cut
+from nmtalign.batch.stream import AlignedChunk
 from nmtalign.errors import DataError, StoppedError, UsageError, WorkerError
 from nmtalign.files import fingerprint, new_partial, open_text, read_json
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import Chunk, cut
 
 PAIRS = 100_000  # of one shard
 MANIFEST = "manifest.json"

@@ -12,21 +12,13 @@ from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import PAIRS, Chunk, cut
 from nmtalign.text.subwords import join_pieces
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import TextSettings, load_tokenizer
 
-PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
-CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
 GROWTH = 20  # times as many tokens as characters: a ligature may become 18 letters in NFKC
 OTHERWISE = 0.01  # share of lines cut otherwise, from which on the links are said to count other words
 LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's work
-
-
-class Chunk(NamedTuple):
-    """Consecutive pairs of a bitext; `first` is the number of the first one, from 1."""
-
-    first: int
-    lines: list[SentencePair]
 
 
 class AlignedChunk(NamedTuple):
@@ -64,8 +56,9 @@ class AlignedChunk(NamedTuple):
         """Share of lines that the tokeniser cut otherwise, where many end in " .": in text cut into words."""
         if self.text.tokenizer == "space" or ":" in self.text.tokenizer:  # that of sub-words
             return 0.0
+        words_of = load_tokenizer("space").split
         otherwise = [
-            len([word for word in line.split(" ") if word]) != size
+            len(words_of(line)) != size
             for pair, sizes in zip(self.lines, self.sizes, strict=True)
             for line, size in zip(pair, sizes, strict=True)
             if line.endswith(" .")
@@ -193,30 +186,3 @@ class Shortened:
             else:
                 self.count += 1
                 yield SentencePair("", "")
-
-
-def cut(pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1) -> Iterator[Chunk]:
-    """Cut a stream into chunks of at most `chunk` pairs and about `CHARACTERS` characters.
-
-    Parameters
-    ----------
-    pairs : iterable of SentencePair
-    chunk : int
-    first : int
-        Number of the first pair.
-
-    Examples
-    --------
-    >>> [(part.first, len(part.lines)) for part in cut([SentencePair("a", "b")] * 5, chunk=2)]
-    [(1, 2), (3, 2), (5, 1)]
-    """
-    lines: list[SentencePair] = []
-    characters = 0
-    for pair in pairs:
-        lines.append(pair)
-        characters += len(pair.source) + len(pair.target)
-        if len(lines) == chunk or characters > CHARACTERS:
-            yield Chunk(first, lines)
-            first, lines, characters = first + len(lines), [], 0
-    if lines:
-        yield Chunk(first, lines)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch.stream import AlignedChunk, Chunk, align_chunk
+from nmtalign.batch.stream import AlignedChunk, align_chunk
 from nmtalign.corpus.parallel import streamed
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import Chunk
 
 Packed = tuple[int, list[str], list[str]]  # first line number, source and target lines
 
@@ -26,7 +27,7 @@ def align_chunks(
     ----------
     aligner : Aligner
     chunks : iterable of Chunk
-        As of :func:`nmtalign.batch.stream.cut`; read as they are needed.
+        As of :func:`nmtalign.text.chunks.cut`; read as they are needed.
     workers : int
     remap_to : str, optional
         As of :func:`nmtalign.batch.stream.align_stream`.

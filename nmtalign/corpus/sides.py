@@ -142,22 +142,31 @@ class PairEncoder:
 
     def __init__(self, text: TextSettings, languages: tuple[str | None, str | None]) -> None:
         self._text, self._languages = text, languages
-        self.sides = SideEncoder(), SideEncoder()
+        self._sides = SideEncoder(), SideEncoder()
 
     def add(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Add sentence pairs."""
         rest = iter(pairs)
         while block := list(islice(rest, BLOCK)):
-            for side, encoder in enumerate(self.sides):
+            for side, encoder in enumerate(self._sides):
                 own = [pair[side] for pair in block]
                 if self._text.cuts_at_spaces and not any("\n" in line for line in own):
                     encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in own])))
                 else:
                     encoder.add_words(*self._text.words_of_lines(own, side, self._languages[side]))
 
+    def numbered(self) -> tuple[NumberedWords, NumberedWords]:
+        """Return what was added, to be merged into another encoder."""
+        return self._sides[0].numbered(), self._sides[1].numbered()
+
+    def merge(self, other: tuple[NumberedWords, NumberedWords]) -> None:
+        """Add the pairs of another encoder."""
+        for encoder, own in zip(self._sides, other, strict=True):
+            encoder.merge(own)
+
     def finish(self) -> tuple[EncodedSide, EncodedSide]:
         """Return both sides."""
-        return self.sides[0].finish(), self.sides[1].finish()
+        return self._sides[0].finish(), self._sides[1].finish()
 
 
 def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:

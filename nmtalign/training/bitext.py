@@ -5,28 +5,22 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from typing import Any
 
 import numpy as np
 
 from nmtalign.corpus.coverage import GLUED, ends_in_punctuation
 from nmtalign.corpus.parallel import streamed
-from nmtalign.corpus.sides import (
-    BLOCK,
-    EncodedSide,
-    NumberedWords,
-    PairEncoder,
-    SideEncoder,
-    look_up,
-    number_words,
-)
+from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder, look_up, number_words
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import Chunk, cut
 from nmtalign.text.tokenization import TextSettings
 
+Sides = tuple[list[str], list[str]]  # source and target lines
+
 PAIRS = 5_000  # that are numbered at a time
-CHARACTERS = 4_000_000  # of pairs that are numbered at a time
 # Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
 _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
@@ -43,43 +37,29 @@ def encode_bitext(
     workers: int = 1,
 ) -> tuple[EncodedSide, EncodedSide, str]:
     """Tokenise and number a bitext as it streams by; also return its SHA-256."""
-    digest = hashlib.sha256()
+    digest, encoder = hashlib.sha256(), PairEncoder(text, languages)
 
-    def numbered(lines: tuple[list[str], list[str]]) -> tuple[NumberedWords, NumberedWords]:
-        encoder = PairEncoder(text, languages)
-        encoder.add(zip(*lines, strict=True))
-        return encoder.sides[0].numbered(), encoder.sides[1].numbered()
+    def numbered(sides: Sides) -> tuple[NumberedWords, NumberedWords]:
+        own = PairEncoder(text, languages)
+        own.add(zip(*sides, strict=True))
+        return own.numbered()
 
-    sides = SideEncoder(), SideEncoder()
-    blocks = _blocks(pairs, digest)
-    begin = list(islice(blocks, 2))
-    for block in streamed(numbered, chain(begin, blocks), workers if begin[1:] else 1):
-        for side, own in zip(sides, block, strict=True):
-            side.merge(own)
-    return sides[0].finish(), sides[1].finish(), digest.hexdigest()
+    parts = _hashed(cut(starmap(SentencePair, pairs), chunk=PAIRS), digest)
+    begin = list(islice(parts, 2))
+    for part in streamed(numbered, chain(begin, parts), workers if begin[1:] else 1):
+        encoder.merge(part)
+    return *encoder.finish(), digest.hexdigest()
 
 
-def _blocks(
-    pairs: Iterable[SentencePair | tuple[str, str]], digest: hashlib._Hash
-) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the lines of both sides in blocks of about `PAIRS`, fewer long ones; add them to the digest."""
-    rest, done, characters = iter(pairs), 0, 0
-    source: list[str] = []
-    target: list[str] = []
-    while some := list(islice(rest, BLOCK)):
-        lines = "".join([f"{first}\t{second}\n" for first, second in some])
-        if lines.count("\n") != len(some):
-            broken = next(n for n, pair in enumerate(some, done + 1) if "\n" in pair[0] + pair[1])
+def _hashed(chunks: Iterable[Chunk], digest: hashlib._Hash) -> Iterator[Sides]:
+    """Yield both sides of chunks, which are pickled sooner than pairs, and add the lines to a digest."""
+    for first, pairs in chunks:
+        lines = "".join([f"{source}\t{target}\n" for source, target in pairs])
+        if lines.count("\n") != len(pairs):
+            broken = next(n for n, pair in enumerate(pairs, first) if "\n" in pair.source + pair.target)
             raise DataError(f"pair {broken}: expected one line a side, found a line break")
         digest.update(lines.encode("utf-8", "surrogatepass"))
-        done, characters = done + len(some), characters + len(lines)
-        source += [pair[0] for pair in some]
-        target += [pair[1] for pair in some]
-        if len(source) >= PAIRS or characters >= CHARACTERS:
-            yield source, target
-            source, target, characters = [], [], 0
-    if source:
-        yield source, target
+        yield [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
 def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:

@@ -20,11 +20,12 @@ from nmtalign.aligner.opening import load
 from nmtalign.batch import cluster as cluster_module
 from nmtalign.batch.cluster import align_on_cluster, connected
 from nmtalign.batch.shards import ShardRun
-from nmtalign.batch.stream import align_stream, cut
+from nmtalign.batch.stream import align_stream
 from nmtalign.cli import main
 from nmtalign.errors import DataError, UsageError, WorkerError
 from nmtalign.shipped import shipped
 from nmtalign.text.bitext import read_bitext
+from nmtalign.text.chunks import cut
 
 pytest.importorskip("distributed")
 

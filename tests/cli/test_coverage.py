@@ -194,7 +194,7 @@ def test_the_share_of_lines_that_are_cut_otherwise(tokenizer, lines, sizes, expe
 
 
 def test_only_the_first_chunk_is_warned_of(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr("nmtalign.batch.stream.PAIRS", 2)
+    monkeypatch.setattr("nmtalign.text.chunks.PAIRS", 2)
     assert align(tmp_path, ["It is ."] * 6, ["Est-ce cela ."] * 6, "--workers", 1) == 0
     assert capfd.readouterr().err.count("lines that end in ' .'") == 1
 

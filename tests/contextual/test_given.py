@@ -287,7 +287,7 @@ def test_forked_workers_do_not_share_the_place_in_a_file(tmp_path):
     np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(0.05) * 20)})
     out = run_alone(f"""
         from nmtalign import with_context
-        from nmtalign.batch.stream import cut
+        from nmtalign.text.chunks import cut
         from nmtalign.batch.workers import align_chunks
         from tests.contextual.test_given import PAIRS
 

@@ -148,7 +148,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         from tests.aligner.toy_language import toy_bitext
 
         if {large}:
-            bitext.BLOCK = bitext.PAIRS = 30  # words are numbered in parts
+            bitext.PAIRS = 30  # words are numbered in parts
             pairs.LARGE = 1000  # numbers of cells lie in a file
             aligner.CELLS = 500  # the text is aligned in parts
         toy, digests, forks, numbering = toy_bitext(80), set(), [], set()

@@ -17,6 +17,7 @@ from nmtalign.corpus import sides as sides_module
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
+from nmtalign.text import chunks
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training import bitext
 from nmtalign.training.settings import PRESETS
@@ -77,9 +78,8 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
     expected = encode_pairs(text.words_of_pair(pair) for pair in pairs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sides_module, "BLOCK", 2)
-        patch.setattr(bitext, "BLOCK", 2)
         patch.setattr(bitext, "PAIRS", 4)
-        patch.setattr(bitext, "CHARACTERS", 40)
+        patch.setattr(chunks, "CHARACTERS", 40)
         *sides, _ = bitext.encode_bitext(pairs, text, (None, None))
         broken = [(f"{source}\n{source}", target) for source, target in pairs]
         others = encode_lines(broken, text, (None, None))

@@ -189,9 +189,9 @@ def _aligned(
 ) -> _Aligned:
     """Align the bitext on a cluster or by processes."""
     from nmtalign.aligner.fitting import fit_text, with_fit
-    from nmtalign.batch.stream import PAIRS, cut
     from nmtalign.batch.workers import align_chunks
     from nmtalign.corpus.parallel import default_workers
+    from nmtalign.text.chunks import PAIRS, cut
 
     aligner = load_aligner(options)
     if options.context is not None:

@@ -285,8 +285,9 @@ def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None
 
 def _aligned(client: Client | None, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:
     """Align the bitext, which is read again, on a cluster or here, with an encoder."""
-    from nmtalign.batch.stream import align_stream, cut
+    from nmtalign.batch.stream import align_stream
     from nmtalign.links.alignments import joined_batches
+    from nmtalign.text.chunks import cut
 
     if client is None or aligner.encoder is not None:
         return joined_batches([chunk.batch for chunk in align_stream(aligner, bitext)])
