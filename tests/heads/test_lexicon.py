@@ -121,6 +121,16 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
         np.testing.assert_allclose(found[k], expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, workers: int):
+    source, target, index, counts = random_counts(1)
+    views = [make_view(source, target, index, (n, n), spelling=1.0) for n in (0, 3, 1)]
+    found = [view_counts(view, word_counts(index, *counts)) for view in views]
+    whole = emissions(views, found, SMOOTHING)
+    monkeypatch.setattr("nmtalign.heads.counts.BLOCK", 4)
+    np.testing.assert_array_equal(emissions(views, found, SMOOTHING, workers).pairs, whole.pairs)
+
+
 @pytest.mark.parametrize("letters", [(0,), (0, 3), (0, 3, 1), (0, 3, 4, 6), (0, 2, 3, 4, 5, 6)])
 def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     source, target, index, counts = random_counts(1)

@@ -90,6 +90,12 @@ def test_blocks_of_lines_are_numbered_as_their_words(pairs, tokenizer, form):
             np.testing.assert_array_equal(getattr(side, name), getattr(own, name))
 
 
+def test_a_line_break_in_a_later_chunk_is_named_with_its_pair(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bitext, "PAIRS", 2)
+    with pytest.raises(DataError, match="pair 4: expected one line a side, found a line break"):
+        bitext.encode_bitext([*[("a", "b")] * 3, ("a", "b\nc")], TextSettings(), (None, None))
+
+
 def test_a_bitext_that_looks_right_is_not_warned_about():
     assert warnings_of(TOY.pairs) == []
 
