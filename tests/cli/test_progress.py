@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.batch import stream
 from nmtalign.cli import main
 from nmtalign.cli import progress as progress_module
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.progress import Progress, Stages
+from nmtalign.text import chunks
 from nmtalign.text.bitext import read_bitext
 
 PAIR = "the black cat\tle chat noir\n"
@@ -41,7 +41,7 @@ def pairs(tmp_path: Path) -> Path:
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut a run into chunks of 2,000 pairs, so that it has progress to tell of."""
-    monkeypatch.setattr(stream, "PAIRS", 2_000)
+    monkeypatch.setattr(chunks, "PAIRS", 2_000)
 
 
 @pytest.fixture
