@@ -104,7 +104,7 @@ def learn_vectors(root: Path, vectors_from: Path | None, out: Path) -> dict[str,
         shutil.copytree(vectors_from / "given" / "vectors", out, dirs_exist_ok=True)
         return {}
     sides = [root / "texts" / "hansard" / side for side in ("src", "tgt")]
-    options = ("--method", "counts", "--langs", "en,fr", "--to", "word2int", "-o", out / "folder")
+    options = ("--langs", "en,fr", "--to", "word2int", "-o", out / "folder")
     cost = nmtalign("vectors", "learn", *sides, *options)
     size = next(a.shape[1] for a in arrays_of(out / "folder").values() if a.ndim == 2)
     draw = np.random.default_rng(1).normal
