@@ -27,14 +27,14 @@ from nmtalign.contextual.head import Calibration, ContextualHead
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.heads.counts import Emissions
 from nmtalign.heads.embeddings import CellScores, EmbeddingHead, Reference, reference_of
 from nmtalign.heads.mapped import Links, ScaleLikelihood
 from nmtalign.positions.agreement import BothTransitions
+from nmtalign.positions.e_step import EStep, expected_counts
 from nmtalign.positions.hmm import HiddenMarkov
+from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import estimate_transitions, initial_transitions
 from nmtalign.text.bitext import SentencePair
-from nmtalign.training.e_step import EStep, expected_counts
 
 Floats = NDArray[np.float32]
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.word_pairs import PairIndex
 from nmtalign.heads.views import EVERY, View
+from nmtalign.positions.model import Emissions
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -30,15 +31,6 @@ Places = NDArray[np.int64] | slice
 
 BLOCK = 1 << 16  # word pairs that a thread works on at a time
 RAREST = 1e-3  # expected null count of a word that was never unaligned
-
-
-class Emissions(NamedTuple):
-    """Emission ratios of the words and word pairs of a text."""
-
-    pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
-    # (V + 1,): likelihood ratio of each word under the null word
-    source_null: Floats
-    target_null: Floats
 
 
 class FormCounts(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.text import EncodedText
-from nmtalign.heads.counts import Emissions
+from nmtalign.positions.model import Emissions
 
 Floats = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[Any]]

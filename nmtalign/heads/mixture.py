@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
-from nmtalign.heads.counts import Emissions, Smoothing, ViewCounts, emissions, view_product
+from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_product
 from nmtalign.heads.dense import DenseHead
 from nmtalign.heads.head import Head, interpolated
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.views import View
+from nmtalign.positions.model import Emissions
 
 Floats = NDArray[np.float32]
 

@@ -20,6 +20,15 @@ Matrix = NDArray[np.floating]
 Cells = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # target, source, column
 
 
+class Emissions(NamedTuple):
+    """Emission ratios of the words and word pairs of a text."""
+
+    pairs: Floats  # (P,): likelihood ratio of each word pair to chance; 0 for pair 0, the padding
+    # (V + 1,): likelihood ratio of each word under the null word
+    source_null: Floats
+    target_null: Floats
+
+
 class TextScores(Protocol):
     """Scores of the word pairs of a text, bucket by bucket."""
 

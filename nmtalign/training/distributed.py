@@ -26,8 +26,8 @@ from nmtalign.corpus.word_pairs import (
     numbers_among,
     words_of,
 )
-from nmtalign.heads.counts import Emissions
-from nmtalign.training.e_step import EStep, ExpectedCounts, Totals
+from nmtalign.positions.e_step import EStep, ExpectedCounts, Totals
+from nmtalign.positions.model import Emissions
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]

@@ -25,9 +25,9 @@ from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_counts,
 from nmtalign.heads.lexicon import Lexicon, StoredView, stored_view
 from nmtalign.heads.views import Letters, View, make_view, short_words
 from nmtalign.positions.agreement import BothTransitions
+from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
 from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
 from nmtalign.training.checkpoint import Arrays, Checkpoint
-from nmtalign.training.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
 from nmtalign.training.prior import Prior, view_prior
 from nmtalign.training.settings import Settings
 

@@ -14,11 +14,11 @@ from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
-from nmtalign.heads.counts import Emissions
 from nmtalign.positions.agreement import STEPS, BothPosteriors, hmm_posteriors, regularisation_step
+from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
+from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import bucket_transitions, initial_transitions
 from nmtalign.training import em
-from nmtalign.training.e_step import EStep, hmm_counts, model1_counts, uniform_counts
 from nmtalign.training.em import Estimator, LocalBitext
 from nmtalign.training.settings import PRESETS, Settings, preset
 from tests.aligner.toy_language import toy_bitext

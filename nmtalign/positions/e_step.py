@@ -18,8 +18,8 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import PairIndex
-from nmtalign.heads.counts import Emissions
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
+from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import TransitionModel
 
 Floats = NDArray[np.float32]
