@@ -1,11 +1,11 @@
-"""The aligner: scores of word pairs, posteriors by a position model, links by an extraction.
+"""The aligner: scores of words, posteriors by a position model, links by an extraction.
 
 Axes: T target words, S source words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -13,23 +13,18 @@ from typing import Any
 
 from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.model_folder import read_model, save_aligner
+from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.aligner.pair_scores import TrainingSize
-from nmtalign.contextual.encoder import EncoderSimilarities
-from nmtalign.contextual.head import NAME, ContextualHead
-from nmtalign.contextual.published import Published
 from nmtalign.corpus.coverage import Coverage, coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.errors import UsageError
-from nmtalign.heads.embeddings import EmbeddingHead
+from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.lexicon import Lexicon
-from nmtalign.heads.mixture import Mixture
+from nmtalign.heads.scorer import Scorer, UnknownWords
 from nmtalign.links.alignments import AlignedBatch, AlignedPair
-from nmtalign.positions.hmm import HiddenMarkov
-from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
+from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
-from nmtalign.rescoring.rescorer import Rescorer
+from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
 
@@ -37,35 +32,33 @@ CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 
 Words = Sequence[str]
 Sentence = str | Words
-UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
 
 
 @dataclass(frozen=True)
 class Aligner(Listed):
-    """Aligns the words of sentence pairs.
+    """Aligns the words of sentence pairs: composes a scorer, a position model and an extraction.
 
     Parameters
     ----------
-    heads : Mixture, EmbeddingHead or ContextualHead
+    scorer : Scorer
         Scores of word pairs.
-    positions : SoftmaxPositions, HiddenMarkov or Published, optional
+    positions : PositionModel, optional
         Posteriors from scores; a softmax without a prior if left out.
     extraction : Extraction, optional
         How links are chosen.
     text : TextSettings, optional
         How lines become words.
     languages : (str or None, str or None), optional
-        Source and target language, where known; tokenisers may use them.
+        Source and target language, where known; tokenizers may use them.
     training : mapping, optional
         Settings and corpus it was learned with.
-    rescorer : Rescorer, optional
-        Rescores the posteriors.
     workers : int, optional
         Threads or processes; the links do not depend on it.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from nmtalign.heads.embeddings import EmbeddingHead
     >>> from nmtalign.heads.scoring import make_scorer
     >>> from nmtalign.text.vocabulary import Vocabulary
     >>> from nmtalign.vectors.embeddings import Embeddings
@@ -76,66 +69,33 @@ class Aligner(Listed):
     [Link(source=0, target=1), Link(source=1, target=0)]
     """
 
-    heads: Mixture | EmbeddingHead | ContextualHead
-    positions: SoftmaxPositions | HiddenMarkov | Published = field(default_factory=SoftmaxPositions)
+    scorer: Scorer
+    positions: PositionModel = field(default_factory=SoftmaxPositions)
     extraction: Extraction = field(default_factory=Extraction)
     text: TextSettings = field(default_factory=TextSettings)
     languages: tuple[str | None, str | None] = (None, None)
     training: Mapping[str, Any] = field(default_factory=dict)
-    rescorer: Rescorer | None = None
     workers: int | None = None
 
     @property
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.head_settings}{learned} {self.positions.settings} {self.resolved_extraction}"
+        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
         return f"{parts} text={self.text}"
-
-    @property
-    def head_settings(self) -> str:
-        """The heads of a learned aligner, the rescorer among them, and what else makes the scores."""
-        if isinstance(self.heads, EmbeddingHead):
-            return self.heads.settings
-        return f"heads={','.join(self.head_names)} {self.heads.settings}"
 
     @property
     def lexicon(self) -> Lexicon:
         """The lexicon of a learned aligner; UsageError over given vectors."""
-        return self.mixture.lexicon
-
-    @property
-    def mixture(self) -> Mixture:
-        """The heads of a learned aligner; errors as of :attr:`lexicon`."""
-        learned = self._learned
-        if learned is not None:
-            return learned
-        raise UsageError("word vectors have no lexicon; learn an aligner from a bitext")
-
-    @property
-    def _learned(self) -> Mixture | None:
-        """The heads of a learned aligner, perhaps mixed with the contextual one; None if there are none."""
-        heads = self.base.heads
-        return heads if isinstance(heads, Mixture) else None
-
-    @property
-    def base(self) -> Aligner:
-        """The aligner without the contextual head that is mixed with its own ones."""
-        head = self.heads
-        return replace(self, heads=head.base, text=head.text) if isinstance(head, ContextualHead) else self
-
-    @property
-    def encoder(self) -> EncoderSimilarities | None:
-        """What reads the text by an encoder; None if nothing does."""
-        source = self.heads.source if isinstance(self.heads, ContextualHead) else None
-        return source if isinstance(source, EncoderSimilarities) else None
+        lexicon = self.scorer.lexicon
+        if lexicon is None:
+            raise UsageError("word vectors have no lexicon; learn an aligner from a bitext")
+        return lexicon
 
     @property
     def needs_fitting(self) -> bool:
         """Whether something is to be fitted to a text before it is aligned."""
-        if isinstance(self.heads, ContextualHead):
-            return self.heads.calibration is None and not isinstance(self.positions, Published)
-        return isinstance(self.positions, HiddenMarkov) and self.positions.fitted == 0
+        return self.scorer.unfitted or self.positions.unfitted
 
     @property
     def resolved_extraction(self) -> Extraction:
@@ -143,48 +103,34 @@ class Aligner(Listed):
         return self.extraction.resolved(null=self.positions.has_null)
 
     def with_heads(self, names: Iterable[str]) -> Aligner:
-        """Return an aligner by some of the heads of a learned model; UsageError if one is missing."""
-        if isinstance(self.heads, ContextualHead):
-            return self._with_context(set(names), self.heads)
-        if not isinstance(self.heads, Mixture):
-            raise UsageError("word vectors are one head; only a learned model has several to choose from")
-        wanted = set(names)
-        missing = sorted(wanted - set(self.head_names))
-        if missing or not wanted:
-            found = f"this model has the heads {','.join(self.head_names)}, not {','.join(missing) or 'none'}"
-            raise UsageError(found)
-        if self.rescorer is None or self.rescorer.name not in wanted:
-            return replace(self, heads=self.heads.chosen(wanted), rescorer=None)
-        if wanted == {self.rescorer.name}:
-            return replace(self, rescorer=self.rescorer.alone())
-        if self.rescorer.needs_vectors and "spectral" not in wanted:
-            name = self.rescorer.name
-            raise UsageError(f"the rescorer {name} looks at the vectors of the head spectral; name it too")
-        return replace(self, heads=self.heads.chosen(wanted - {self.rescorer.name}))
+        """Return an aligner by some of its scorers, without a rescorer; UsageError if one is missing."""
+        scorer = self.scorer.only(names)
+        text = self.text if scorer.looked_up is not None else self.scorer.looked_up or self.text
+        return replace(self, scorer=scorer, positions=self.positions.plain, text=text)
 
-    def _with_context(self, wanted: set[str], head: ContextualHead) -> Aligner:
-        """Return an aligner by some of the heads beside the contextual one, and perhaps this."""
-        if wanted == {NAME}:
-            return replace(self, heads=head.alone(), rescorer=None)
-        base = self.base.with_heads(wanted - {NAME})
-        return replace(base, heads=replace(head, base=base.heads), text=self.text) if NAME in wanted else base
+    def state(self) -> State:
+        """Return what the aligner is made of."""
+        parts = {"scorer": self.scorer, "positions": self.positions, "extraction": self.extraction}
+        text, files = self.text.kept()
+        values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
+        return State("aligner", values, files=files, parts={name: part.state() for name, part in parts.items()})
 
-    def at(self, number: int) -> Aligner:
-        """Return the aligner for a text whose first pair has this number in the bitext, from 1."""
-        if isinstance(self.heads, ContextualHead):
-            return replace(self, heads=self.heads.at(number))
-        return self
-
-    @property
-    def head_names(self) -> tuple[str, ...]:
-        """Names of the heads, and of the rescorer after them."""
-        if self.rescorer is None:
-            return self.heads.names
-        return (self.rescorer.name,) if self.rescorer.weight == 1 else (*self.heads.names, self.rescorer.name)
+    @classmethod
+    def from_state(cls, stored: Stored) -> Aligner:
+        """Return what :meth:`state` was made of."""
+        scorer = stored.open("scorer")
+        text = TextSettings.from_dict(stored.value("text", dict)).opened_in(stored.folder)
+        languages = stored.value("languages", list)
+        if len(languages) != 2 or not all(isinstance(name, str | None) for name in languages):
+            raise DataError(f"expected two languages, found {languages}").at(stored.folder / "meta.json")
+        positions, extraction = stored.open("positions", scorer.vocabularies), stored.open("extraction")
+        return cls(scorer, positions, extraction, text, tuple(languages), stored.value("training", dict))
 
     def save(self, folder: str | Path) -> None:
-        """Write a learned aligner into a folder; an older one there is replaced when the new one is whole."""
-        save_aligner(self, folder)
+        """Write the aligner into a folder; an older one there is replaced when the new one is whole."""
+        if self.needs_fitting:
+            raise UsageError("this aligner is to be fitted before it is saved: aligner = fit_to(aligner, text)")
+        save_state(self.state(), folder)
 
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
         """Align two sentences, and return their attention weights, too.
@@ -219,13 +165,13 @@ class Aligner(Listed):
         return self.align_words([self._words(*pair) for pair in pairs])
 
     def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
-        """Align many pairs of words that are already normalised."""
+        """Align many pairs of words that are already normalized."""
         return self.align_text(encode_text(pairs))
 
     def align_text(self, text: EncodedText) -> AlignedBatch:
         """Align an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
-        if len(parts) >= max(workers, 2) and not isinstance(self.heads, ContextualHead):
+        if len(parts) >= max(workers, 2) and self.scorer.parallel:
             return self._align_parts(text, parts, workers)
         found = []
         for part in parts:
@@ -243,63 +189,32 @@ class Aligner(Listed):
         return self._decoder_of(replace(text, buckets=())).collected(list(found))
 
     def _decoder_of(self, text: EncodedText) -> Decoder:
-        return self.decoder(self.heads.read(text))
-
-    def covered(self, source: Sentence, target: Sentence) -> Coverage:
-        """Count how many words of a sentence pair are known."""
-        text = encode_text([self._words(source, target)])
-        return coverage(text.source, text.target, self.heads.vocabularies)
-
-    def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
-        """Return the positions of source and target words without a vector, over given vectors."""
-        if isinstance(self.heads, EmbeddingHead):
-            return self.heads.unknown(*self._words(source, target))
-        return None
+        return self.decoder(self.scorer.read(text))
 
     def decoder(self, scores: TextScores) -> Decoder:
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
         if self.needs_fitting and scores.text.buckets:
-            raise UsageError(
-                "positions hmm over given vectors are to be fitted: aligner = fit_to(aligner, text)"
-            )
-        attend = self._rescored(self._attending.over(scores), scores)
-        evidence = scores.evidence if self.positions.has_null else None
-        extraction, informed = self.resolved_extraction, scores.informed
-        decoder = Decoder(scores.text, attend, extraction, evidence, informed=informed)
-        if self._learned is not None:
-            return decoder._replace(size=TrainingSize.of(*self._learned.training_words))
-        return decoder
+            raise UsageError("this aligner is to be fitted to a text first: aligner = fit_to(aligner, text)")
+        return Decoder(
+            scores.text,
+            self.positions.over(scores),
+            self.resolved_extraction,
+            scores.evidence if self.positions.has_null else None,
+            TrainingSize.of(scores.training_words),
+            scores.informed,
+        )
 
-    @property
-    def _attending(self) -> SoftmaxPositions | HiddenMarkov | Published:
-        """The position model of the heads: a contextual one has the softmaxes of both directions in it."""
-        fit = self.heads.calibration if isinstance(self.heads, ContextualHead) else None
-        if isinstance(self.positions, HiddenMarkov) and fit is not None and fit.weight > 0:
-            return replace(self.positions, agree=False)
-        return self.positions
+    def covered(self, source: Sentence, target: Sentence) -> Coverage:
+        """Count how many words of a sentence pair are known."""
+        text = encode_text([self._words(source, target)])
+        return coverage(text.source, text.target, self.scorer.vocabularies)
 
-    def _rescored(
-        self, attend: Callable[[int], BucketPosteriors], scores: TextScores
-    ) -> Callable[[int], BucketPosteriors]:
-        """Return `attend` followed by the rescorer, where there is one."""
-        learned = self._learned
-        if self.rescorer is None or learned is None:
-            return attend
-        text = scores.text
-        vectors = learned.word_vectors(text.source.words, text.target.words)
-        reader = self.rescorer.reader(text.source, text.target, learned.counts(text), vectors)
-
-        def rescored(k: int) -> BucketPosteriors:
-            found, ratios = attend(k)
-            assert ratios is not None  # learned models have a null word
-            posteriors = found.forward, found.reverse, found.joint
-            again = reader.rescore(text.buckets[k], ratios, scores.null_ratios, *posteriors)
-            return BucketPosteriors(Posteriors(*again), ratios)
-
-        return rescored
+    def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
+        """Return the positions of source and target words without a vector, over given vectors."""
+        return self.scorer.unknown(*self._words(source, target))
 
     def _words(self, source: Sentence, target: Sentence) -> tuple[list[str], list[str]]:
-        """Return the normalised words of both sides."""
+        """Return the normalized words of both sides."""
         if isinstance(source, str) and isinstance(target, str):
             return self.text.words_of_pair((source, target), self.languages)
         first, second = (self.text.normalized(list(side)) for side in _both_words(source, target))
@@ -315,15 +230,12 @@ class Aligner(Listed):
 
 
 def load_aligner(folder: str | Path) -> Aligner:
-    """Open the folder of a learned aligner, without its encoder.
-
-    Errors as of :func:`nmtalign.aligner.model_folder.read_model`.
-    """
-    return Aligner(**read_model(folder))
+    """Open the folder of an aligner; errors as of :func:`nmtalign.aligner.model_folder.open_state`."""
+    aligner: Aligner = open_state(folder, Aligner.from_state)
+    return aligner
 
 
 def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return two lists of words; a line beside a list of words is a mistake."""
     if isinstance(source, str) or isinstance(target, str):
         raise UsageError("expected two lines of text or two lists of words, found one of each")
     return tuple(source), tuple(target)

@@ -6,7 +6,7 @@ Axes: B pairs of a bucket, T target words, S source words.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from nmtalign.links.extraction import EXTRACTORS, beside_links, best_cells, extr
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import Cells, Matrix, Posteriors, SoftmaxPosteriors
+from nmtalign.state import State, Stored
 
 Links = NDArray[np.bool_]
 Attention = Posteriors | SoftmaxPosteriors
@@ -68,6 +69,15 @@ class Extraction:
         if self.method is not None and self.method not in (*_BY_PROBABILITY, *EXTRACTORS):
             names = ", ".join((*_BY_PROBABILITY, *EXTRACTORS))
             raise UsageError(f"expected one of the extractions {names}, found {self.method!r}")
+
+    def state(self) -> State:
+        """Return the names and the threshold."""
+        return State("extraction", asdict(self))
+
+    @classmethod
+    def from_state(cls, stored: Stored) -> Extraction:
+        """Return what :meth:`state` was made of."""
+        return cls(*(stored.value(field.name, object) for field in fields(cls)))
 
     @property
     def name(self) -> str:

@@ -40,9 +40,9 @@ class TrainingSize(NamedTuple):
     relation: float = 1.0  # target words for each source word
 
     @classmethod
-    def of(cls, source: int, target: int) -> TrainingSize:
-        """Return the size of a text of so many source and target words."""
-        return cls(source, target / source) if source and target else cls()
+    def of(cls, words: tuple[int, int] | None) -> TrainingSize:
+        """Return the size of a text of so many source and target words; of a usual one if there is none."""
+        return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
 
 
 class Coefficients(NamedTuple):

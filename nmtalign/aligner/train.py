@@ -1,4 +1,4 @@
-"""Learn an aligner from a bitext.
+"""Learn an aligner from a bitext: prepare, estimate, mix, teach.
 
 Axes: N sentence pairs.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import Extraction
@@ -28,15 +28,14 @@ from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
-from nmtalign.rescoring.network import NAMES
-from nmtalign.rescoring.rescorer import INPUTS
-from nmtalign.rescoring.training import Sample, chosen_pairs, distil, gold_of_pairs, learn_from_gold
+from nmtalign.rescoring.rescorer import Rescored
+from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.shipped import place_of
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import bitext_warnings, encode_bitext
-from nmtalign.training.checkpoint import Checkpoint, Checkpoints
-from nmtalign.training.em import BitextFactory, Estimator, stored_lexicon
+from nmtalign.training.checkpoint import checkpoint_of
+from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexicon
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
@@ -44,25 +43,27 @@ from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_pair
 
 Bitext = Iterable[SentencePair | tuple[str, str]]
+Languages = tuple[str | None, str | None]
+BothVectors = tuple[Embeddings, Embeddings]
 
 
-def train(
-    bitext: Bitext,
-    *,
-    preset: str = "default",
-    tokenizer: str | None = None,
-    lowercase: bool | None = None,
-    unicode: str | None = None,
-    languages: tuple[str | None, str | None] = (None, None),
-    prior: str | Path | None = None,
-    init: str | Path | None = None,
-    vectors: str | Path | tuple[Embeddings, Embeddings] | None = None,
-    vectors_weight: float | None = None,
-    rescore: str | None = None,
-    rescore_inputs: str = "features",
-    gold: str | Path | Sequence[GoldAlignment] = (),
-    workers: int | None = None,
-) -> Aligner:
+class TrainOptions(TypedDict, total=False):
+    """Options of :func:`train`."""
+
+    preset: str
+    tokenizer: str | None
+    lowercase: bool | None
+    unicode: str | None
+    languages: Languages
+    prior: str | Path | None
+    init: str | Path | None
+    vectors: str | Path | BothVectors | None
+    vectors_weight: float | None
+    gold: str | Path | Sequence[GoldAlignment]
+    workers: int | None
+
+
+def train(bitext: Bitext, **options: Unpack[TrainOptions]) -> Aligner:
     """Learn an aligner from sentence pairs; options as of ``nmtalign train``.
 
     Parameters
@@ -73,7 +74,7 @@ def train(
     tokenizer, lowercase, unicode
         As of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: those of the model `init`.
     languages : (str or None, str or None), optional
-        For tokenisers.
+        For tokenizers.
     prior : path, optional
         Bilingual word list: word, translation, weight if not 1.
     init : path, optional
@@ -82,10 +83,6 @@ def train(
         Word vectors of both languages in one space, or their folder: a head beside the lexicon.
     vectors_weight : float, optional
         Weight of that head, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
-    rescore : {"additive", "scaled-dot"}, optional
-        Distil a rescorer of the posteriors.
-    rescore_inputs : {"features", "words"}
-        What it looks at.
     gold : path or sequence of GoldAlignment, optional
         Gold links of the last pairs, or of all: they teach a rescorer.
     workers : int, optional
@@ -103,31 +100,26 @@ def train(
     >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
     >>> train(bitext).align("the car", "la auto").links
     [Link(source=0, target=0), Link(source=1, target=1)]
-    >>> train(bitext, rescore="additive").head_names
-    ('lexicon', 'spectral', 'additive')
     """
-    given = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
-    known, text = warm_start(prior, init, given, languages)
-    return learn(
-        bitext,
-        settings=named_preset(preset),
-        text=text,
-        languages=languages,
-        prior=known,
-        vectors=_opened(vectors, languages),
-        vectors_weight=vectors_weight,
-        rescore=rescore,
-        rescore_inputs=rescore_inputs,
-        gold=list(read_gold(gold)) if isinstance(gold, str | Path) else gold,
-        workers=workers,
+    languages = options.get("languages", (None, None))
+    given = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
+    prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
+    gold = options.get("gold", ())
+    learning = Learning(
+        named_preset(options.get("preset", "default")),
+        text,
+        languages,
+        prior,
+        _opened(options.get("vectors"), languages),
+        options.get("vectors_weight"),
+        list(read_gold(gold)) if isinstance(gold, str | Path) else gold,
+        workers=options.get("workers"),
         warn=partial(warnings.warn, stacklevel=3),
-    ).aligner
+    )
+    return learn(bitext, learning).aligner
 
 
-def _opened(
-    vectors: str | Path | tuple[Embeddings, Embeddings] | None,
-    languages: tuple[str | None, str | None],
-) -> tuple[Embeddings, Embeddings] | None:
+def _opened(vectors: str | Path | BothVectors | None, languages: Languages) -> BothVectors | None:
     """Open the folder of two languages' vectors, if it is one."""
     if not isinstance(vectors, str | Path):
         return vectors
@@ -139,7 +131,7 @@ def warm_start(
     words: str | Path | None,
     init: str | Path | None,
     text: Mapping[str, Any],
-    languages: tuple[str | None, str | None] = (None, None),
+    languages: Languages = (None, None),
 ) -> tuple[Prior | None, TextSettings]:
     """Return the prior that a word list, and a model or aligned vectors make, and how lines become words.
 
@@ -149,26 +141,84 @@ def warm_start(
     Raises
     ------
     UsageError
-        If the model cuts text in another way.
+        If the model cuts text in another way, or has no lexicon.
     """
     init = None if init is None else place_of(init)
     older = load_aligner(init) if init is not None and is_model(init) else None
-    default = TextSettings() if older is None else older.text
+    default = TextSettings() if older is None else older.scorer.looked_up or older.text
     settings = replace(default, **{name: value for name, value in text.items() if value is not None})
     listed = [] if words is None else read_word_list(words, settings)
     if older is None:
         vectors = None if init is None else _opened(init, languages)
         listed += [] if vectors is None else similar_words(*vectors)
         return (Prior(listed) if listed else None), settings
-    if older.text != settings:
-        found = f"{init} was learned with text={older.text}, found text={settings}"
+    if default != settings:
+        found = f"{init} was learned with text={default}, found text={settings}"
         raise UsageError(f"{found}; leave these options out, and they are the model's")
-    assert isinstance(older.positions, HiddenMarkov)  # as every learned aligner has
-    return Prior(listed, older.lexicon, older.positions.transitions), settings
+    return Prior(listed, older.lexicon, older.positions.plain.transitions), settings
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """What is learned, and how.
+
+    Parameters
+    ----------
+    settings : Settings
+        A preset of :data:`nmtalign.training.settings.PRESETS` or your own.
+    text : TextSettings
+        How lines become words.
+    languages : (str or None, str or None)
+        For tokenizers.
+    prior : Prior, optional
+        A bilingual word list, an older model, or both.
+    vectors : (Embeddings, Embeddings), optional
+        Word vectors that share a space, mixed with the lexicon as a head.
+    vectors_weight : float, optional
+        Its weight in the log-linear interpolation, from 0 (makes none) to 1.
+    gold : sequence of GoldAlignment
+        Gold links of the last pairs, or of all, that teach a rescorer, as of
+        :func:`nmtalign.rescoring.training.gold_of_pairs`.
+    workers : int, optional
+        Threads or processes; the aligner does not depend on it.
+    report, warn : callable
+        Called with a line of text: progress, and what looks wrong with the bitext.
+    place : callable, optional
+        As of :class:`nmtalign.training.em.Estimator`: where the bitext is held.
+    checkpoints : str or Path, optional
+        Folder of checkpoints: the same call goes on from there and learns the same aligner as if it had never
+        stopped. :func:`nmtalign.training.checkpoint.remove_checkpoints` removes it afterwards.
+
+    Raises
+    ------
+    UsageError
+        If a weight is none that there is, or has no vectors.
+    """
+
+    settings: Settings = PRESETS["default"]
+    text: TextSettings = field(default_factory=TextSettings)
+    languages: Languages = (None, None)
+    prior: Prior | None = None
+    vectors: BothVectors | None = None
+    vectors_weight: float | None = None
+    gold: Sequence[GoldAlignment] = ()
+    workers: int | None = None
+    report: Callable[[str], None] = field(default=lambda line: None)
+    warn: Callable[[str], None] = field(default=lambda line: None)
+    place: BitextFactory | None = None
+    checkpoints: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        weight = self.vectors_weight
+        if weight is not None and self.vectors is None:
+            found = "a weight of vectors is for vectors that are mixed with the lexicon"
+            raise UsageError(f"{found}; give these, too")
+        if weight is not None and not 0 <= weight <= 1:
+            raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight}")
 
 
 class Training(NamedTuple):
-    """What came of learning from a bitext.
+    """Result of training.
 
     Attributes
     ----------
@@ -182,153 +232,61 @@ class Training(NamedTuple):
     align: Callable[[Extraction], AlignedBatch]
 
 
-def learn(
-    pairs: Bitext,
-    *,
-    settings: Settings | None = None,
-    text: TextSettings | None = None,
-    languages: tuple[str | None, str | None] = (None, None),
-    prior: Prior | None = None,
-    workers: int | None = None,
-    report: Callable[[str], None] | None = None,
-    warn: Callable[[str], None] | None = None,
-    place: BitextFactory | None = None,
-    state: str | Path | None = None,
-    vectors: tuple[Embeddings, Embeddings] | None = None,
-    vectors_weight: float | None = None,
-    rescore: str | None = None,
-    rescore_inputs: str = "features",
-    gold: Sequence[GoldAlignment] = (),
-) -> Training:
+def learn(pairs: Bitext, learning: Learning | None = None) -> Training:
     """Learn an aligner from sentence pairs, and be ready to align them.
 
     Parameters
     ----------
     pairs : iterable of (source line, target line)
         Read once.
-    settings : Settings, optional
-        A preset of :data:`nmtalign.training.settings.PRESETS` or your own.
-    text : TextSettings, optional
-        How lines become words.
-    languages : (str or None, str or None), optional
-        For tokenisers.
-    prior : Prior, optional
-        A bilingual word list, an older model, or both.
-    workers : int, optional
-        Threads or processes; the aligner does not depend on it.
-    report, warn : callable, optional
-        Called with a line of text: progress, and what looks wrong with the bitext.
-    place : callable, optional
-        As of :class:`nmtalign.training.em.Estimator`: where the bitext is held.
-    state : str or Path, optional
-        Folder of checkpoints: the same call goes on from there and learns the same aligner as if it had never
-        stopped. :func:`nmtalign.training.checkpoint.remove_checkpoints` removes it afterwards.
-    vectors : (Embeddings, Embeddings), optional
-        Word vectors that share a space, mixed with the lexicon as a head.
-    vectors_weight : float, optional
-        Its weight in the log-linear interpolation, from 0 (makes none) to 1.
-    rescore, rescore_inputs : str, optional
-        Name and inputs of a rescorer to distil, as of :func:`nmtalign.rescoring.training.distil`.
-    gold : sequence of GoldAlignment
-        Gold links of the last pairs, or of all, that teach a rescorer, as of
-        :func:`nmtalign.rescoring.training.gold_of_pairs`.
+    learning : Learning, optional
+        What is learned, and how.
 
     Raises
     ------
     DataError
         If no pair has words on both sides, the vectors do not go together or know no word of a side, or the
         gold links do not belong to the pairs or are too few.
-    UsageError
-        If a rescorer or weight is none that there is, or two options contradict each other.
     """
-    text, settings, known = text or TextSettings(), settings or PRESETS["default"], prior or Prior()
-    _check_options(settings, vectors, vectors_weight, rescore, rescore_inputs, gold)
-    source, target, corpus = _read(pairs, text, languages, default_workers(workers))
-    gold_links = gold_of_pairs(gold, source, target) if gold else {}
-    for warning in _warnings(source, target, known):
-        (warn or (lambda line: None))(warning)
-    source, target = known.extend(source, target)
-    if vectors is not None:
-        check_vectors(vectors, (source.words, target.words))
-    cut_source, cut_target, segments = cut_long_pairs(source, target)
-    estimator = Estimator(
-        cut_source, cut_target, settings, prior=prior, workers=workers, report=report, place=place
+    learning = learning or Learning()
+    bitext = prepare(pairs, learning)
+    found = estimate(bitext, learning)
+    scorer = mix(found.lexicon, learning)
+    positions = HiddenMarkov(
+        found.estimate.transitions, found.lexicon.numbers, learning.settings.null, agree=True
     )
-    estimate = estimator.run(Checkpoints(state, source, target, settings, known).of("lexicon"))
-    lexicon = stored_lexicon(estimator, estimate)
-    heads = _mixture(lexicon, settings, vectors, WEIGHT if vectors_weight is None else vectors_weight)
-    aligner = Aligner(
-        heads,
-        HiddenMarkov(estimate.transitions, lexicon.numbers, settings.null, agree=True),
-        text=text,
-        languages=languages,
-        training={"settings": settings.as_dict(), "corpus": corpus},
-    )
-    if rescore is not None:
-        others = heads.others, rescore, rescore_inputs  # what a distilled rescorer depends on as well
-        kept = Checkpoints(state, source, target, settings, known, *others).of("rescorer")
-        aligner = _distilled(aligner, (source, target), rescore, rescore_inputs, settings.seed, kept, report)
-    elif gold_links:
-        aligner = _taught(aligner, (source, target), gold_links, settings.seed, report)
-
-    encoded = EncodedText(cut_source, cut_target, segments, estimator.buckets)
-    if place is not None or not estimator.index.complete:
-        return Training(
-            aligner, lambda own: replace(aligner, extraction=own, workers=workers).align_text(encoded)
-        )
-    encoded.__dict__["index"] = estimator.index
-    seen = SeenViews(estimate.views, estimate.counts, estimator.smoothing)
-    return Training(aligner, _own_links(aligner, heads, encoded, seen, workers))
+    about = {"settings": learning.settings.as_dict(), "corpus": bitext.corpus}
+    aligner = Aligner(scorer, positions, text=learning.text, languages=learning.languages, training=about)
+    aligner = teach(aligner, bitext, learning)
+    return Training(aligner, _own_links(aligner, scorer, bitext.text, found, learning))
 
 
-def _own_links(
-    aligner: Aligner, heads: Mixture, text: EncodedText, seen: SeenViews, workers: int | None
-) -> Callable[[Extraction], AlignedBatch]:
-    """Return what aligns the text that was learned from; its views are gone once they are read."""
-    views = [seen]
+class Prepared(NamedTuple):
+    """A bitext as it is learned from.
 
-    @cache
-    def scores() -> PairScores:
-        return heads.read(text, views.pop())
+    Attributes
+    ----------
+    source, target : EncodedSide
+        With the words of the prior.
+    gold : mapping of int to GoldAlignment
+        By number of the pair, from 0.
+    corpus : mapping
+        What the model notes of the bitext.
+    text : EncodedText
+        The same with long pairs cut into pieces, without buckets.
+    """
 
-    def align(extraction: Extraction) -> AlignedBatch:
-        chosen = replace(aligner, extraction=extraction, workers=workers)
-        return chosen.decoder(scores()).align(workers or default_workers())
-
-    return align
-
-
-def _check_options(
-    settings: Settings,
-    vectors: tuple[Embeddings, Embeddings] | None,
-    weight: float | None,
-    rescore: str | None,
-    inputs: str,
-    gold: Sequence[GoldAlignment],
-) -> None:
-    """Refuse options that have no such value or contradict each other, before any work is done."""
-    if weight is not None and vectors is None:
-        raise UsageError(
-            "a weight of vectors is for vectors that are mixed with the lexicon; give these, too"
-        )
-    if weight is not None and not 0 <= weight <= 1:
-        raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight}")
-    if rescore is None:
-        return
-    for found, expected in ((rescore, NAMES), (inputs, INPUTS)):
-        if found not in expected:
-            raise UsageError(f"expected a rescorer of {' or '.join(expected)}, found {found!r}")
-    if gold:
-        raise UsageError("gold links teach a rescorer of their own; leave the other one out")
-    if not settings.spectral_weight and (rescore, inputs) != ("additive", "features"):
-        raise UsageError(f"a rescorer {rescore} over {inputs} looks at word vectors; take --preset default")
+    source: EncodedSide
+    target: EncodedSide
+    gold: Mapping[int, GoldAlignment]
+    corpus: Mapping[str, object]
+    text: EncodedText
 
 
-def _read(
-    pairs: Bitext, text: TextSettings, languages: tuple[str | None, str | None], workers: int
-) -> tuple[EncodedSide, EncodedSide, dict[str, object]]:
-    """Number the words of a bitext; also return what the model notes of it."""
-    source, target, digest = encode_bitext(pairs, text, languages, workers)
+def prepare(pairs: Bitext, learning: Learning) -> Prepared:
+    """Number the words of a bitext, and warn of what looks wrong."""
+    workers = default_workers(learning.workers)
+    source, target, digest = encode_bitext(pairs, learning.text, learning.languages, workers)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
     corpus = {
@@ -337,79 +295,88 @@ def _read(
         "target_tokens": len(target.tokens),
         "sha256": digest,
     }
-    return source, target, corpus
+    gold = gold_of_pairs(learning.gold, source, target) if learning.gold else {}
+    prior = learning.prior or Prior()
+    for warning in bitext_warnings(source, target):
+        learning.warn(warning)
+    if prior.swapped(source, target):
+        learning.warn("the sides look like those of the older model the other way round; are they swapped?")
+    source, target = prior.extend(source, target)
+    if learning.vectors is not None:
+        check_vectors(learning.vectors, (source.words, target.words))
+    return Prepared(source, target, gold, corpus, EncodedText(*cut_long_pairs(source, target), ()))
 
 
-def _warnings(source: EncodedSide, target: EncodedSide, known: Prior) -> list[str]:
-    """Return what looks wrong with a bitext."""
-    swapped = "the sides look like those of the older model the other way round; are they swapped?"
-    return bitext_warnings(source, target) + ([swapped] if known.swapped(source, target) else [])
+class Estimated(NamedTuple):
+    """What expectation-maximization found, and what it looked at."""
+
+    estimator: Estimator
+    estimate: Estimate
+    lexicon: Lexicon
 
 
-def _mixture(
-    lexicon: Lexicon, settings: Settings, vectors: tuple[Embeddings, Embeddings] | None, weight: float
-) -> Mixture:
+def estimate(bitext: Prepared, learning: Learning) -> Estimated:
+    """Estimate lexicon and transitions by expectation-maximization."""
+    text, settings, prior = bitext.text, learning.settings, learning.prior
+    estimator = Estimator(
+        text.source,
+        text.target,
+        settings,
+        prior=prior,
+        workers=learning.workers,
+        report=learning.report,
+        place=learning.place,
+    )
+    checkpoint = checkpoint_of(learning.checkpoints, bitext.source, bitext.target, settings, prior or Prior())
+    found = estimator.run(checkpoint)
+    return Estimated(estimator, found, stored_lexicon(estimator, found))
+
+
+def mix(lexicon: Lexicon, learning: Learning) -> Mixture:
     """Return the lexicon with the heads that are mixed with it."""
-    heads = Mixture(lexicon)
+    settings, heads = learning.settings, Mixture(lexicon)
+    weight = WEIGHT if learning.vectors_weight is None else learning.vectors_weight
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
         heads = heads if spectral is None else heads.with_head(spectral)
-    if vectors is not None and weight:
-        heads = heads.with_head(make_vectors_head(lexicon, *vectors, weight=weight))
+    if learning.vectors is not None and weight:
+        heads = heads.with_head(make_vectors_head(lexicon, *learning.vectors, weight=weight))
     return heads
 
 
-def _distilled(
-    aligner: Aligner,
-    bitext: tuple[EncodedSide, EncodedSide],
-    name: str,
-    inputs: str,
-    seed: int,
-    checkpoint: Checkpoint | None,
-    report: Callable[[str], None] | None,
-) -> Aligner:
-    """Return the aligner with a rescorer distilled from its posteriors on a sample of the bitext."""
-    heads = aligner.mixture
-    if "spectral" not in heads.names and (name, inputs) != ("additive", "features"):
-        raise DataError(f"a rescorer {name} over {inputs} looks at word vectors, this bitext makes none")
-    sample = _sample(aligner, bitext, chosen_pairs(*bitext, seed))
-    rescorer = distil(
-        sample,
-        name=name,
-        inputs=inputs,
-        counts=heads.counts(sample.scores.text),
-        frequent=heads.lexicon.frequent(FREQUENT),
-        vectors=heads.word_vectors(sample.scores.text.source.words, sample.scores.text.target.words),
-        pairs=len(bitext[0].lengths),
-        seed=seed,
-        kept=checkpoint,
-        report=report,
-    )
-    return replace(aligner, rescorer=rescorer)
-
-
-def _taught(
-    aligner: Aligner,
-    bitext: tuple[EncodedSide, EncodedSide],
-    gold: Mapping[int, GoldAlignment],
-    seed: int,
-    report: Callable[[str], None] | None,
-) -> Aligner:
-    """Return the aligner with a rescorer trained on gold links."""
-    heads, sample = aligner.mixture, _sample(aligner, bitext, list(gold))
+def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
+    """Return the aligner with a rescorer trained on gold links, if there are any."""
+    if not bitext.gold:
+        return aligner
+    pairs = [(bitext.source.sentence(n), bitext.target.sentence(n)) for n in bitext.gold]
+    scores = aligner.scorer.read(encode_text(pairs))
     rescorer = learn_from_gold(
-        sample,
-        list(gold.values()),
-        counts=heads.counts(sample.scores.text),
-        frequent=heads.lexicon.frequent(FREQUENT),
-        seed=seed,
-        report=report,
+        Sample(scores, aligner.positions.over(scores)),
+        list(bitext.gold.values()),
+        frequent=aligner.lexicon.frequent(FREQUENT),
+        seed=learning.settings.seed,
+        report=learning.report,
     )
-    return replace(aligner, rescorer=rescorer)
+    return replace(aligner, positions=Rescored(aligner.positions, rescorer))
 
 
-def _sample(aligner: Aligner, bitext: tuple[EncodedSide, EncodedSide], numbers: Sequence[int]) -> Sample:
-    """Return some pairs of a bitext with the posteriors of the aligner."""
-    pairs = [(bitext[0].sentence(n), bitext[1].sentence(n)) for n in numbers]
-    scores = aligner.mixture.read(encode_text(pairs))
-    return Sample(scores, aligner.positions.over(scores))
+def _own_links(
+    aligner: Aligner, scorer: Mixture, text: EncodedText, found: Estimated, learning: Learning
+) -> Callable[[Extraction], AlignedBatch]:
+    """Return what aligns the text that was learned from; its views are gone once they are read."""
+    estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
+    text = replace(text, buckets=estimator.buckets)
+    if learning.place is not None or not estimator.index.complete:  # a large text is read part by part
+        return lambda extraction: replace(aligner, extraction=extraction).align_text(text)
+    text.__dict__["index"] = estimator.index
+    views = [SeenViews(found.estimate.views, found.estimate.counts, estimator.smoothing)]
+
+    @cache
+    def scores() -> PairScores:
+        return scorer.read(text, views.pop())
+
+    def align(extraction: Extraction) -> AlignedBatch:
+        chosen = replace(aligner, extraction=extraction)
+        return chosen.decoder(scores()).align(default_workers(aligner.workers))
+
+    return align

@@ -9,18 +9,19 @@ Axes: V vocabulary (word 0 is padding), N words asked for, D dimension, P word p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.checks import StoredArrays
 from nmtalign.corpus.sides import look_up, number_words
 from nmtalign.corpus.text import EncodedText
-from nmtalign.heads.head import LogRatios, Stored
+from nmtalign.heads.head import LogRatios
+from nmtalign.heads.lexicon import Lexicon
+from nmtalign.state import State, Stored
 
 Floats = NDArray[np.float32]
 Codes = NDArray[np.int8]
@@ -82,32 +83,26 @@ class DenseHead:
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
         return number_words(self.source_words), number_words(self.target_words)
 
-    def stored(self) -> Stored:
-        """Return the head as plain values; its words are those of the model."""
-        return Stored(
-            {"weight": self.weight, "scale": self.scale},
+    def state(self) -> State:
+        """Return the head as plain values; its words are those of the lexicon that it is mixed with."""
+        return State(
+            "dense",
+            {"name": self.name, "weight": self.weight, "scale": self.scale},
             {"source_norms": self.source_norms, "target_norms": self.target_norms},
             {"source": self.source, "target": self.target},
         )
 
     @classmethod
-    def opened(
-        cls,
-        name: str,
-        words: tuple[Sequence[str], Sequence[str]],
-        meta: Mapping[str, Any],
-        arrays: StoredArrays,
-    ) -> DenseHead:
-        """Return what :meth:`stored` was made of; everything is checked."""
-        V, top = (len(words[0]), len(words[1])), CODE_LIMIT
-        source = arrays.file(f"{name}.source", "i", (V[0], None), low=-top, high=top)
-        target = arrays.file(f"{name}.target", "i", (V[1], source.shape[1]), low=-top, high=top)
-        norms = [
-            arrays.take(f"{name}_{s}_norms", "f", (n,)) for s, n in zip(("source", "target"), V, strict=True)
-        ]
-        scale = arrays.number(meta["scale"], low=0, high=1000)
-        weight = arrays.number(meta["weight"], low=0, high=1)
-        return cls(name, *words, source, target, norms[0], norms[1], scale, weight)
+    def from_state(cls, stored: Stored, lexicon: Lexicon) -> DenseHead:
+        """Return what :meth:`state` was made of."""
+        words, top = (lexicon.source_words, lexicon.target_words), CODE_LIMIT
+        V = len(words[0]), len(words[1])
+        source = stored.mapped("source", "i", (V[0], None), low=-top, high=top)
+        target = stored.mapped("target", "i", (V[1], source.shape[1]), low=-top, high=top)
+        norms = [stored.array(f"{s}_norms", "f", (n,)) for s, n in zip(("source", "target"), V, strict=True)]
+        scale = stored.number("scale", low=0, high=1000)
+        weight = stored.number("weight", low=0, high=1)
+        return cls(stored.text("name"), *words, source, target, norms[0], norms[1], scale, weight)
 
 
 def make_dense_head(

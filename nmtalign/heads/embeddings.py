@@ -8,7 +8,7 @@ Axes: B pairs of a bucket, T target words, S source words, N words, K size of a 
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -18,10 +18,15 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText
-from nmtalign.errors import DataError
+from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.dense import SCORE_LIMIT
-from nmtalign.heads.scoring import Scorer
+from nmtalign.heads.scorer import Pairs, Scorer
+from nmtalign.heads.scoring import VectorScore
+from nmtalign.heads.temperature import FITTED, fit_temperature, fit_transitions
+from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
+from nmtalign.positions.model import PositionModel
+from nmtalign.state import State, Stored
 from nmtalign.vectors.embeddings import Embeddings
 
 Floats = NDArray[np.float32]
@@ -45,13 +50,13 @@ class Reference(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class EmbeddingHead:
+class EmbeddingHead(Scorer):
     """Word vectors of two languages that share a space, and their attention score."""
 
     # vectors of equal length
     source: Embeddings
     target: Embeddings
-    scorer: Scorer
+    scorer: VectorScore
     # frequent source and target words of the text; left out, the first words of the vectors
     references: tuple[Reference, Reference] | None = None
     tune: bool = False  # whether the temperature may be fitted to a text
@@ -62,6 +67,50 @@ class EmbeddingHead:
         return f"{self.scorer.settings} unknown={self.source.unknown}"
 
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
+    fit_pairs: ClassVar[int] = FITTED
+
+    def state(self) -> State:
+        """Return the vectors, the score, and the words that ratios are relative to."""
+        sides = {"source": self.source, "target": self.target}
+        shares, words = {}, {}
+        for name, reference in zip(sides, self.references or (), strict=False):
+            shares[f"{name}_share"], words[f"{name}_reference"] = reference.share, reference.words
+        parts = {name: own.state() for name, own in sides.items()} | {"score": self.scorer.state()}
+        return State("vectors", {"tune": self.tune}, shares, words=words, parts=parts)
+
+    @classmethod
+    def from_state(cls, stored: Stored) -> EmbeddingHead:
+        """Return what :meth:`state` was made of."""
+        source, target = stored.open("source"), stored.open("target")
+        references = None
+        if stored.meta["words"]:
+            references = _stored_reference("source", stored), _stored_reference("target", stored)
+        score = stored.open("score", source.dimension)
+        return cls(source, target, score, references, stored.value("tune", bool))
+
+    def only(self, names: Iterable[str]) -> EmbeddingHead:
+        """Refuse: there is one."""
+        raise UsageError("word vectors are one head; only a learned model has several to choose from")
+
+    def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
+        """Fit the temperature where it is free, and the transitions of the hidden Markov model."""
+        pairs = [pair for pair in pairs[:FITTED] if all(pair)]
+        if not pairs:
+            return self, positions
+        scale, transitions = self.scorer.scale, unfitted_hmm().transitions
+        if self.tune:
+            factor, transitions = fit_temperature(pairs, self._table, workers)
+            scale *= factor
+        text = encode_text(pairs)
+        references = reference_of(text.source), reference_of(text.target)
+        scorer = replace(self, scorer=replace(self.scorer, scale=scale), references=references)
+        transitions = fit_transitions(scorer.read(text), transitions, workers)
+        return scorer, HiddenMarkov(transitions, ({}, {}), NULL, fitted=len(pairs))
+
+    def _table(self, text: EncodedText) -> Floats:
+        """Return the scores of all words of a text with each other, (V source, V target)."""
+        keys, queries = self.prepared(text.source.words, text.target.words)
+        return np.asarray(self.scorer.score(queries, keys), dtype=np.float32).T
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
@@ -75,10 +124,6 @@ class EmbeddingHead:
             for side, words in ((self.source, source), (self.target, target))
         )
         return first, second
-
-    def rescaled(self, scale: float) -> EmbeddingHead:
-        """Return the head at another temperature, 1 / `scale`."""
-        return replace(self, scorer=replace(self.scorer, scale=scale))
 
     def read(self, text: EncodedText) -> CellScores:
         """Look up the words of a text."""
@@ -141,6 +186,11 @@ def _log_mean(scores: NDArray[np.floating], share: Doubles) -> Floats:
     return np.asarray(np.log(likelihood.sum(axis=1)), dtype=np.float32)
 
 
+def _stored_reference(side: str, stored: Stored) -> Reference:
+    words = stored.words(f"{side}_reference")
+    return Reference(words, stored.array(f"{side}_share", "f", (len(words),), low=0, high=1))
+
+
 def reference_of(side: EncodedSide) -> Reference:
     """Return the most frequent words of a side as a reference."""
     words, counts = side.words[1 : REFERENCE + 1], side.counts[1 : REFERENCE + 1]
@@ -156,6 +206,13 @@ class CellScores:
     queries: Doubles
     head: EmbeddingHead
     known: tuple[NDArray[np.bool_], NDArray[np.bool_]]  # source and target words with a vector, each (V,)
+    training_words: ClassVar[None] = None
+    agreed: ClassVar[bool] = False
+
+    @property
+    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Nothing was learned from a text."""
+        return np.zeros(len(self.keys), np.int64), np.zeros(len(self.queries), np.int64)
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:

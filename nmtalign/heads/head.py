@@ -5,8 +5,8 @@ Axes: B pairs of a bucket, T target words, S source words, P word pairs of a tex
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.positions.model import Emissions
 
 Floats = NDArray[np.float32]
-Arrays = Mapping[str, NDArray[Any]]
 
 TINY = np.float32(1e-30)  # least ratio under a logarithm
 
@@ -30,8 +29,8 @@ class LogRatios(NamedTuple):
 class Head(Protocol):
     """Anything that gives log likelihood ratios to word pairs.
 
-    `weight` is that of the log-linear interpolation with the heads before it, from 0 to 1; `name` is a key of
-    :data:`nmtalign.heads.mixture.HEADS`, if the head can be saved.
+    `weight` is that of the log-linear interpolation with the heads before it, from 0 to 1; a head that
+    can be saved has a state, and its class makes the head again from it and the lexicon.
     """
 
     @property
@@ -43,14 +42,6 @@ class Head(Protocol):
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return the log likelihood ratios of the word pairs of a text."""
         ...
-
-
-class Stored(NamedTuple):
-    """A head as plain values: entries of meta.json, small arrays, and large ones to be memory-mapped."""
-
-    meta: dict[str, Any]
-    arrays: Arrays
-    mapped: Arrays
 
 
 def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText) -> Emissions:

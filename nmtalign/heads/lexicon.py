@@ -15,16 +15,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.checks import expect_number, expect_rising
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.counts import FormCounts, Smoothing, ViewCounts
 from nmtalign.heads.views import Letters, View, cut, forms_of, make_view
+from nmtalign.state import State, Stored
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
+SIDES = ("source", "target")
+_RANGES: dict[str, dict[str, float]] = {  # of the constants of smoothing, in their order
+    "words": {"low": 1, "high": 1e12},
+    "discount": {"low": 1e-6, "high": 1e6},
+    "floor": {"low": 0, "high": 1},
+}
 UNKNOWN_RATIO = 0.2  # of two forms of which one is unknown: the other views decide, or the positions
 
 
@@ -37,6 +45,34 @@ class StoredView(NamedTuple):
     source: FormCounts
     target: FormCounts
 
+    def state(self) -> State:
+        """Return the view as plain values and arrays."""
+        rows, targets = np.divmod(self.keys, len(self.target.linked))
+        arrays = {"pairs": np.bincount(rows, minlength=len(self.source.linked)).astype(np.int32)}
+        values: dict[str, Any] = {"letters": list(self.letters), "pairs": len(self.keys)}
+        for side, counts in zip(SIDES, (self.source, self.target), strict=True):
+            values[f"{side}_null"] = counts.all_null
+            arrays |= {f"{side}_{name}": getattr(counts, name).astype(np.float32) for name in ("linked", "null")}
+        return State("view", values, arrays, {"targets": targets.astype(np.int32), "counts": self.counts})
+
+    @classmethod
+    def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredView:
+        """Return what :meth:`state` was made of; `words` are the sizes of both vocabularies."""
+        first, second = (int(expect_number(n, name=stored.folder)) for n in stored.value("letters", list))
+        source, target = (
+            _form_counts(side, None if letters else size, stored)
+            for side, size, letters in zip(SIDES, words, (first, second), strict=True)
+        )
+        pairs, forms = int(stored.number("pairs", low=0)), len(target.linked)
+        of_source = stored.array("pairs", "i", (len(source.linked),), low=0, high=forms)
+        if of_source.sum() != pairs:
+            found = f"expected {pairs:,} word pairs of all forms, found {of_source.sum():,}"
+            raise DataError(found).at(f"{stored.folder / 'arrays.npz'}, {stored.place}pairs")
+        targets = stored.mapped("targets", "i", (pairs,), low=0, high=forms - 1)
+        keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
+        expect_rising(keys, name=stored.folder / f"{stored.place}targets.npy")
+        return cls((first, second), keys, stored.mapped("counts", "f", (pairs,), low=0), source, target)
+
     def table(self, least: float) -> Any:
         """Return the pairs with at least `least` links as a sparse table, (source forms, target forms)."""
         from scipy.sparse import coo_array
@@ -44,6 +80,13 @@ class StoredView(NamedTuple):
         kept = self.counts >= least
         shape = len(self.source.linked), len(self.target.linked)
         return coo_array((self.counts[kept], np.divmod(self.keys[kept], shape[1])), shape=shape)
+
+
+def _form_counts(side: str, forms: int | None, stored: Stored) -> FormCounts:
+    """Return the counts of the forms of a side, (forms,) or as many as there are."""
+    linked = stored.array(f"{side}_linked", "f", (forms,), low=0).astype(np.float64)
+    null = stored.array(f"{side}_null", "f", (len(linked),), low=0).astype(np.float64)
+    return FormCounts(linked, null, stored.number(f"{side}_null", low=0))
 
 
 def stored_view(view: View, counts: ViewCounts) -> StoredView:
@@ -78,6 +121,33 @@ class Lexicon:
     views: list[StoredView]
     smoothing: Smoothing
     spelling: float  # prior count of two forms with one spelling
+
+    def state(self) -> State:
+        """Return the lexicon as plain values, arrays, word lists and views."""
+        return State(
+            "lexicon",
+            {"spelling": self.spelling, **self.smoothing._asdict()},
+            {"source_counts": self.source_counts, "target_counts": self.target_counts},
+            words={"source": self.source_words[1:], "target": self.target_words[1:]},
+            parts={f"view-{k}": view.state() for k, view in enumerate(self.views)},
+        )
+
+    @classmethod
+    def from_state(cls, stored: Stored) -> Lexicon:
+        """Return what :meth:`state` was made of."""
+        source, target = (["", *stored.words(side)] for side in SIDES)
+        V = len(source), len(target)
+        if not stored.parts():
+            raise DataError("expected at least one view of the lexicon").at(stored.folder)
+        return cls(
+            source,
+            target,
+            stored.array("source_counts", "i", (V[0],), low=0),
+            stored.array("target_counts", "i", (V[1],), low=0),
+            [StoredView.from_state(stored.part(name), V) for name in stored.parts()],
+            Smoothing(*(stored.number(name, **bounds) for name, bounds in _RANGES.items())),
+            stored.number("spelling", low=0, high=1000),
+        )
 
     @cached_property
     def forms(self) -> list[tuple[dict[str, int], dict[str, int]]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_product
-from nmtalign.heads.dense import DenseHead
 from nmtalign.heads.head import Head, interpolated
+from nmtalign.errors import UsageError
 from nmtalign.heads.lexicon import Lexicon
+from nmtalign.heads.scorer import Scorer
 from nmtalign.heads.views import View
 from nmtalign.positions.model import Emissions
+from nmtalign.state import State, Stored
 
 Floats = NDArray[np.float32]
-
-HEADS = {"spectral": DenseHead, "vectors": DenseHead}  # what a model folder may hold beside the lexicon
-
 
 class SeenViews(NamedTuple):
     """Views of the word pairs of a text, with their counts."""
@@ -35,7 +34,7 @@ class SeenViews(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(Scorer):
     """A lexicon and the heads that are mixed with it."""
 
     lexicon: Lexicon
@@ -52,13 +51,29 @@ class Mixture:
 
     @property
     def settings(self) -> str:
-        """What the lexicon looks at, in a few words."""
+        """The heads, and what the lexicon looks at, in a few words."""
         letters = (map(str, dict.fromkeys(view.letters)) for view in self.lexicon.views)
-        return f"views={','.join(map('/'.join, letters))}"
+        return f"heads={','.join(self.names)} views={','.join(map('/'.join, letters))}"
 
-    def chosen(self, names: Iterable[str]) -> Mixture:
-        """Return some of the heads, by names of them; without the lexicon the first replaces it."""
+    def state(self) -> State:
+        """Return the states of the lexicon and of the other heads, in their order."""
+        others = {head.name: head.state() for head in self.others}
+        return State("mixture", parts={"lexicon": self.lexicon.state(), **others})
+
+    @classmethod
+    def from_state(cls, stored: Stored) -> Mixture:
+        """Return what :meth:`state` was made of."""
+        lexicon = stored.open("lexicon")
+        others = [stored.open(name, lexicon) for name in stored.parts() if name != "lexicon"]
+        return cls(lexicon, tuple(others))
+
+    def only(self, names: Iterable[str]) -> Mixture:
+        """Return some of the heads; without the lexicon the first of the others replaces it."""
         wanted = set(names)
+        missing = sorted(wanted - set(self.names))
+        if missing or not wanted:
+            found = f"this model has the heads {','.join(self.names)}, not {','.join(missing) or 'none'}"
+            raise UsageError(found)
         kept = [head for head in self.others if head.name in wanted]
         if "lexicon" not in wanted:
             kept[0] = replace(kept[0], weight=1.0)
@@ -73,18 +88,6 @@ class Mixture:
         """Return the mixture with one head more."""
         return replace(self, others=(*self.others, head))
 
-    @property
-    def training_words(self) -> tuple[int, int]:
-        """Number of source and target words that were learned from."""
-        return int(self.lexicon.source_counts.sum()), int(self.lexicon.target_counts.sum())
-
-    def counts(self, text: EncodedText) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return how often the source and target words of a text occur in the training bitext."""
-        known = self.lexicon.known(text.source, text.target)
-        counts = self.lexicon.source_counts, self.lexicon.target_counts
-        first, second = (np.where(k < 0, 0, own[k]) for k, own in zip(known, counts, strict=True))
-        return first, second
-
     def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats] | None:
         """Return the spectral vectors of source and target words, if there is such a head."""
         spectral = [head for head in self.others if head.name == "spectral"]
@@ -94,7 +97,7 @@ class Mixture:
         """Return the scores of a text; `seen` are its views where they are known from training."""
         seen = seen or SeenViews(*self.lexicon.looked_up(text.source, text.target, text.index))
         mixed = interpolated(emissions(*seen), self.others, text)
-        return PairScores(text, mixed, leave_one_out_evidence(seen))
+        return PairScores(text, mixed, leave_one_out_evidence(seen), self.lexicon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +107,26 @@ class PairScores:
     text: EncodedText
     emissions: Emissions
     worth: Floats
+    lexicon: Lexicon
+    agreed: ClassVar[bool] = False
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
         """Likelihood ratio of each source and each target word under the null word."""
         return self.emissions.source_null, self.emissions.target_null
+
+    @property
+    def training_words(self) -> tuple[int, int]:
+        """Number of source and target words that were learned from."""
+        return int(self.lexicon.source_counts.sum()), int(self.lexicon.target_counts.sum())
+
+    @property
+    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How often each source and target word of the text occurs in the training bitext."""
+        known = self.lexicon.known(self.text.source, self.text.target)
+        counts = self.lexicon.source_counts, self.lexicon.target_counts
+        first, second = (np.where(k < 0, 0, own[k]) for k, own in zip(known, counts, strict=True))
+        return first, second
 
     def prepare(self, *, ratios: bool) -> None:
         """Do nothing: all word pairs have their ratio."""

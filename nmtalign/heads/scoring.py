@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.errors import DataError, UsageError
+from nmtalign.state import State, Stored
 
 Floats = NDArray[np.floating]
 
@@ -39,6 +40,15 @@ class DotScorer:
     @property
     def settings(self) -> str:
         return f"score={self.name} scale={self.scale:.4g}"
+
+    def state(self) -> State:
+        """Return the scorer as plain values."""
+        return State("dot", {"name": self.name, "scale": self.scale, "unit_length": self.unit_length})
+
+    @classmethod
+    def from_state(cls, stored: Stored, dimension: int) -> DotScorer:
+        """Return what :meth:`state` was made of."""
+        return cls(stored.text("name"), stored.number("scale", low=0), stored.value("unit_length", bool))
 
     def queries(self, vectors: Floats) -> Floats:
         """Return vectors (N, D) whose products are exact, of length 1 for cosines."""
@@ -92,6 +102,19 @@ class BahdanauScorer:
     @property
     def settings(self) -> str:
         return f"score=bahdanau({self.origin}) scale={self.scale:.4g}"
+
+    def state(self) -> State:
+        """Return the weights and the scale."""
+        weights = {name: getattr(self, name) for name in ("W", "U", "v", "b")}
+        return State("bahdanau", {"scale": self.scale, "origin": self.origin}, weights)
+
+    @classmethod
+    def from_state(cls, stored: Stored, dimension: int) -> BahdanauScorer:
+        """Return what :meth:`state` was made of, for vectors of a dimension."""
+        v = stored.array("v", "f", (None,))
+        W, U = (stored.array(name, "f", (dimension, len(v))) for name in ("W", "U"))
+        b = stored.array("b", "f", (len(v),))
+        return cls(W, U, v, b, stored.number("scale", low=0), stored.text("origin"))
 
     def queries(self, vectors: Floats) -> Floats:
         """Project the vectors of target words, (N, D) to (N, A)."""
@@ -161,7 +184,7 @@ def cosine_scale(dimension: int) -> float:
     return min(max(math.sqrt(dimension), least), most)
 
 
-Scorer = DotScorer | BahdanauScorer
+VectorScore = DotScorer | BahdanauScorer
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
 
 
@@ -172,7 +195,7 @@ def make_scorer(
     temperature: float | None = None,
     weights: str | Path | None = None,
     seed: int | None = None,
-) -> Scorer:
+) -> VectorScore:
     """Return the scorer of a name.
 
     Parameters

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
-from nmtalign.positions.transitions import TransitionModel
+from nmtalign.positions.transitions import MAX_JUMP, TransitionModel, initial_transitions
+from nmtalign.state import State, Stored
 
 Floats = NDArray[np.float32]
 
+NULL = 0.1  # probability of the null word where it is not learned with a lexicon
 THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets
 DOUBT = np.float32(1e-6)  # least distance of a posterior from 1: single precision knows no smaller one
 
@@ -44,6 +46,15 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
     return g
 
 
+Vocabularies = tuple[Mapping[str, int], Mapping[str, int]]
+
+
+def _stored_transitions(side: str, words: int, stored: Stored) -> TransitionModel:
+    tables = stored.array(f"{side}_tables", "f", (None, 2 * MAX_JUMP + 1), low=0, high=1)
+    classes = stored.array(f"{side}_classes", "i", (max(words, 1),), low=0, high=len(tables) - 1)
+    return TransitionModel(tables, classes)
+
+
 @dataclass(frozen=True, eq=False)
 class HiddenMarkov:
     """Hidden Markov alignment model in both directions.
@@ -55,7 +66,7 @@ class HiddenMarkov:
 
     transitions: BothTransitions  # over source positions and over target positions
     # number of each source and target word in the classes of the transitions
-    numbers: tuple[Mapping[str, int], Mapping[str, int]]
+    numbers: Vocabularies
     null: float  # probability of the null word
     agree: bool = False  # as of :func:`~nmtalign.positions.agreement.hmm_posteriors`
     # pairs of a text that the transitions were fitted on; None if they were learned with a lexicon
@@ -69,6 +80,39 @@ class HiddenMarkov:
         return f"positions=hmm({f'fitted on {self.fitted} pairs' if self.fitted else 'unfitted'})"
 
     has_null: ClassVar[bool] = True
+
+    @property
+    def unfitted(self) -> bool:
+        """Whether the transitions are to be fitted to a text first."""
+        return self.fitted == 0
+
+    def state(self) -> State:
+        """Return the transitions; their words are those of the scorer."""
+        sides = dict(zip(("source", "target"), self.transitions, strict=True))
+        return State(
+            "hmm",
+            {"null": self.null, "agree": self.agree, "fitted": self.fitted},
+            {f"{side}_tables": own.tables for side, own in sides.items()}
+            | {f"{side}_classes": own.classes for side, own in sides.items()},
+        )
+
+    @classmethod
+    def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
+        """Return what :meth:`state` was made of; `vocabularies` number the words that have classes."""
+        fitted = None
+        if stored.value("fitted", object) is not None:  # then all words have one class
+            fitted, vocabularies = int(stored.number("fitted", low=0)), ({}, {})
+        first, second = (
+            _stored_transitions(side, len(numbers), stored)
+            for side, numbers in zip(("source", "target"), vocabularies, strict=True)
+        )
+        null = stored.number("null", low=1e-9, high=0.999)
+        return cls((first, second), vocabularies, null, stored.value("agree", bool), fitted)
+
+    @property
+    def plain(self) -> HiddenMarkov:
+        """The model itself."""
+        return self
 
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:
         """Return the transitions for the words of a text."""
@@ -86,12 +130,18 @@ class HiddenMarkov:
         scores.prepare(ratios=True)
         text = scores.text
         transitions = self.transitions_of(text.source, text.target)
+        agree = self.agree and not scores.agreed
 
         def attend(k: int) -> BucketPosteriors:
             ratios = scores.ratios(k)
             model = scores.null_ratios, transitions, self.null
-            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agree=self.agree)
+            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agree=agree)
             weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
             return BucketPosteriors(Posteriors(*weights, joint_probability(*weights)), ratios)
 
         return attend
+
+
+def unfitted_hmm() -> HiddenMarkov:
+    """Return a hidden Markov model that prefers one step ahead, for any words."""
+    return HiddenMarkov((initial_transitions(0, 0), initial_transitions(0, 0)), ({}, {}), NULL, fitted=0)

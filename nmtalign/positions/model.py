@@ -6,6 +6,7 @@ S source words, V vocabulary.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.text import EncodedText
+from nmtalign.state import State
 
 Floats = NDArray[np.float32]
 Matrix = NDArray[np.floating]
@@ -51,12 +53,59 @@ class TextScores(Protocol):
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
         ...
 
+    @property
+    def training_words(self) -> tuple[int, int] | None:
+        """Source and target words of the text that was learned from; None if nothing was."""
+        ...
+
+    @property
+    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How often each source and target word occurs in the text that was learned from, each (V + 1,)."""
+        ...
+
+    @property
+    def agreed(self) -> bool:
+        """Whether the ratios are of posteriors of both directions, so that these need no agreement."""
+        ...
+
     def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
         """Tell of which pairs (B,) of bucket k the scores know anything; others get no links."""
         ...
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return the evidence of each cell that its sentence pair is parallel, shape (T, S, B)."""
+        ...
+
+
+class PositionModel(Protocol):
+    """Posteriors of both directions from scores: where attention may go."""
+
+    @property
+    def has_null(self) -> bool:
+        """Whether words may be aligned to the null word."""
+        ...
+
+    @property
+    def unfitted(self) -> bool:
+        """Whether the model has to be fitted to a text first."""
+        ...
+
+    @property
+    def settings(self) -> str:
+        """Name and parameters, as one setting."""
+        ...
+
+    @property
+    def plain(self) -> PositionModel:
+        """The model without what rescores its posteriors."""
+        ...
+
+    def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+        """Return a function that computes the posteriors of the bucket of a number."""
+        ...
+
+    def state(self) -> State:
+        """Return what the model is made of."""
         ...
 
 

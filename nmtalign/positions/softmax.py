@@ -18,6 +18,7 @@ from nmtalign.attention.positions import diagonal_prior
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.errors import UsageError
 from nmtalign.positions.model import BucketPosteriors, Matrix, SoftmaxPosteriors, TextScores
+from nmtalign.state import State, Stored
 
 DIAGONAL = 4.0  # strength that suits cosines at their own temperature
 # name -> (form of attention.positions.diagonal_prior, strength when none is given)
@@ -66,10 +67,26 @@ class SoftmaxPositions:
         return f"positions={self.name}" + ("" if self.name == "none" else f"({self._strength:g})")
 
     has_null: ClassVar[bool] = False  # every word is aligned to some word
+    unfitted: ClassVar[bool] = False
+
+    def state(self) -> State:
+        """Return name and strength."""
+        return State("softmax", {"name": self.name, "strength": self.strength})
+
+    @classmethod
+    def from_state(cls, stored: Stored, vocabularies: object) -> SoftmaxPositions:
+        """Return what :meth:`state` was made of."""
+        strength = None if stored.value("strength", object) is None else stored.number("strength", low=0)
+        return cls(stored.text("name"), strength)
 
     @property
     def _strength(self) -> float:
         return _FORMS[self.name][1] if self.strength is None else self.strength
+
+    @property
+    def plain(self) -> SoftmaxPositions:
+        """The model itself."""
+        return self
 
     def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of the bucket of a number."""

@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -367,18 +366,16 @@ class TextSettings:
             raise DataError(f"expected tokenizer, lowercase and unicode, found {dict(values)}")
         return cls(**values)
 
-    def kept_in(self, folder: Path) -> TextSettings:
-        """Copy the files of the tokeniser into a folder, and return settings that name them there."""
+    def kept(self) -> tuple[TextSettings, dict[str, str]]:
+        """Return settings that name the files of the tokenizer as a folder keeps them, and these files."""
         kind, colon, files = self.tokenizer.partition(":")
         if not colon:
-            return self
-        names = [f"{kind}-{n}.model" for n, _ in enumerate(files.split(","), 1)]
-        for name, file in zip(names, files.split(","), strict=True):
-            shutil.copyfile(file, folder / name)
-        return replace(self, tokenizer=f"{kind}:{','.join(names)}")
+            return self, {}
+        names = {f"{kind}-{n}.model": file for n, file in enumerate(files.split(","), 1)}
+        return replace(self, tokenizer=f"{kind}:{','.join(names)}"), names
 
     def opened_in(self, folder: Path) -> TextSettings:
-        """Undo :meth:`kept_in`: return settings that find the files in the folder from anywhere."""
+        """Undo :meth:`kept`: return settings that find the files in the folder from anywhere."""
         kind, colon, files = self.tokenizer.partition(":")
         for name in files.split(",") if colon else ():
             if Path(name).name != name or not (folder / name).is_file():

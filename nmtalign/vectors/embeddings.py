@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.state import State, Stored
 from nmtalign.text.vocabulary import Vocabulary
 
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
@@ -189,6 +190,25 @@ class Embeddings:
             raise UsageError(f"unknown words: expected one of {UNKNOWN_POLICIES}, found {self.unknown!r}")
         if self.unknown == "subword" and self.subwords is None:
             raise UsageError("these vectors have no sub-words; choose 'zero' or 'backoff' for unknown words")
+
+    def state(self) -> State:
+        """Return words and vectors; rows that no word has are left out."""
+        whole = self.compact()
+        mapped, lengths = {"vectors": np.ascontiguousarray(whole.matrix)}, None
+        if pieces := whole.subwords:
+            mapped["subwords"], lengths = pieces.matrix, [pieces.shortest, pieces.longest]
+        values = {"unknown": self.unknown, "subwords": lengths, "settings": dict(self.settings)}
+        return State("embeddings", values, mapped=mapped, words={"vocab": whole.vocabulary.words})
+
+    @classmethod
+    def from_state(cls, stored: Stored) -> Embeddings:
+        """Return what :meth:`state` was made of; the vectors are memory-mapped."""
+        words = Vocabulary.from_words(stored.words("vocab"))
+        matrix, pieces = stored.mapped("vectors", "f", (len(words), None)), None
+        if stored.value("subwords", object) is not None:
+            table = stored.mapped("subwords", "f", (None, matrix.shape[1]))
+            pieces = CharacterNgrams(table, *stored.value("subwords", list))
+        return cls(words, matrix, pieces, stored.text("unknown"), stored.value("settings", dict))
 
     def __len__(self) -> int:
         return len(self.vocabulary)

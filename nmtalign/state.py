@@ -1,0 +1,154 @@
+"""The state of a part of an aligner: plain values, arrays, word lists, and the states of its own parts.
+
+Every part has a method ``state()``, and its class makes the part again from a :class:`Stored` state, which checks
+what it hands out. A folder holds one state: values in meta.json, small arrays in arrays.npz, and a file for each
+large array (memory-mapped) and each word list; names tell the place, like ``scorer.lexicon.source_counts``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.arrays import read_array
+from nmtalign.checks import Shape, expect_array, expect_number
+from nmtalign.errors import DataError
+from nmtalign.files import is_text, read_utf8
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What a part is made of.
+
+    Attributes
+    ----------
+    kind : str
+        Which class makes the part again.
+    values : mapping
+        Plain values for JSON.
+    arrays, mapped : mapping of str to array
+        Small arrays, which are packed together, and large ones, which stay on disk when they are read.
+    words : mapping of str to sequence of str
+        Word lists.
+    files : mapping of str to path
+        Files that are copied under a name.
+    parts : mapping of str to State
+    """
+
+    kind: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Arrays = field(default_factory=dict)
+    mapped: Arrays = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    files: Mapping[str, str | Path] = field(default_factory=dict)
+    parts: Mapping[str, State] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        """Write arrays and word lists into a folder; return all else, for JSON."""
+        packed: dict[str, NDArray[Any]] = {}
+        meta = self._written(folder, "", packed)
+        if packed:
+            np.savez_compressed(folder / "arrays.npz", **packed)  # type: ignore[arg-type]
+        return meta
+
+    def _written(self, folder: Path, place: str, packed: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        packed |= {place + name: array for name, array in self.arrays.items()}
+        for name, array in self.mapped.items():
+            np.save(folder / f"{place}{name}.npy", array, allow_pickle=False)
+        for name, words in self.words.items():
+            _write_words(words, folder / f"{place}{name}.txt")
+        for name, path in self.files.items():
+            shutil.copyfile(path, folder / f"{place}{name}")
+        parts = {name: part._written(folder, f"{place}{name}.", packed) for name, part in self.parts.items()}
+        counts = {name: len(words) for name, words in self.words.items()}
+        return {"kind": self.kind, **self.values, "words": counts, "parts": parts}
+
+
+def _write_words(words: Sequence[str], path: Path) -> None:
+    """Write a word a line; DataError for a word that a line cannot keep."""
+    for number, word in enumerate(words):
+        if "\n" in word or not is_text(word):
+            found = f"word {number}, {word[:60]!r}, holds a line end or half a character"
+            raise DataError(f"{found}; a word list cannot keep the word")
+    path.write_text("".join(f"{word}\n" for word in words), encoding="utf-8", newline="\n")
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A state as a folder holds it; whatever is read is checked, and errors are a DataError with its place."""
+
+    folder: Path
+    meta: Mapping[str, Any]
+    packed: Arrays  # of arrays.npz
+    kinds: Mapping[str, Callable[..., Any]]  # what makes a part of each kind, from its Stored state
+    place: str = ""  # of the part in the folder
+
+    def part(self, name: str) -> Stored:
+        """Return the state of a part."""
+        place = f"{self.place}{name}."
+        return Stored(self.folder, _entry(self.meta["parts"], name, dict), self.packed, self.kinds, place)
+
+    def parts(self) -> list[str]:
+        """Return the names of the parts."""
+        return list(self.meta["parts"])
+
+    def open(self, name: str, *context: Any) -> Any:
+        """Return a part; `context` is what its class wants to know besides."""
+        stored = self.part(name)
+        kind = stored.text("kind")
+        if kind not in self.kinds:
+            raise DataError(f"expected one of the kinds {', '.join(self.kinds)}, found {kind!r}").at(self._meta)
+        return self.kinds[kind](stored, *context)
+
+    @property
+    def _meta(self) -> Path:
+        return self.folder / "meta.json"
+
+    def value(self, name: str, kind: type) -> Any:
+        """Return a plain value of a type."""
+        try:
+            return _entry(self.meta, name, kind)
+        except DataError as error:
+            raise error.at(self._meta) from None
+
+    def text(self, name: str) -> str:
+        """Return a text."""
+        return str(self.value(name, str))
+
+    def number(self, name: str, **bounds: float) -> float:
+        """Return a finite number; `bounds` are its `low` and `high`."""
+        return expect_number(self.meta.get(name), **bounds, name=self._meta)
+
+    def array(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
+        """Return a packed array; parameters as of :func:`nmtalign.checks.expect_array`."""
+        place = f"{self.folder / 'arrays.npz'}, {self.place}{name}"
+        return expect_array(self.packed[self.place + name], kind, shape, **bounds, name=place)
+
+    def mapped(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
+        """Return an array that has a file of its own, memory-mapped."""
+        path = self.folder / f"{self.place}{name}.npy"
+        return expect_array(read_array(path, mapped=True), kind, shape, **bounds, name=path)
+
+    def words(self, name: str) -> list[str]:
+        """Return a word list."""
+        path = self.folder / f"{self.place}{name}.txt"
+        count = expect_number(self.meta["words"][name], low=0, name=self._meta)
+        words = read_utf8(path).split("\n")[:-1]
+        if len(words) != count:
+            raise DataError(f"expected {count} words, found {len(words)}").at(path)
+        return words
+
+
+def _entry(meta: Mapping[str, Any], name: str, kind: type) -> Any:
+    found = meta.get(name)
+    if not isinstance(found, kind):
+        raise DataError(f"expected {kind.__name__} as {name!r}, found {type(found).__name__}")
+    return found
