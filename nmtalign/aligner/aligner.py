@@ -156,10 +156,7 @@ class Aligner(Listed):
         if self.rescorer is None or self.rescorer.name not in wanted:
             return replace(self, heads=self.heads.chosen(wanted), rescorer=None)
         if wanted == {self.rescorer.name}:
-            return replace(self, rescorer=self.rescorer.alone())
-        if self.rescorer.needs_vectors and "spectral" not in wanted:
-            name = self.rescorer.name
-            raise UsageError(f"the rescorer {name} looks at the vectors of the head spectral; name it too")
+            return replace(self, rescorer=replace(self.rescorer, weight=1.0))
         return replace(self, heads=self.heads.chosen(wanted - {self.rescorer.name}))
 
     def _with_context(self, wanted: set[str], head: ContextualHead) -> Aligner:
@@ -286,8 +283,7 @@ class Aligner(Listed):
         if self.rescorer is None or learned is None:
             return attend
         text = scores.text
-        vectors = learned.word_vectors(text.source.words, text.target.words)
-        reader = self.rescorer.reader(text.source, text.target, learned.counts(text), vectors)
+        reader = self.rescorer.reader(text.source, text.target, learned.counts(text))
 
         def rescored(k: int) -> BucketPosteriors:
             found, ratios = attend(k)

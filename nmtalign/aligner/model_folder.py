@@ -6,7 +6,6 @@ arrays.npz                   word counts, counts of forms, transitions, log norm
 view-K.targets.npy, .counts.npy  word pairs of view K of the lexicon, sorted by source form, memory-mapped
 (arrays.npz says how many of them each source form has)
 NAME.source.npy, NAME.target.npy  vectors of the dense head NAME, one byte an entry, memory-mapped
-bahdanau/                    of an additive rescorer over words: weights.npz for --bahdanau, and the vectors
 sentencepiece-1.model        copies of the files of the tokeniser, where it has any
 """
 
@@ -29,12 +28,8 @@ from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.mixture import HEADS, Mixture
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel
-from nmtalign.rescoring.features import on_grid
 from nmtalign.rescoring.rescorer import Rescorer, rescorer_from
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.storage import save_pair, with_text_settings
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
@@ -120,7 +115,6 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
             np.save(folder / f"{name}.{part}.npy", values, allow_pickle=False)
     if aligner.rescorer is not None:
         arrays |= aligner.rescorer.as_arrays()
-        _write_bahdanau(aligner.rescorer, heads, aligner.text, folder / "bahdanau")
     np.savez_compressed(folder / "arrays.npz", **arrays)  # type: ignore[arg-type]
     return {
         "format": FORMAT,
@@ -144,22 +138,6 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
             for view in lexicon.views
         ],
     }
-
-
-def _write_bahdanau(rescorer: Rescorer, heads: Mixture, text: TextSettings, folder: Path) -> None:
-    """Write what ``align --vectors DIR --score bahdanau --bahdanau DIR/weights.npz`` reads, if it can be."""
-    weights = rescorer.bahdanau()
-    if weights is None:
-        return
-    words = heads.lexicon.source_words, heads.lexicon.target_words
-    vectors = heads.word_vectors(*words)
-    assert vectors is not None  # of a rescorer over words
-    sides = [
-        with_text_settings(Embeddings(Vocabulary.from_words(own[1:]), on_grid(side)[1:]), text)
-        for own, side in zip(words, vectors, strict=True)
-    ]
-    save_pair(sides[0], sides[1], folder, languages=("source", "target"))
-    np.savez(folder / "weights.npz", **weights)  # type: ignore[arg-type]
 
 
 def _write_view(k: int, view: StoredView, folder: Path) -> Arrays:

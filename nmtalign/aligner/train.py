@@ -28,14 +28,12 @@ from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
-from nmtalign.rescoring.network import NAMES
-from nmtalign.rescoring.rescorer import INPUTS
-from nmtalign.rescoring.training import Sample, chosen_pairs, distil, gold_of_pairs, learn_from_gold
+from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.shipped import place_of
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import bitext_warnings, encode_bitext
-from nmtalign.training.checkpoint import Checkpoint, Checkpoints
+from nmtalign.training.checkpoint import checkpoint_of
 from nmtalign.training.em import BitextFactory, Estimator, stored_lexicon
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
@@ -58,8 +56,6 @@ def train(
     init: str | Path | None = None,
     vectors: str | Path | tuple[Embeddings, Embeddings] | None = None,
     vectors_weight: float | None = None,
-    rescore: str | None = None,
-    rescore_inputs: str = "features",
     gold: str | Path | Sequence[GoldAlignment] = (),
     workers: int | None = None,
 ) -> Aligner:
@@ -82,10 +78,6 @@ def train(
         Word vectors of both languages in one space, or their folder: a head beside the lexicon.
     vectors_weight : float, optional
         Weight of that head, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
-    rescore : {"additive", "scaled-dot"}, optional
-        Distil a rescorer of the posteriors.
-    rescore_inputs : {"features", "words"}
-        What it looks at.
     gold : path or sequence of GoldAlignment, optional
         Gold links of the last pairs, or of all: they teach a rescorer.
     workers : int, optional
@@ -103,8 +95,6 @@ def train(
     >>> bitext = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
     >>> train(bitext).align("the car", "la auto").links
     [Link(source=0, target=0), Link(source=1, target=1)]
-    >>> train(bitext, rescore="additive").head_names
-    ('lexicon', 'spectral', 'additive')
     """
     given = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
     known, text = warm_start(prior, init, given, languages)
@@ -116,8 +106,6 @@ def train(
         prior=known,
         vectors=_opened(vectors, languages),
         vectors_weight=vectors_weight,
-        rescore=rescore,
-        rescore_inputs=rescore_inputs,
         gold=list(read_gold(gold)) if isinstance(gold, str | Path) else gold,
         workers=workers,
         warn=partial(warnings.warn, stacklevel=3),
@@ -196,8 +184,6 @@ def learn(
     state: str | Path | None = None,
     vectors: tuple[Embeddings, Embeddings] | None = None,
     vectors_weight: float | None = None,
-    rescore: str | None = None,
-    rescore_inputs: str = "features",
     gold: Sequence[GoldAlignment] = (),
 ) -> Training:
     """Learn an aligner from sentence pairs, and be ready to align them.
@@ -227,8 +213,6 @@ def learn(
         Word vectors that share a space, mixed with the lexicon as a head.
     vectors_weight : float, optional
         Its weight in the log-linear interpolation, from 0 (makes none) to 1.
-    rescore, rescore_inputs : str, optional
-        Name and inputs of a rescorer to distil, as of :func:`nmtalign.rescoring.training.distil`.
     gold : sequence of GoldAlignment
         Gold links of the last pairs, or of all, that teach a rescorer, as of
         :func:`nmtalign.rescoring.training.gold_of_pairs`.
@@ -239,10 +223,10 @@ def learn(
         If no pair has words on both sides, the vectors do not go together or know no word of a side, or the
         gold links do not belong to the pairs or are too few.
     UsageError
-        If a rescorer or weight is none that there is, or two options contradict each other.
+        If the weight is none that there is, or two options contradict each other.
     """
     text, settings, known = text or TextSettings(), settings or PRESETS["default"], prior or Prior()
-    _check_options(settings, vectors, vectors_weight, rescore, rescore_inputs, gold)
+    _check_options(vectors, vectors_weight)
     source, target, corpus = _read(pairs, text, languages, default_workers(workers))
     gold_links = gold_of_pairs(gold, source, target) if gold else {}
     for warning in _warnings(source, target, known):
@@ -254,7 +238,7 @@ def learn(
     estimator = Estimator(
         cut_source, cut_target, settings, prior=prior, workers=workers, report=report, place=place
     )
-    estimate = estimator.run(Checkpoints(state, source, target, settings, known).of("lexicon"))
+    estimate = estimator.run(checkpoint_of(state, source, target, settings, known))
     lexicon = stored_lexicon(estimator, estimate)
     heads = _mixture(lexicon, settings, vectors, WEIGHT if vectors_weight is None else vectors_weight)
     aligner = Aligner(
@@ -264,11 +248,7 @@ def learn(
         languages=languages,
         training={"settings": settings.as_dict(), "corpus": corpus},
     )
-    if rescore is not None:
-        others = heads.others, rescore, rescore_inputs  # what a distilled rescorer depends on as well
-        kept = Checkpoints(state, source, target, settings, known, *others).of("rescorer")
-        aligner = _distilled(aligner, (source, target), rescore, rescore_inputs, settings.seed, kept, report)
-    elif gold_links:
+    if gold_links:
         aligner = _taught(aligner, (source, target), gold_links, settings.seed, report)
 
     encoded = EncodedText(cut_source, cut_target, segments, estimator.buckets)
@@ -298,14 +278,7 @@ def _own_links(
     return align
 
 
-def _check_options(
-    settings: Settings,
-    vectors: tuple[Embeddings, Embeddings] | None,
-    weight: float | None,
-    rescore: str | None,
-    inputs: str,
-    gold: Sequence[GoldAlignment],
-) -> None:
+def _check_options(vectors: tuple[Embeddings, Embeddings] | None, weight: float | None) -> None:
     """Refuse options that have no such value or contradict each other, before any work is done."""
     if weight is not None and vectors is None:
         raise UsageError(
@@ -313,15 +286,6 @@ def _check_options(
         )
     if weight is not None and not 0 <= weight <= 1:
         raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight}")
-    if rescore is None:
-        return
-    for found, expected in ((rescore, NAMES), (inputs, INPUTS)):
-        if found not in expected:
-            raise UsageError(f"expected a rescorer of {' or '.join(expected)}, found {found!r}")
-    if gold:
-        raise UsageError("gold links teach a rescorer of their own; leave the other one out")
-    if not settings.spectral_weight and (rescore, inputs) != ("additive", "features"):
-        raise UsageError(f"a rescorer {rescore} over {inputs} looks at word vectors; take --preset default")
 
 
 def _read(
@@ -357,35 +321,6 @@ def _mixture(
     if vectors is not None and weight:
         heads = heads.with_head(make_vectors_head(lexicon, *vectors, weight=weight))
     return heads
-
-
-def _distilled(
-    aligner: Aligner,
-    bitext: tuple[EncodedSide, EncodedSide],
-    name: str,
-    inputs: str,
-    seed: int,
-    checkpoint: Checkpoint | None,
-    report: Callable[[str], None] | None,
-) -> Aligner:
-    """Return the aligner with a rescorer distilled from its posteriors on a sample of the bitext."""
-    heads = aligner.mixture
-    if "spectral" not in heads.names and (name, inputs) != ("additive", "features"):
-        raise DataError(f"a rescorer {name} over {inputs} looks at word vectors, this bitext makes none")
-    sample = _sample(aligner, bitext, chosen_pairs(*bitext, seed))
-    rescorer = distil(
-        sample,
-        name=name,
-        inputs=inputs,
-        counts=heads.counts(sample.scores.text),
-        frequent=heads.lexicon.frequent(FREQUENT),
-        vectors=heads.word_vectors(sample.scores.text.source.words, sample.scores.text.target.words),
-        pairs=len(bitext[0].lengths),
-        seed=seed,
-        kept=checkpoint,
-        report=report,
-    )
-    return replace(aligner, rescorer=rescorer)
 
 
 def _taught(
