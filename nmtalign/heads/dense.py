@@ -68,10 +68,6 @@ class DenseHead:
         vectors, norms = (source.vectors, target.vectors), (source.norms, target.norms)
         return LogRatios(place, log_ratios(vectors, norms, *words))
 
-    def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats]:
-        """Return vectors (N, D) of one length for source and target words; zero for unknown ones."""
-        return self._known_vectors(0, source).vectors, self._known_vectors(1, target).vectors
-
     def _known_vectors(self, side: int, words: Sequence[str]) -> KnownVectors:
         """Look up words of one side (0: source, 1: target); unknown ones are found as the padding."""
         codes, norms = ((self.source, self.source_norms), (self.target, self.target_norms))[side]

@@ -88,11 +88,6 @@ class Mixture(Scorer):
         """Return the mixture with one head more."""
         return replace(self, others=(*self.others, head))
 
-    def word_vectors(self, source: Sequence[str], target: Sequence[str]) -> tuple[Floats, Floats] | None:
-        """Return the spectral vectors of source and target words, if there is such a head."""
-        spectral = [head for head in self.others if head.name == "spectral"]
-        return spectral[0].word_vectors(source, target) if spectral else None
-
     def read(self, text: EncodedText, seen: SeenViews | None = None) -> PairScores:
         """Return the scores of a text; `seen` are its views where they are known from training."""
         seen = seen or SeenViews(*self.lexicon.looked_up(text.source, text.target, text.index))

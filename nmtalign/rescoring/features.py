@@ -1,16 +1,16 @@
-"""What the rescorer sees of a cell: features of the cell and its neighbourhood, and vectors of both words.
+"""What the rescorer sees of a cell: features of the cell and its neighborhood, and frequent words.
 
 All numbers lie on a grid of 1/65536, so that their products with weights on a grid are exact in double
 precision, in whatever order they are summed: a pair has the same bits in any company.
 
-Axes: B pairs of a bucket, T target words, S source words, F features, D dimension, V words of a text.
+Axes: B pairs of a bucket, T target words, S source words, F features, V words of a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,37 +41,20 @@ class Inputs(NamedTuple):
 
     Attributes
     ----------
-    queries, keys : float32 arrays of shapes (B, T, D) and (B, S, D)
-        Vectors of target and of source words; D may be 0.
     features : float32 array of shape (B, T, S, F)
-        F may be 0.
     target_words, source_words : int arrays of shapes (B, T, 1) and (B, 1, S)
         Place of each word among the frequent ones from 1; 0 for all others.
-    inside : bool array of shape (B, T, S)
-        False in the padding.
     """
 
-    queries: Floats
-    keys: Floats
     features: Floats
     target_words: Ints
     source_words: Ints
-    inside: NDArray[np.bool_]
 
-    def cells(self, chosen: NDArray[np.bool_]) -> Inputs:
-        """Return chosen cells as N pairs of one word each; for words without vectors."""
-        places = (
-            np.broadcast_to(own, chosen.shape)[chosen] for own in (self.target_words, self.source_words)
-        )
-        target, source = (own[:, None, None] for own in places)
-        features = self.features[chosen][:, None, None]  # (N, 1, 1, F)
-        empty = np.zeros((len(features), 1, 0), np.float32)
-        return Inputs(empty, empty, features, target, source, np.ones((len(features), 1, 1), bool))
-
-    def pairs(self, chosen: slice) -> Inputs:
-        """Return the inputs of some of the pairs."""
-        parts: list[NDArray[Any]] = [np.ascontiguousarray(own[chosen]) for own in self]
-        return Inputs(*parts)
+    def cells(self, pair: int, chosen: NDArray[np.bool_]) -> Inputs:
+        """Return chosen cells (T, S) of a pair as N pairs of one word each."""
+        words = self.target_words[pair], self.source_words[pair]
+        target, source = (np.broadcast_to(own, chosen.shape)[chosen][:, None, None] for own in words)
+        return Inputs(self.features[pair][chosen][:, None, None], target, source)
 
 
 def on_grid(values: NDArray[np.floating]) -> Floats:
@@ -90,14 +73,11 @@ class Words(NamedTuple):
         Number of the target word that is spelled like a source word, or -1.
     frequent : pair of int arrays (V,)
         Place of source and target words among the frequent ones, from 1.
-    vectors : pair of float32 arrays (V, D)
-        Of source and target words.
     """
 
     counts: Vectors
     same: Ints
     frequent: Counts
-    vectors: Vectors
 
 
 def known_words(
@@ -105,19 +85,15 @@ def known_words(
     target: EncodedSide,
     counts: Counts,
     frequent: tuple[Sequence[str], Sequence[str]],
-    vectors: Vectors | None,
 ) -> Words:
     """Look the words of a text up."""
     logs = [(np.log(np.asarray(own) + 1) / 5).astype(np.float32) for own in counts]
     place = {word: k for k, word in enumerate(target.words)}
     places = [_places(few, side.words) for few, side in zip(frequent, (source, target), strict=True)]
-    if vectors is None:
-        vectors = np.zeros((len(source.words), 0), np.float32), np.zeros((len(target.words), 0), np.float32)
     return Words(
         (logs[0], logs[1]),
         np.array([place.get(word, -1) for word in source.words], dtype=np.int32),
         (places[0], places[1]),
-        (on_grid(vectors[0]), on_grid(vectors[1])),
     )
 
 
@@ -200,21 +176,19 @@ def log_odds(probability: Floats) -> Floats:
     return np.log(np.maximum(probability, least)) - np.log(np.maximum(1 - probability, least))
 
 
-def inputs_of(bucket: Bucket, known: Words, features: Sequence[Floats]) -> Inputs:
-    """Return the inputs of a bucket, from features that broadcast to (T, S, B)."""
+def inputs_of(
+    bucket: Bucket, known: Words, ratios: Floats, nulls: Vectors, *posteriors: Floats
+) -> Inputs:
+    """Return what the network sees of a bucket, from arrays (T, S, B)."""
     T, S, B = bucket.shape
-    inside = np.ascontiguousarray(bucket.inside.transpose(2, 0, 1))
+    features = lexical_features(bucket, ratios, nulls, known) + posterior_features(*posteriors)
     cells = np.empty((B, T, S, len(features)), np.float32)
     for k, feature in enumerate(features):
         cells[..., k] = np.broadcast_to(feature, (T, S, B)).transpose(2, 0, 1)
-    cells = on_grid(cells) * inside[..., None]
     return Inputs(
-        known.vectors[1][bucket.target.T],
-        known.vectors[0][bucket.source.T],
-        cells,
+        on_grid(cells) * bucket.inside.transpose(2, 0, 1)[..., None],
         known.frequent[1][bucket.target.T][:, :, None],
         known.frequent[0][bucket.source.T][:, None],
-        inside,
     )
 
 

@@ -1,21 +1,19 @@
-"""The rescorer: a network that looks at the posteriors of a whole matrix once more.
+"""The rescorer: a network that looks at the posteriors of a whole matrix once more, taught by gold links.
 
 Its scores e are log odds of links. They are mixed log-linearly with the posteriors,
 
     p'(s|t) = softmax over s and null of (1 - w) log p(s|t) + w e(t, s)        the score of null being 0
 
-and likewise p'(t|s); with the weight w = 1 it aligns alone. What was taught by gold links corrects single
-links, so that a word may get as many as people give it: the log odds of the joint probability become
-(1 - w) logit p + w e.
+and likewise p'(t|s); with the weight w = 1 it aligns alone. Single links are corrected, so that a word may
+get as many as people give it: the log odds of the joint probability become (1 - w) logit p + w e.
 
 Axes: T target words, S source words, B pairs of a bucket (last).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,32 +22,28 @@ from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
-from nmtalign.positions.hmm import joint_probability
+from nmtalign.positions.model import BucketPosteriors, Posteriors, PositionModel, TextScores
 from nmtalign.rescoring.convention import KINDS, with_convention
 from nmtalign.rescoring.features import (
     FREQUENT,
     Counts,
     Floats,
-    Inputs,
     Vectors,
     Words,
     inputs_of,
     known_words,
-    lexical_features,
     log_odds,
     part_of,
-    posterior_features,
 )
-from nmtalign.rescoring.network import NAMES, Network, Weights, sigmoid
+from nmtalign.rescoring.network import Network, Weights, sigmoid
+from nmtalign.state import State, Stored
 
-INPUTS = ("features", "words")
-TEACHERS = ("posteriors", "gold")
 COLUMN_MULTIPLE, CELLS = 16, 1 << 15  # pairs, and about as many cells, that are scored at a time
 MIN_POSTERIOR = np.float32(0.003)  # links that one direction at least holds for as likely are judged
 SMALLEST = np.float32(1e-30)  # probability under a logarithm
 LEAST_NULL = np.float32(1e-6)  # the same of the null word
 
-Posteriors = tuple[Floats, Floats, Floats]
+ThreeMatrices = tuple[Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,53 +53,24 @@ class Rescorer:
     Attributes
     ----------
     network : Network
-    inputs : {"features", "words"}
-        Features of cells (for scaled-dot with word vectors), or word vectors alone.
-    taught_by : {"posteriors", "gold"}
     weight : float
         w, from 0 (changes nothing) to 1 (aligns alone).
     frequent : (sequence of str, sequence of str)
         Source and target words that have a weight of their own.
-    convention : float32 array (KINDS, FREQUENT + 1), optional
-        Shares of :class:`~nmtalign.rescoring.convention.Convention`, if taught by gold.
-
-    References
-    ----------
-    Hinton, Vinyals and Dean (2015), "Distilling the Knowledge in a Neural Network".
+    convention : float32 array (KINDS, FREQUENT + 1)
+        Shares of :class:`~nmtalign.rescoring.convention.Convention`.
     """
 
     network: Network
-    inputs: str
-    taught_by: str
     weight: float
-    frequent: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    convention: Floats | None = None
+    frequent: tuple[tuple[str, ...], tuple[str, ...]]
+    convention: Floats
 
     def __post_init__(self) -> None:
-        known = (self.name, NAMES), (self.inputs, INPUTS), (self.taught_by, TEACHERS)
-        for found, expected in known:
-            if found not in expected:
-                raise DataError(f"expected a rescorer of {' or '.join(expected)}, found {found!r}")
         if not 0 <= self.weight <= 1:
             raise DataError(f"expected a weight of the rescorer from 0 to 1, found {self.weight}")
 
-    @property
-    def name(self) -> str:
-        """``additive`` or ``scaled-dot``."""
-        return self.network.name
-
-    @property
-    def needs_vectors(self) -> bool:
-        """Whether it looks at vectors of words."""
-        return len(self.network.weights.W) > 0
-
-    def alone(self) -> Rescorer:
-        """Return the rescorer that aligns alone."""
-        return replace(self, weight=1.0)
-
-    def reader(
-        self, source: EncodedSide, target: EncodedSide, counts: Counts, vectors: Vectors | None = None
-    ) -> Reader:
+    def reader(self, source: EncodedSide, target: EncodedSide, counts: Counts) -> Reader:
         """Return what reads and rescores the buckets of a text.
 
         Parameters
@@ -113,43 +78,69 @@ class Rescorer:
         source, target : EncodedSide
         counts : pair of int arrays (V,)
             How often each word occurs in the bitext that was learned from.
-        vectors : pair of arrays (V, D), optional
-            Of source and target words; what `needs_vectors` asks for.
         """
-        given = vectors if self.needs_vectors else None
-        return Reader(self, known_words(source, target, counts, self.frequent, given))
-
-    def as_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the weights by name."""
-        arrays = {f"rescorer_{name}": w for name, w in self.network.weights._asdict().items()}
-        return arrays if self.convention is None else arrays | {"rescorer_convention": self.convention}
-
-    def as_meta(self) -> dict[str, Any]:
-        """Return all else, for JSON."""
-        plain = {"name": self.name, "inputs": self.inputs, "taught_by": self.taught_by}
-        return plain | {"weight": self.weight, "frequent": [list(words) for words in self.frequent]}
-
-    def bahdanau(self) -> dict[str, NDArray[Any]] | None:
-        """Return W, U, v and b as ``--bahdanau FILE`` reads them; None if there is more to the score."""
-        if self.name != "additive" or self.inputs != "words":
-            return None
-        w = self.network.weights
-        return {"W": w.W, "U": w.U, "v": w.v, "b": w.b}
+        return Reader(self, known_words(source, target, counts, self.frequent))
 
 
-def rescorer_from(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Rescorer:
-    """Return the rescorer of :meth:`Rescorer.as_meta` and :meth:`Rescorer.as_arrays`."""
-    weights = Weights(*(arrays[f"rescorer_{name}"] for name in Weights._fields))
-    frequent = tuple(map(str, meta["frequent"][0])), tuple(map(str, meta["frequent"][1]))
-    weights.check()
-    network = Network(meta["name"], weights)
-    convention = arrays["rescorer_convention"] if meta["taught_by"] == "gold" else None
-    if convention is not None:
-        if convention.shape != (KINDS, FREQUENT + 1):
-            raise DataError(f"expected a convention of shape {KINDS, FREQUENT + 1}, found {convention.shape}")
-        if not ((convention >= 0) & (convention <= 1)).all():
-            raise DataError("expected shares from 0 to 1 in the convention, found others")
-    return Rescorer(network, meta["inputs"], meta["taught_by"], float(meta["weight"]), frequent, convention)
+@dataclass(frozen=True, eq=False)
+class Rescored:
+    """A position model whose posteriors are rescored."""
+
+    base: PositionModel  # with a null word
+    rescorer: Rescorer
+
+    @property
+    def settings(self) -> str:
+        """Those of the position model, and that its posteriors are rescored."""
+        return f"{self.base.settings} rescored=gold"
+
+    @property
+    def has_null(self) -> bool:
+        """Whether words may be aligned to the null word."""
+        return self.base.has_null
+
+    @property
+    def unfitted(self) -> bool:
+        """Whether the position model has to be fitted to a text first."""
+        return self.base.unfitted
+
+    @property
+    def plain(self) -> PositionModel:
+        """The position model alone."""
+        return self.base
+
+    def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+        """Return a function that computes the rescored posteriors of the bucket of a number."""
+        text, attend = scores.text, self.base.over(scores)
+        reader = self.rescorer.reader(text.source, text.target, scores.training_counts)
+
+        def rescored(k: int) -> BucketPosteriors:
+            found, ratios = attend(k)
+            assert ratios is not None  # as there is a null word
+            posteriors = found.forward, found.reverse, found.joint
+            again = reader.rescore(text.buckets[k], ratios, scores.null_ratios, *posteriors)
+            return BucketPosteriors(Posteriors(*again), ratios)
+
+        return rescored
+
+    def state(self) -> State:
+        """Return the position model, the weights of the network and what the convention counts."""
+        own = self.rescorer
+        arrays = own.network.weights._asdict() | {"convention": own.convention}
+        words = {f"{side}_frequent": own.frequent[n] for n, side in enumerate(("source", "target"))}
+        return State("rescored", {"weight": own.weight}, arrays, words=words, parts={"base": self.base.state()})
+
+    @classmethod
+    def from_state(cls, stored: Stored, vocabularies: object) -> Rescored:
+        """Return what :meth:`state` was made of; `vocabularies` are for the position model."""
+        weights = Weights(*(stored.packed[stored.place + name] for name in Weights._fields))
+        weights.check()
+        for name, own in weights._asdict().items():
+            stored.array(name, "f", own.shape)  # finite
+        convention = stored.array("convention", "f", (KINDS, FREQUENT + 1), low=0, high=1)
+        frequent = tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))
+        rescorer = Rescorer(Network(weights), stored.number("weight", low=0, high=1), frequent, convention)
+        return cls(stored.open("base", vocabularies), rescorer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,15 +150,6 @@ class Reader:
     rescorer: Rescorer
     known: Words
 
-    def read(self, bucket: Bucket, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Inputs:
-        """Return what the network sees of a bucket, from arrays (T, S, B)."""
-        features: list[Floats] = []
-        if self.rescorer.inputs == "features":
-            features += lexical_features(bucket, ratios, nulls, self.known)
-        if self.rescorer.taught_by == "gold":
-            features += posterior_features(*posteriors)
-        return inputs_of(bucket, self.known, features)
-
     def scores(self, bucket: Bucket, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Floats:
         """Return the log odds of links, (T, S, B); the same bits for a pair in any company."""
         e = np.empty(bucket.shape, np.float32)
@@ -176,7 +158,7 @@ class Reader:
         for start in range(0, B, width):
             some = slice(start, start + width)
             own = (np.ascontiguousarray(p[..., some]) for p in (ratios, *posteriors))
-            inputs = self.read(part_of(bucket, some), next(own), nulls, *own)
+            inputs = inputs_of(part_of(bucket, some), self.known, next(own), nulls, *own)
             e[..., some] = self.rescorer.network.scores(inputs).transpose(1, 2, 0)
         return e
 
@@ -188,7 +170,7 @@ class Reader:
         forward: Floats,
         reverse: Floats,
         joint: Floats,
-    ) -> Posteriors:
+    ) -> ThreeMatrices:
         """Return p(s|t), p(t|s) and the joint probability after the rescorer.
 
         Parameters
@@ -212,11 +194,8 @@ class Reader:
         inside = bucket.inside
         w = np.float32(self.rescorer.weight)
         mixed = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
-        if self.rescorer.taught_by == "posteriors":
-            return *mixed, joint_probability(*mixed)
         doubtful = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
         judged = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
-        assert self.rescorer.convention is not None  # gold links teach it as well
         return *mixed, with_convention(judged, self.rescorer.convention, bucket, self.known.frequent)
 
 

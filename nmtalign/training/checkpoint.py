@@ -21,7 +21,7 @@ from nmtalign.files import new_partial
 Arrays = dict[str, NDArray[Any]]
 
 SECONDS = 10.0  # between two writings
-STAGES = ("lexicon", "rescorer")
+NAME = "lexicon.npz"
 _KEY = "key"
 
 
@@ -85,32 +85,26 @@ class Checkpoint:
             self.write(arrays())
 
 
-class Checkpoints:
-    """The checkpoints of the stages of one training, in a folder; without a folder nothing is kept.
+def checkpoint_of(
+    folder: str | Path | None, source: EncodedSide, target: EncodedSide, *others: object
+) -> Checkpoint | None:
+    """Return the checkpoint of a training, in a folder; None without a folder.
 
-    Their key is a hash of the sides and of `others`, all else that decides what is learned: arrays, tuples,
+    Its key is a hash of the sides and of `others`, all else that decides what is learned: arrays, tuples,
     dataclasses and plain values.
     """
-
-    def __init__(
-        self, folder: str | Path | None, source: EncodedSide, target: EncodedSide, *others: object
-    ) -> None:
-        self._folder, key = folder, hashlib.sha256()
-        if folder is not None:
-            _feed(key, (source, target, *others))
-        self._key = key.hexdigest()
-
-    def of(self, stage: str) -> Checkpoint | None:
-        """Return the checkpoint of a stage; the clock of its writings starts here."""
-        return None if self._folder is None else Checkpoint(Path(self._folder, f"{stage}.npz"), self._key)
+    if folder is None:
+        return None
+    key = hashlib.sha256()
+    _feed(key, (source, target, *others))
+    return Checkpoint(Path(folder, NAME), key.hexdigest())
 
 
 def remove_checkpoints(folder: str | Path) -> None:
     """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
     folder = Path(folder)
-    for stage in STAGES:
-        for path in (folder / f"{stage}.npz", *folder.glob(f".partial-*-{stage}.npz")):  # of a killed run
-            path.unlink(missing_ok=True)
+    for path in (folder / NAME, *folder.glob(f".partial-*-{NAME}")):  # of a killed run
+        path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 

@@ -14,13 +14,13 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.corpus.sides import encode
-from nmtalign.training.checkpoint import Checkpoints, remove_checkpoints
+from nmtalign.training.checkpoint import checkpoint_of, remove_checkpoints
 from nmtalign.training.prior import Prior
 from nmtalign.training.settings import Settings
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
-OPTIONS = ("--rescore", "additive", "--workers", "1")
+OPTIONS = ("--workers", "1")
 
 # the n-th call of a function kills the process, which has time for no good-bye
 KILLED = """
@@ -72,13 +72,6 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
     [
         ("nmtalign.training.em", "Estimator._hmm_iteration", 3, ["lexicon.npz"], "iteration 3 of"),
         (
-            "nmtalign.rescoring.training",
-            "_run_epoch",
-            3,
-            ["lexicon.npz", "rescorer.npz"],
-            "rescorer: epoch 3 of",
-        ),
-        (
             "nmtalign.training.checkpoint",
             "os.replace",
             2,
@@ -119,11 +112,11 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
         (Settings(), None, [array, array]),
         (Settings(), None, [array, array + 1]),
     ]
-    keys = {Checkpoints("nowhere", source, target, *given).of("lexicon").key for given in others}
-    keys.add(Checkpoints("nowhere", target, source, *others[0]).of("lexicon").key)
+    keys = {checkpoint_of("nowhere", source, target, *given).key for given in others}
+    keys.add(checkpoint_of("nowhere", target, source, *others[0]).key)
     assert len(keys) == len(others) + 1
-    assert Checkpoints("nowhere", source, target, *others[0]).of("vectors").key in keys
-    assert Checkpoints(None, source, target, Settings()).of("lexicon") is None
+    assert checkpoint_of("nowhere", source, target, *others[0]).key in keys
+    assert checkpoint_of(None, source, target, Settings()) is None
 
 
 def test_other_files_beside_states_are_left_alone(tmp_path: Path):

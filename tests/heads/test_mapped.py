@@ -181,22 +181,12 @@ def test_the_maximum_is_found_from_any_interval(low, high):
         ),
         ({"vectors_weight": 0.2}, UsageError, "a weight of vectors is for vectors"),
         ({"vectors": VECTORS, "vectors_weight": 1.5}, UsageError, "from 0 to 1, found 1.5"),
-        ({"rescore": "luong"}, UsageError, "a rescorer of additive or scaled-dot, found 'luong'"),
-        ({"rescore": "additive", "rescore_inputs": "x"}, UsageError, "features or words, found 'x'"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_training(monkeypatch, options, kind, message):
     monkeypatch.setattr("nmtalign.aligner.train.Estimator", None)
     with pytest.raises(kind, match=message):
         learn(TOY.pairs, **options)
-
-
-def test_a_rescorer_of_other_vectors_is_not_gone_on_with(monkeypatch, tmp_path):
-    monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS", 0.0)
-    taught(vectors=VECTORS, rescore="additive", state=tmp_path)
-    assert (tmp_path / "rescorer.npz").exists()
-    again = taught(vectors=VECTORS, vectors_weight=0.9, rescore="additive", state=tmp_path)
-    assert same_bits(again, taught(vectors=VECTORS, vectors_weight=0.9, rescore="additive"))
 
 
 def test_the_door_takes_the_options_of_the_command(tmp_path):
@@ -210,5 +200,3 @@ def test_the_door_takes_the_options_of_the_command(tmp_path):
     ]
     assert found[0].head_names == ("lexicon", "spectral", "vectors", "additive")
     assert same_bits(*found)
-    words = nmtalign.train(TOY.pairs, rescore="scaled-dot", rescore_inputs="words")
-    assert (words.rescorer.name, words.rescorer.inputs) == ("scaled-dot", "words")

@@ -1,4 +1,4 @@
-"""The rescorer in a learned model: its laws, distillation, gold links, checkpoints, the folder."""
+"""The rescorer in a learned model: its laws, gold links, the folder."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ import pytest
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.train import learn
 from nmtalign.corpus.text import encode_text
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
-from nmtalign.positions.hmm import joint_probability
 from nmtalign.rescoring import training
 from nmtalign.rescoring.features import known_words, lexical_features, posterior_features
 from nmtalign.rescoring.rescorer import mix
-from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.training.settings import Settings
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import links_of, toy_bitext
 
 TOY = toy_bitext(100)
 SETTINGS = Settings(model1_iterations=3, hmm_iterations=2, spectral_weight=0.4)
-KINDS = [("additive", "features"), ("scaled-dot", "features"), ("additive", "words"), ("scaled-dot", "words")]
 
 
 def without_low_words(toy) -> list[GoldAlignment]:
@@ -41,43 +38,24 @@ GOLD = without_low_words(TOY)
 
 
 @pytest.fixture(scope="module")
-def aligners():
-    """An aligner of each kind, by its name and inputs; that of gold links is None."""
-    return {kind: taught(kind) for kind in (*KINDS, None)}
+def taught():
+    """An aligner that was learned with gold links."""
+    return learn(TOY.pairs, settings=SETTINGS, workers=1, gold=GOLD).aligner
 
 
-def taught(kind: tuple[str, str] | None, **options) -> Aligner:
-    """Learn an aligner with a rescorer of a kind."""
-    if kind is None:
-        options["gold"] = GOLD
-    else:
-        options["rescore"], options["rescore_inputs"] = kind
-    return learn(TOY.pairs, **{"settings": SETTINGS, "workers": 1} | options).aligner
-
-
-def test_heads_beside_a_rescorer(aligners):
-    found = aligners["additive", "features"]
-    assert found.head_names == ("lexicon", "spectral", "additive")
-    assert found.with_heads(["additive"]).head_names == ("additive",)
-    assert found.with_heads(["lexicon", "additive"]).head_names == ("lexicon", "additive")
-    assert found.with_heads(["lexicon", "spectral"]).rescorer is None
-    of_vectors = aligners["scaled-dot", "features"]
-    assert of_vectors.with_heads(["spectral", "scaled-dot"]).head_names == ("spectral", "scaled-dot")
-    with pytest.raises(UsageError, match="looks at the vectors of the head spectral"):
-        of_vectors.with_heads(["lexicon", "scaled-dot"])
+def test_heads_beside_a_rescorer(taught):
+    assert taught.head_names == ("lexicon", "spectral", "additive")
+    assert taught.with_heads(["additive"]).head_names == ("additive",)
+    assert taught.with_heads(["lexicon", "additive"]).head_names == ("lexicon", "additive")
+    assert taught.with_heads(["lexicon", "spectral"]).rescorer is None
 
 
 def decoder_of(aligner: Aligner, pairs):
     return aligner.decoder(aligner.heads.read(encode_text(pairs)))
 
 
-def error(aligner: Aligner, toy) -> float:
-    return toy.error(links_of(aligner.align_batch(toy.words)))
-
-
-@pytest.mark.parametrize("kind", [*KINDS, None])
-def test_rows_and_columns_sum_to_at_most_1(aligners, kind):
-    for aligner in (aligners[kind], aligners[kind].with_heads([aligners[kind].rescorer.name])):
+def test_rows_and_columns_sum_to_at_most_1(taught):
+    for aligner in (taught, taught.with_heads(["additive"])):
         decoder = decoder_of(aligner, TOY.words[:40])
         for k, bucket in enumerate(decoder.text.buckets):
             found = decoder.attend(k).posteriors
@@ -90,31 +68,18 @@ def test_rows_and_columns_sum_to_at_most_1(aligners, kind):
             assert not forward[padding].any()
 
 
-@pytest.mark.parametrize("kind", [*KINDS, None])
-def test_alone_as_in_a_batch_padded_or_not(aligners, kind):
+def test_alone_as_in_a_batch_padded_or_not(taught):
     pairs = TOY.words[:60] + [(s + s, t + t) for s, t in TOY.words[:20]]
-    for aligner in (aligners[kind], aligners[kind].with_heads([aligners[kind].rescorer.name])):
+    for aligner in (taught, taught.with_heads(["additive"])):
         check_alone(replace(aligner, workers=1), pairs, range(0, 80, 7))
 
 
-@pytest.mark.parametrize("kind", [("additive", "words"), ("scaled-dot", "words")])
-def test_equal_words_have_equal_scores(aligners, kind):
-    aligner = aligners[kind].with_heads([kind[0]])
-    source, target = TOY.words[3][0], TOY.words[3][1]
-    pair = aligner.align([*source, *source], [*target, *target])
-    S, T = len(source), len(target)
-    np.testing.assert_array_equal(pair.forward[:T, :S], pair.forward[T:, S:])
-    np.testing.assert_array_equal(pair.forward[:T, :S], pair.forward[:T, S:])
-
-
-def test_weight_0_changes_nothing(aligners):
-    aligner = aligners["additive", "features"]
-    idle = replace(aligner, rescorer=replace(aligner.rescorer, weight=0.0))
-    plain = replace(aligner, rescorer=None).align_batch(TOY.words[:30])
+def test_weight_0_changes_nothing(taught):
+    idle = replace(taught, rescorer=replace(taught.rescorer, weight=0.0))
+    plain = replace(taught, rescorer=None).align_batch(TOY.words[:30])
     found = idle.align_batch(TOY.words[:30])
     np.testing.assert_array_equal(found.probability, plain.probability)
-    mixed = aligner.align_batch(TOY.words[:30])
-    assert (mixed.probability[: len(plain.probability)] != plain.probability).any()
+    assert not np.array_equal(taught.align_batch(TOY.words[:30]).probability, plain.probability)
 
 
 def test_mixing_is_log_linear_with_null():
@@ -132,24 +97,7 @@ def test_mixing_is_log_linear_with_null():
     )
 
 
-def test_the_joint_probability_is_that_of_the_aligner(aligners):
-    decoder = decoder_of(aligners["additive", "features"], TOY.words[:20])
-    found = decoder.attend(0).posteriors
-    forward, reverse, joint = found.forward, found.reverse, found.joint
-    np.testing.assert_array_equal(joint, joint_probability(forward, reverse))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_distilled_it_aligns_a_toy_language_alone(aligners, kind):
-    aligner = aligners[kind]
-    assert error(aligner, TOY) < 0.03
-    alone = aligner.with_heads([kind[0]])
-    assert alone.head_names == (kind[0],)
-    new = toy_bitext(60, seed=5)
-    assert error(alone, new) < (0.06 if kind[1] == "features" else 0.15)
-
-
-def test_gold_links_teach_a_convention(aligners):
+def test_gold_links_teach_a_convention(taught):
     new = toy_bitext(80, seed=7)
     wanted = [gold.possible for gold in without_low_words(new)]
 
@@ -157,65 +105,30 @@ def test_gold_links_teach_a_convention(aligners):
         found = links_of(aligner.align_batch(new.words))
         return sum(len(a ^ b) for a, b in zip(found, wanted, strict=True))
 
-    assert wrong(aligners[None]) < 0.5 * wrong(replace(aligners[None], rescorer=None))
+    assert wrong(taught) < 0.5 * wrong(replace(taught, rescorer=None))
 
 
-@pytest.mark.parametrize("kind", [("additive", "features"), None])
-def test_the_same_text_makes_the_same_weights(aligners, kind):
-    again = taught(kind, workers=2)
-    for name, array in aligners[kind].rescorer.as_arrays().items():
+def test_the_same_text_makes_the_same_weights(taught):
+    again = learn(TOY.pairs, settings=SETTINGS, workers=2, gold=GOLD).aligner
+    for name, array in taught.rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, None])
-def test_a_model_folder_keeps_it(aligners, kind, tmp_path):
-    aligner = aligners[kind]
-    aligner.save(tmp_path / "model")
+def test_a_model_folder_keeps_it(taught, tmp_path):
+    taught.save(tmp_path / "model")
     again = load_aligner(tmp_path / "model")
-    assert again.rescorer.as_meta() == aligner.rescorer.as_meta()
-    assert again.head_names == aligner.head_names == ("lexicon", "spectral", aligner.rescorer.name)
-    for name, array in aligner.rescorer.as_arrays().items():
+    assert again.rescorer.as_meta() == taught.rescorer.as_meta()
+    assert again.head_names == taught.head_names == ("lexicon", "spectral", "additive")
+    for name, array in taught.rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array)
-    assert (tmp_path / "model" / "bahdanau").is_dir() == (kind == ("additive", "words"))
 
 
-class Stopped(Exception):
-    pass
-
-
-def test_training_that_was_stopped_goes_on_to_the_same_bytes(aligners, tmp_path, monkeypatch):
-    kind = "additive", "features"
-    monkeypatch.setattr("nmtalign.training.checkpoint.SECONDS", 0.0)
-    whole = training._State.end_epoch
-
-    def stopping(state):
-        if state.epochs == 1:
-            raise Stopped
-        return whole(state)
-
-    monkeypatch.setattr(training._State, "end_epoch", stopping)
-    with pytest.raises(Stopped):
-        taught(kind, state=tmp_path)
-    assert (tmp_path / "rescorer.npz").exists()
-    monkeypatch.setattr(training._State, "end_epoch", whole)
-    lines: list[str] = []
-    again = taught(kind, state=tmp_path, report=lines.append)
-    assert next(line for line in lines if "rescorer" in line).startswith("rescorer: epoch 2")
-    for name, array in aligners[kind].rescorer.as_arrays().items():
-        np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array, err_msg=name)
-
-
-def test_a_checkpoint_of_another_training_is_not_read(tmp_path):
-    Checkpoint(tmp_path / "rescorer.npz", "other").write({"numbers": np.zeros(4)})
-    assert Checkpoint(tmp_path / "rescorer.npz", "mine").read() is None
-
-
-def test_features_of_cells_one_by_one(aligners):
-    aligner = replace(aligners["additive", "features"], rescorer=None)
+def test_features_of_cells_one_by_one(taught):
+    aligner = replace(taught, rescorer=None)
     pairs = [(["a", "b", "1", "a"], ["x", "1", "y"]), (["b", "b", "c", "d"], ["1", "x", "x"])]
     decoder = decoder_of(aligner, pairs)
     source, target = decoder.text.source, decoder.text.target
-    known = known_words(source, target, (source.counts, target.counts), (["b"], []), None)
+    known = known_words(source, target, (source.counts, target.counts), (["b"], []))
     bucket = decoder.text.buckets[0]
     found, ratios = decoder.attend(0)
     forward, reverse, joint = found.forward, found.reverse, found.joint
@@ -259,10 +172,6 @@ def test_what_cannot_be_taught_is_refused():
     ):
         with pytest.raises(DataError, match=message):
             learn(TOY.pairs, settings=SETTINGS, gold=gold)
-    with pytest.raises(UsageError, match="leave the other one out"):
-        learn(TOY.pairs, settings=SETTINGS, gold=GOLD, rescore="additive")
-    with pytest.raises(UsageError, match="looks at word vectors"):
-        taught(("scaled-dot", "features"), settings=replace(SETTINGS, spectral_weight=0))
 
 
 def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(monkeypatch):

@@ -69,12 +69,6 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option(
     "--init", type=OLDER, metavar="DIR", help="Warm start: a model, which also gives --tokenizer, or vectors."
 )
-@click.option(
-    "--rescore", type=click.Choice(("additive", "scaled-dot")), help="Distil a rescorer of the posteriors."
-)
-@click.option(
-    "--rescore-inputs", type=click.Choice(("features", "words")), help="What it looks at.  [features]"
-)
 @section("Vectors, mixed with the lexicon")
 @click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors of both languages in one space.")
 @click.option("--source-vectors", type=INPUT, help="Source word vectors, instead of --vectors.")
@@ -111,12 +105,14 @@ def train(
     from nmtalign.aligner.extraction import Extraction
     from nmtalign.aligner.train import learn, warm_start
     from nmtalign.batch.stream import Shortened
+    from nmtalign.links.formats import read_gold
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
     languages = two_languages(langs) if langs else (None, None)
     context = _encoder(bitext.files, **{name: more[name] for name in CONTEXT if more[name] is not None})
-    options = _rescorer(**more) | _vectors(langs, **{name: more[name] for name in VECTORS})
+    options = _vectors(langs, **{name: more[name] for name in VECTORS})
+    options["gold"] = [] if more["gold"] is None else list(read_gold(more["gold"]))
     outputs = {name: more[name] for name in LINKS if more[name] is not None}
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
@@ -193,18 +189,6 @@ def _mix(
     return found
 
 
-def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None, **_: Any) -> dict[str, Any]:
-    """Return what teaches a rescorer, as arguments of `learn`."""
-    from nmtalign.links.formats import read_gold
-
-    if rescore is not None and gold is not None:
-        raise UsageError("--gold teaches a rescorer of its own; leave --rescore out")
-    if rescore is None and rescore_inputs is not None:
-        raise UsageError("--rescore-inputs is for a rescorer that is distilled; add --rescore additive")
-    links = [] if gold is None else list(read_gold(gold))
-    return {"rescore": rescore, "rescore_inputs": rescore_inputs or "features", "gold": links}
-
-
 def _vectors(
     langs: str | None,
     vectors: str | None,
@@ -237,7 +221,7 @@ def _costs(settings: Settings, **more: Any) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
     iterations = [1.0] * (settings.model1_iterations - 1) + [4.0] * settings.hmm_iterations
     encoder = [20.0] if more["encoder"] else []
-    end = 1.0 + 2.0 * bool(settings.spectral_weight) + 10.0 * bool(more["rescore"] or more["gold"])
+    end = 1.0 + 2.0 * bool(settings.spectral_weight) + 10.0 * bool(more["gold"])
     return [3.0, 3.0, *iterations, end, *encoder, *([4.0] if any(more[name] for name in LINKS) else [])]
 
 
@@ -255,7 +239,7 @@ def _report(progress: Stages, line: str) -> None:
     """Write what was done, with the time since the start."""
     seconds = progress.seconds
     log(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
-    if not line.startswith("rescorer"):  # one line of many of its stage
+    if not line.startswith("rescorer"):  # the model ends its stage
         progress.next_stage()
 
 
