@@ -1,8 +1,8 @@
 """The state of a part of an aligner: plain values, arrays, word lists, and the states of its own parts.
 
-Every part has a method ``state()``, and its class makes the part again from a :class:`Stored` state, which checks
-what it hands out. A folder holds one state: values in meta.json, small arrays in arrays.npz, and a file for each
-large array (memory-mapped) and each word list; names tell the place, like ``scorer.lexicon.source_counts``.
+Every part has a method ``state()``. Its class makes the part again from a :class:`Stored` state, which checks
+what it hands out. A folder holds one state: values in meta.json, small arrays in arrays.npz, and a file for
+each large array (memory-mapped) and each word list. Names tell the place: ``scorer.lexicon.source_counts``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class State:
             shutil.copyfile(path, folder / f"{place}{name}")
         parts = {name: part._written(folder, f"{place}{name}.", packed) for name, part in self.parts.items()}
         counts = {name: len(words) for name, words in self.words.items()}
-        return {"kind": self.kind, **self.values, "words": counts, "parts": parts}
+        return {"kind": self.kind, **self.values, "lists": counts, "parts": parts}
 
 
 def _write_words(words: Sequence[str], path: Path) -> None:
@@ -83,7 +83,7 @@ def _write_words(words: Sequence[str], path: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A state as a folder holds it; whatever is read is checked, and errors are a DataError with its place."""
+    """A state as a folder holds it; what is read is checked, and an error is a DataError with its place."""
 
     folder: Path
     meta: Mapping[str, Any]
@@ -105,7 +105,8 @@ class Stored:
         stored = self.part(name)
         kind = stored.text("kind")
         if kind not in self.kinds:
-            raise DataError(f"expected one of the kinds {', '.join(self.kinds)}, found {kind!r}").at(self._meta)
+            kinds = ", ".join(self.kinds)
+            raise DataError(f"expected one of the kinds {kinds}, found {kind!r}").at(self._meta)
         return self.kinds[kind](stored, *context)
 
     @property
@@ -140,7 +141,7 @@ class Stored:
     def words(self, name: str) -> list[str]:
         """Return a word list."""
         path = self.folder / f"{self.place}{name}.txt"
-        count = expect_number(self.meta["words"][name], low=0, name=self._meta)
+        count = expect_number(self.meta["lists"][name], low=0, name=self._meta)
         words = read_utf8(path).split("\n")[:-1]
         if len(words) != count:
             raise DataError(f"expected {count} words, found {len(words)}").at(path)

@@ -110,10 +110,10 @@ class Aligner(Listed):
 
     def state(self) -> State:
         """Return what the aligner is made of."""
-        parts = {"scorer": self.scorer, "positions": self.positions, "extraction": self.extraction}
         text, files = self.text.kept()
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
-        return State("aligner", values, files=files, parts={name: part.state() for name, part in parts.items()})
+        parts = {name: getattr(self, name).state() for name in ("scorer", "positions", "extraction")}
+        return State("aligner", values, files=files, parts=parts)
 
     @classmethod
     def from_state(cls, stored: Stored) -> Aligner:
@@ -129,7 +129,7 @@ class Aligner(Listed):
     def save(self, folder: str | Path) -> None:
         """Write the aligner into a folder; an older one there is replaced when the new one is whole."""
         if self.needs_fitting:
-            raise UsageError("this aligner is to be fitted before it is saved: aligner = fit_to(aligner, text)")
+            raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
         save_state(self.state(), folder)
 
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
@@ -194,7 +194,7 @@ class Aligner(Listed):
     def decoder(self, scores: TextScores) -> Decoder:
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
         if self.needs_fitting and scores.text.buckets:
-            raise UsageError("this aligner is to be fitted to a text first: aligner = fit_to(aligner, text)")
+            raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
         return Decoder(
             scores.text,
             self.positions.over(scores),

@@ -51,7 +51,7 @@ def is_model(folder: str | Path) -> bool:
 
 
 def save_state(state: State, folder: str | Path) -> None:
-    """Write the state of an aligner into a folder; an older one there is replaced when the new one is whole."""
+    """Write the state of an aligner into a folder; it replaces an older one when it is whole."""
     final = Path(folder)
     final.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as partial_folder:

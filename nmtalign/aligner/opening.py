@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.contextual import with_stored_encoder
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.fitting import unfitted_hmm
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
-from nmtalign.heads.scoring import DotScorer, Scorer, cosine_scale, make_scorer
-from nmtalign.positions.hmm import HiddenMarkov
+from nmtalign.heads.scoring import DotScorer, VectorScore, cosine_scale, make_scorer
+from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
@@ -73,7 +71,10 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
         names = settings.pop("heads", None)
-        aligner = with_stored_encoder(_configured(load_aligner(folder), **settings), **running)
+        aligner = load_aligner(folder)
+        if running:
+            aligner = replace(aligner, scorer=aligner.scorer.running(**running))
+        aligner = _configured(aligner, **settings)
         return aligner if names is None else aligner.with_heads(names)
     reading = _reading(settings)
     languages = settings.pop("languages", None) or pair_languages(folder)
@@ -160,7 +161,9 @@ def _configured(
     aligner = aligner if heads is None else aligner.with_heads(heads)
     chosen = aligner.text.as_dict() | {name: value for name, value in text.items() if value is not None}
     extraction = Extraction(extract, threshold, symmetrize)
-    return replace(aligner, text=TextSettings.from_dict(chosen), extraction=extraction)
+    if extraction != Extraction():
+        aligner = replace(aligner, extraction=extraction)
+    return replace(aligner, text=TextSettings.from_dict(chosen))
 
 
 def _positions(
@@ -169,7 +172,7 @@ def _positions(
     score: str,
     source: Embeddings,
     target: Embeddings,
-    scorer: Scorer,
+    scorer: VectorScore,
 ) -> SoftmaxPositions | HiddenMarkov:
     """Return a position model by name."""
     name = name or ("diagonal" if score == "cosine" else "none")
@@ -208,7 +211,7 @@ def _lengths(side: Embeddings) -> NDArray[np.floating]:
     return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
 
 
-def _fitting_strength(source: Embeddings, target: Embeddings, scorer: Scorer) -> float | None:
+def _fitting_strength(source: Embeddings, target: Embeddings, scorer: VectorScore) -> float | None:
     """Return a strength of a diagonal for dot products of any size: what the default is for cosines."""
     if not isinstance(scorer, DotScorer) or scorer.unit_length:
         return None

@@ -114,8 +114,8 @@ def align_stream(
 def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) -> AlignedChunk:
     """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
     text = encode_lines(chunk.lines, aligner.text, aligner.languages)
-    batch = aligner.at(chunk.first).align_text(text)
-    known = coverage(text.source, text.target, aligner.heads.vocabularies)
+    batch = aligner.align_text(text)
+    known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths
     sizes = list(zip(*(side.tolist() for side in lengths), strict=True))
     found = AlignedChunk(*chunk, batch, sizes, known, aligner.text, aligner.languages)

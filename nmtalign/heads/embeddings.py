@@ -83,7 +83,7 @@ class EmbeddingHead(Scorer):
         """Return what :meth:`state` was made of."""
         source, target = stored.open("source"), stored.open("target")
         references = None
-        if stored.meta["words"]:
+        if stored.meta["lists"]:
             references = _stored_reference("source", stored), _stored_reference("target", stored)
         score = stored.open("score", source.dimension)
         return cls(source, target, score, references, stored.value("tune", bool))

@@ -48,11 +48,14 @@ class StoredView(NamedTuple):
     def state(self) -> State:
         """Return the view as plain values and arrays."""
         rows, targets = np.divmod(self.keys, len(self.target.linked))
-        arrays = {"pairs": np.bincount(rows, minlength=len(self.source.linked)).astype(np.int32)}
+        arrays: dict[str, NDArray[Any]] = {
+            "pairs": np.bincount(rows, minlength=len(self.source.linked)).astype(np.int32)
+        }
         values: dict[str, Any] = {"letters": list(self.letters), "pairs": len(self.keys)}
         for side, counts in zip(SIDES, (self.source, self.target), strict=True):
             values[f"{side}_null"] = counts.all_null
-            arrays |= {f"{side}_{name}": getattr(counts, name).astype(np.float32) for name in ("linked", "null")}
+            for name in ("linked", "null"):
+                arrays[f"{side}_{name}"] = getattr(counts, name).astype(np.float32)
         return State("view", values, arrays, {"targets": targets.astype(np.int32), "counts": self.counts})
 
     @classmethod

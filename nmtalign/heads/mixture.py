@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
+from nmtalign.errors import UsageError
 from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_product
 from nmtalign.heads.head import Head, interpolated
-from nmtalign.errors import UsageError
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.scorer import Scorer
 from nmtalign.heads.views import View
@@ -24,6 +24,7 @@ from nmtalign.positions.model import Emissions
 from nmtalign.state import State, Stored
 
 Floats = NDArray[np.float32]
+
 
 class SeenViews(NamedTuple):
     """Views of the word pairs of a text, with their counts."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from collections.abc import Container, Iterable, Sequence
+from typing import Any, ClassVar, Protocol
 
 from nmtalign.corpus.text import EncodedText
+from nmtalign.errors import UsageError
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.state import State
 from nmtalign.text.tokenization import TextSettings
-
-if TYPE_CHECKING:
-    from nmtalign.heads.lexicon import Lexicon
 
 Words = Sequence[str]
 Pairs = Sequence[tuple[Words, Words]]
@@ -27,6 +25,7 @@ class Scorer(Protocol):
 
     fit_pairs: ClassVar[int] = 0  # pairs of a text that it wants to be fitted to
     parallel: ClassVar[bool] = True  # whether several processes may read texts
+    lexicon: Any = None  # the lexicon, where there is one
     looked_up: TextSettings | None = None  # how words are normalized, where that is not left to the aligner
 
     @property
@@ -65,10 +64,9 @@ class Scorer(Protocol):
         """Return the scorer, and the positions, fitted to pairs of normalized words."""
         return self, positions
 
-    @property
-    def lexicon(self) -> Lexicon | None:
-        """The lexicon, where there is one."""
-        return None
+    def running(self, **settings: Any) -> Scorer:
+        """Return the scorer with other settings of how it runs; UsageError if there are none such."""
+        raise UsageError(f"{', '.join(settings)}: only for a model that was learned with an encoder")
 
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:
         """Return the positions of words without a vector; None where words need none."""

@@ -53,8 +53,8 @@ def fit_temperature(
 ) -> tuple[float, BothTransitions]:
     """Return the factor of plain scores (1 / temperature), and transitions, by expectation-maximization.
 
-    The scale is found by a step of Newton's method an iteration. At first scores deviate by 1 from their mean,
-    whatever size the vectors have.
+    The scale moves by one step of Newton's method an iteration. It starts where scores deviate by 1 from their
+    mean, whatever size the vectors have.
     """
     sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
     text = encode_text(pairs[: max(1, int((sizes <= TUNED).sum()))])

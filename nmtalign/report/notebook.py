@@ -170,7 +170,7 @@ def _(result: Evaluation) -> Any:
 @to_table.register
 def _(result: Aligner) -> Any:
     parts = {
-        "heads": result.head_settings,
+        "scorer": result.scorer.settings,
         "positions": result.positions.settings,
         "extraction": result.resolved_extraction,
         "text": result.text,

@@ -176,9 +176,7 @@ def log_odds(probability: Floats) -> Floats:
     return np.log(np.maximum(probability, least)) - np.log(np.maximum(1 - probability, least))
 
 
-def inputs_of(
-    bucket: Bucket, known: Words, ratios: Floats, nulls: Vectors, *posteriors: Floats
-) -> Inputs:
+def inputs_of(bucket: Bucket, known: Words, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Inputs:
     """Return what the network sees of a bucket, from arrays (T, S, B)."""
     T, S, B = bucket.shape
     features = lexical_features(bucket, ratios, nulls, known) + posterior_features(*posteriors)

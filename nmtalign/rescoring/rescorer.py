@@ -22,7 +22,7 @@ from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
-from nmtalign.positions.model import BucketPosteriors, Posteriors, PositionModel, TextScores
+from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
 from nmtalign.rescoring.convention import KINDS, with_convention
 from nmtalign.rescoring.features import (
     FREQUENT,
@@ -128,7 +128,9 @@ class Rescored:
         own = self.rescorer
         arrays = own.network.weights._asdict() | {"convention": own.convention}
         words = {f"{side}_frequent": own.frequent[n] for n, side in enumerate(("source", "target"))}
-        return State("rescored", {"weight": own.weight}, arrays, words=words, parts={"base": self.base.state()})
+        return State(
+            "rescored", {"weight": own.weight}, arrays, words=words, parts={"base": self.base.state()}
+        )
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: object) -> Rescored:

@@ -19,7 +19,7 @@ from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.positions.model import BucketPosteriors, TextScores
 from nmtalign.rescoring.convention import Convention, Links
-from nmtalign.rescoring.features import Counts, Inputs, Words, inputs_of, known_words
+from nmtalign.rescoring.features import Inputs, Words, inputs_of, known_words
 from nmtalign.rescoring.network import Batch, Network, Weights, initial, loss_and_gradient, mean_of
 from nmtalign.rescoring.optimiser import Adam
 from nmtalign.rescoring.rescorer import MIN_POSTERIOR, Rescorer
@@ -74,7 +74,10 @@ def learn_from_gold(
         Called with a line of text at the end.
     """
     text, words = sample.scores.text, (tuple(frequent[0]), tuple(frequent[1]))
-    known, convention = known_words(text.source, text.target, sample.scores.training_counts, words), Convention()
+    known, convention = (
+        known_words(text.source, text.target, sample.scores.training_counts, words),
+        Convention(),
+    )
     batches = list(minibatches(sample, gold, known, convention))
     seeds = range(NETWORKS * seed, NETWORKS * (seed + 1))
     network = mean_of([trained(initial(k), batches, k) for k in seeds]).rounded()

@@ -188,7 +188,7 @@ def _aligned(
     client: Client | None,
 ) -> _Aligned:
     """Align the bitext on a cluster or by processes."""
-    from nmtalign.aligner.fitting import fit_text, with_fit
+    from nmtalign.aligner.fitting import fit_text
     from nmtalign.batch.workers import align_chunks
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.text.chunks import PAIRS, cut
@@ -198,13 +198,12 @@ def _aligned(
         from nmtalign.aligner.contextual import counted
 
         bitext = counted(aligner, bitext)
-    fit, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
-    aligner = with_fit(aligner, fit)
-    workers = default_workers(engine.workers) if aligner.encoder is None else 1  # that takes all cores
+    aligner, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
+    workers = default_workers(engine.workers) if aligner.scorer.parallel else 1  # that takes all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # the last ones keep fewer cores waiting
     chunks = run.missing(bitext) if run else cut(bitext, chunk=size)
     if client is not None:
-        if aligner.encoder is not None:
+        if not aligner.scorer.parallel:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         from nmtalign.batch.cluster import align_on_cluster
 

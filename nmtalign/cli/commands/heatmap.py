@@ -151,5 +151,5 @@ def _by_head(aligner: Aligner | None, record: Record, matrix: AlignmentMatrix) -
     from nmtalign.report.corpus import heads_of
 
     by_head = {name: replace(matrix, weights=weights) for name, weights in heads_of(record, aligner).items()}
-    alone = "attention" if aligner is None else aligner.head_names[0]
+    alone = "attention" if aligner is None else aligner.scorer.names[0]
     return by_head | {"joint" if by_head else alone: matrix}

@@ -103,7 +103,7 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.extraction import Extraction
-    from nmtalign.aligner.train import learn, warm_start
+    from nmtalign.aligner.train import Learning, learn, warm_start
     from nmtalign.batch.stream import Shortened
     from nmtalign.links.formats import read_gold
     from nmtalign.training.checkpoint import remove_checkpoints
@@ -127,17 +127,17 @@ def train(
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
-        found = learn(
-            shortened(progress.counted(bitext.open(), then=progress.next_stage)),
-            settings=settings,
+        learning = Learning(
+            settings,
             languages=languages,
             workers=engine.workers,
             report=report,
             warn=warn,
             place=None if client is None else _on_cluster(client),
-            state=state,
+            checkpoints=state,
             **options,
         )
+        found = learn(shortened(progress.counted(bitext.open(), then=progress.next_stage)), learning)
         aligner = _mix(found.aligner, context, shortened(bitext.open()), report) if context else found.aligner
         aligner.save(output)
         remove_checkpoints(state)
@@ -185,7 +185,7 @@ def _mix(
     from nmtalign.aligner.fitting import fit_to
 
     found = fit_to(with_context(aligner, **context), pairs)
-    report(f"encoder fitted: {found.heads.settings}")
+    report(f"encoder fitted: {found.scorer.settings}")
     return found
 
 
@@ -273,7 +273,7 @@ def _aligned(client: Client | None, aligner: Aligner, bitext: Iterator[SentenceP
     from nmtalign.links.alignments import joined_batches
     from nmtalign.text.chunks import cut
 
-    if client is None or aligner.encoder is not None:
+    if client is None or not aligner.scorer.parallel:
         return joined_batches([chunk.batch for chunk in align_stream(aligner, bitext)])
     from nmtalign.batch.cluster import align_on_cluster
 

@@ -46,7 +46,7 @@ class RecordOptions:
         others : dict of str to path, optional
             Links of other systems.
         """
-        from nmtalign.aligner.fitting import fit_text, with_fit
+        from nmtalign.aligner.fitting import fit_text
         from nmtalign.report.corpus import read_corpus
 
         self.given.check()
@@ -59,8 +59,7 @@ class RecordOptions:
             from nmtalign.aligner.contextual import counted
 
             bitext = counted(aligner, bitext)
-        found, bitext = fit_text(aligner, bitext)
-        aligner = with_fit(aligner, found)
+        aligner, bitext = fit_text(aligner, bitext)
         return aligner, read_corpus(bitext, gold=self.gold, others=others)
 
     def chosen(self, records: Iterator[Record]) -> Iterator[Record]:
