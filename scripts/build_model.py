@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from nmtalign.aligner.train import learn
+from nmtalign.aligner.train import Learning, learn
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.settings import preset
@@ -36,11 +36,10 @@ def main() -> None:
     arguments = parser.parse_args()
     aligner = learn(
         _pairs(arguments.bitexts),
-        settings=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
+        Learning(settings=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
         text=TextSettings("simple"),
         languages=("en", "fr"),
-        report=print,
-    ).aligner
+        report=print)).aligner
     shutil.rmtree(arguments.output, ignore_errors=True)
     corpus = aligner.training["corpus"] | {"bitexts": list(BITEXTS)}
     replace(aligner, training={**aligner.training, "corpus": corpus}).save(arguments.output)

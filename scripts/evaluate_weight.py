@@ -118,7 +118,7 @@ def errors(corpus: Corpus, lexicon: Aligner, found: list[NDArray[np.float32]], f
     fixed = []
     for weight in WEIGHTS:
         calibration = even.heads.calibration._replace(weight=float(weight))
-        fixed.append(error(replace(even, heads=replace(even.heads, calibration=calibration)), corpus))
+        fixed.append(error(replace(even, scorer=replace(even.heads, calibration=calibration)), corpus))
     return [*(error(aligner, corpus) for aligner in (alone, lexicon, mixed)), *fixed]
 
 

@@ -38,7 +38,7 @@ def texts(data: Path) -> Iterator[tuple[str, Pairs]]:
 def known(aligner: Aligner, pairs: Pairs) -> Coverage:
     """Return how many words of the pairs an aligner knows."""
     text = encode_text([aligner.text.words_of_pair(pair, aligner.languages) for pair in pairs])
-    return coverage(text.source, text.target, aligner.heads.vocabularies)
+    return coverage(text.source, text.target, aligner.scorer.vocabularies)
 
 
 def row(name: str, found: Coverage) -> str:

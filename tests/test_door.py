@@ -122,7 +122,7 @@ def test_the_door_opens_word_vectors_and_the_shipped_model():
     pair = aligner.align("the black cat", "le chat noir")
     vectors = [
         side.vectors(line.split())
-        for side, line in ((aligner.heads.source, "the black cat"), (aligner.heads.target, "le chat noir"))
+        for side, line in ((aligner.scorer.source, "the black cat"), (aligner.scorer.target, "le chat noir"))
     ]
     expected = na.attention.attend(vectors[1], vectors[0], vectors[0])
     np.testing.assert_allclose(pair.forward, expected.weights, atol=1e-6)

@@ -10,7 +10,6 @@ import pytest
 
 from nmtalign.aligner.external import external_decoder
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.fitting import fit, with_fit
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import long_pairs
 from nmtalign.corpus.text import encode_text
@@ -48,7 +47,10 @@ PAIRS = random_pairs(SIZES)
 def made(score: str, positions: str):
     aligner = vector_aligner(embeddings(1), embeddings(2), score=score, positions=positions)
     aligner = replace(aligner, workers=1)
-    return with_fit(aligner, fit(aligner, PAIRS)) if positions == "hmm" else aligner
+    if not aligner.needs_fitting:
+        return aligner
+    scorer, fitted = aligner.scorer.fitted(PAIRS, aligner.positions, 1)
+    return replace(aligner, scorer=scorer, positions=fitted)
 
 
 @pytest.mark.parametrize(("score", "positions"), KINDS)
@@ -92,7 +94,7 @@ def test_a_word_pair_has_one_score_wherever_it_stands(score):
     aligner = vector_aligner(source, target, score=score)
     text = encode_text([*PAIRS, *random_pairs([(30, 30)] * 3, seed=2)])
     alike = [{"w7": "w3"}, {"w9": "w4"}]
-    scores, found = aligner.heads.read(text), {}
+    scores, found = aligner.scorer.read(text), {}
     for k, bucket in enumerate(text.buckets):
         for (t, s, b), value in np.ndenumerate(scores.scores(k)):
             if bucket.inside[t, s, b]:

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmtalign.aligner import fitting
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.fitting import NULL, fit, fit_text, with_fit
+from nmtalign.aligner.fitting import fit_text
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import buckets
+from nmtalign.corpus.parallel import default_workers
 from nmtalign.errors import UsageError
+from nmtalign.heads.embeddings import EmbeddingHead
 from nmtalign.heads.scoring import BahdanauScorer
+from nmtalign.positions.hmm import NULL
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.positions.transitions import MAX_JUMP
 from nmtalign.text.bitext import SentencePair
@@ -43,7 +45,8 @@ def hmm_aligner(score: str = "cosine", **options) -> Aligner:
 
 
 def fitted_to(aligner: Aligner, text) -> Aligner:
-    return with_fit(aligner, fit(aligner, text))
+    scorer, positions = aligner.scorer.fitted(text, aligner.positions, default_workers(aligner.workers))
+    return replace(aligner, scorer=scorer, positions=positions)
 
 
 def taken_as_fitted(aligner: Aligner) -> Aligner:
@@ -53,7 +56,7 @@ def taken_as_fitted(aligner: Aligner) -> Aligner:
 
 def naive_ratios(aligner: Aligner, source, target, text):
     """exp(score - (log Z_e + log Z_f) / 2), Z over the words of `text`, word by word."""
-    head = aligner.heads
+    head = aligner.scorer
 
     def score(e, f):
         a, b = (side.vectors([w])[0] for side, w in ((head.source, e), (head.target, f)))
@@ -145,8 +148,8 @@ def test_a_batch_is_its_pairs_one_by_one(score, extract, fitted):
 def both_ways() -> tuple[Aligner, Aligner]:
     """An aligner fitted to the text, and one of the sides swapped."""
     plain = hmm_aligner()
-    head = replace(plain.heads, source=plain.heads.target, target=plain.heads.source)
-    return fitted_to(plain, TEXT), fitted_to(replace(plain, heads=head), [(b, a) for a, b in TEXT])
+    head = replace(plain.scorer, source=plain.scorer.target, target=plain.scorer.source)
+    return fitted_to(plain, TEXT), fitted_to(replace(plain, scorer=head), [(b, a) for a, b in TEXT])
 
 
 @given(source=SENTENCES.filter(bool), target=SENTENCES.filter(bool))
@@ -177,7 +180,7 @@ def test_room_and_threads_change_no_link(monkeypatch):
 
 def test_empty_text_and_empty_sides():
     aligner = hmm_aligner()
-    assert fitted_to(aligner, [([], ["w1"]), ([], [])]) is aligner
+    assert fitted_to(aligner, [([], ["w1"]), ([], [])]).positions is aligner.positions
     batch = aligner.align_batch([([], ["w1"]), (["w1"], []), ([], [])])
     assert [len(batch.links(n)) for n in range(3)] == [0, 0, 0]
     assert len(aligner.align_batch([])) == 0
@@ -186,16 +189,14 @@ def test_empty_text_and_empty_sides():
 
 def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole(monkeypatch):
     text = [SentencePair("w1 w2 w3", "w3 w4")] * 3 + [SentencePair("w5", "w6")] * 4
-    monkeypatch.setattr(fitting, "FITTED", 3)
+    monkeypatch.setattr(EmbeddingHead, "fit_pairs", 3)
     found, pairs = fit_text(hmm_aligner(), iter(text))
     assert list(pairs) == text
-    assert found.pairs == 3
-    assert set(found.references[0].words) == {"w1", "w2", "w3"}
-    assert "positions=hmm(fitted on 3 pairs) extract=posterior" in with_fit(hmm_aligner(), found).settings
+    assert set(found.scorer.references[0].words) == {"w1", "w2", "w3"}
+    assert "positions=hmm(fitted on 3 pairs) extract=posterior" in found.settings
     plain = vector_aligner(embeddings(1), embeddings(2))
-    nothing, pairs = fit_text(plain, text)
-    assert nothing is None
-    assert with_fit(plain, nothing) is plain
+    same, pairs = fit_text(plain, text)
+    assert same is plain
     assert list(pairs) == text
 
 
@@ -228,7 +229,7 @@ def spoken(scale: float, *, pairs: int = 900, seed: int = 4):
 def test_the_planted_temperature_is_found(planted):
     sides, text = spoken(planted)
     found = {
-        name: fitted_to(vector_aligner(*sides, positions="hmm", **options), text).heads.scorer.scale
+        name: fitted_to(vector_aligner(*sides, positions="hmm", **options), text).scorer.scorer.scale
         for name, options in {
             "near": {"score": "cosine"},
             "given": {"score": "cosine", "temperature": 0.5},
@@ -250,7 +251,7 @@ def test_dot_products_may_have_any_size(size):
         fitted_to(vector_aligner(*vectors, score=score, positions="hmm", threshold=0.5), text)
         for vectors, score in ((sides, "cosine"), (longer, "dot"))
     )
-    assert dot.heads.scorer.scale * size**2 == pytest.approx(cosine.heads.scorer.scale, rel=0.05)
+    assert dot.scorer.scorer.scale * size**2 == pytest.approx(cosine.scorer.scorer.scale, rel=0.05)
     batches = [aligner.align_batch(text) for aligner in (cosine, dot)]
     links = [{(n, *link) for n in range(len(text)) for link in batch.links(n)} for batch in batches]
     assert len(links[0] ^ links[1]) < 0.02 * len(links[0])

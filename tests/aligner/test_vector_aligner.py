@@ -80,7 +80,7 @@ def test_mutual_links_and_probabilities_equal_the_naive_ones(seed):
     random = np.random.default_rng(seed)
     source, target = (list(random.choice([*WORDS, "unknown"], size=random.integers(1, 9))) for _ in range(2))
     model = aligner(positions="none")
-    head = model.heads
+    head = model.scorer
     vectors = head.source.vectors(source).tolist(), head.target.vectors(target).tolist()
     plain = naive_scores(*vectors, scale=math.sqrt(300), unit=True)
     pair = model.align(source, target)
@@ -124,7 +124,7 @@ def test_a_batch_is_its_pairs_one_by_one(score, pairs):
 
 def test_words_of_equal_vectors_get_exactly_equal_scores():
     model = aligner(positions="none")
-    matrix = model.heads.source.matrix
+    matrix = model.scorer.source.matrix
     matrix[7] = matrix[3]
     for target in (WORDS[:n] for n in range(1, 12)):
         weights = model.align(WORDS, target).forward
@@ -149,8 +149,8 @@ def test_weights_sum_to_one_and_swapping_the_sides_transposes_them(source, targe
     np.testing.assert_allclose(pair.forward.sum(axis=1), 1, rtol=1e-12)
     np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, rtol=1e-12)
     model = aligner()
-    head = dataclasses.replace(model.heads, source=model.heads.target, target=model.heads.source)
-    swapped = dataclasses.replace(model, heads=head).align(target, source)
+    head = dataclasses.replace(model.scorer, source=model.scorer.target, target=model.scorer.source)
+    swapped = dataclasses.replace(model, scorer=head).align(target, source)
     np.testing.assert_allclose(swapped.forward, pair.reverse.T, rtol=1e-9)
 
 
@@ -315,7 +315,7 @@ def test_each_side_has_its_vectors_of_one_dimension_and_is_no_model(tmp_path: Pa
     source, target = spaces()
     save_pair(source, target, tmp_path / "x", languages=("en", "fr"))
     aligner = load(tmp_path / "x")
-    for head, side in ((aligner.heads.source, source), (aligner.heads.target, target)):
+    for head, side in ((aligner.scorer.source, source), (aligner.scorer.target, target)):
         np.testing.assert_array_equal(head.vectors(["name1"]), side.matrix[1:2])
     with pytest.raises(UsageError, match="only an aligner that was learned from a bitext can be saved"):
         aligner.save(tmp_path / "model")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.train import Training
+    from nmtalign.aligner.train import Learning, Training
 
 
 class Toy(NamedTuple):
@@ -78,7 +78,7 @@ def toy_training(preset: str = "default") -> Training:
     from nmtalign.aligner.train import learn
     from nmtalign.training.settings import PRESETS
 
-    return learn(toy_bitext(300).pairs, settings=PRESETS[preset], workers=1)
+    return learn(toy_bitext(300).pairs, Learning(settings=PRESETS[preset], workers=1))
 
 
 def links_of(batch) -> list[set[tuple[int, int]]]:

@@ -12,7 +12,7 @@ import pytest
 
 from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.train import Training, learn
+from nmtalign.aligner.train import Learning, Training, learn
 from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
 from nmtalign.text.bitext import read_bitext
@@ -28,7 +28,7 @@ CELLS = 7_500  # of a shard, so that there are several
 
 def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> Training:
     place = partial(DistributedBitext, processes=ClusterProcesses(client), cells=cells)
-    return learn(pairs, place=place, **options)
+    return learn(pairs, Learning(place=place, **options))
 
 
 def assert_same_model(one, other) -> None:
@@ -50,7 +50,7 @@ def links(training: Training) -> list[tuple[np.ndarray, ...]]:
 
 @pytest.fixture(scope="module")
 def alone() -> Training:
-    return learn(TOY.pairs, settings=PRESETS["fast"], workers=1)
+    return learn(TOY.pairs, Learning(settings=PRESETS["fast"], workers=1))
 
 
 def test_the_model_is_that_of_one_machine(client, alone):
@@ -104,7 +104,7 @@ def test_a_real_bitext(client, shared_data: Path):
     folder = shared_data / "bitext" / "europarl_deen"
     sides = sorted(folder.glob("*.de*"))[0], sorted(folder.glob("*.en*"))[0]
     pairs = [pair for _, pair in zip(range(200), read_bitext(*sides), strict=False)]
-    one = learn(pairs, settings=PRESETS["fast"], workers=2)
+    one = learn(pairs, Learning(settings=PRESETS["fast"], workers=2))
     other = by_cluster(client, pairs, cells=1 << 16, settings=PRESETS["fast"])
     assert_same_model(one.aligner, other.aligner)
     for a, b in zip(links(one), links(other), strict=True):

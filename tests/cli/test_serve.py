@@ -84,7 +84,7 @@ def test_pairs_are_aligned_as_by_the_library(server: Server) -> None:
 
 
 def test_each_head_is_shown_by_itself(server: Server) -> None:
-    heads = toy_training("default").aligner.head_names
+    heads = toy_training("default").aligner.scorer.names
     assert len(heads) > 1
     _, answer = ask(server, pair())
     assert answer["views"][-len(heads) :] == list(answer["pairs"][0]["m"])[-len(heads) :] == list(heads)

@@ -161,7 +161,7 @@ def test_a_model_keeps_the_encoder_with_what_was_fitted(stored, tiny, tmp_path):
     assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
     assert list(map(set, read_links(stored / "links"))) == expected
     assert expected != links_of(lexicon.align_batch(TOY.words))
-    again.with_heads(lexicon.head_names).save(tmp_path / "model")
+    again.with_heads(lexicon.scorer.names).save(tmp_path / "model")
     assert nmtalign.load(tmp_path / "model").encoder is None
     assert nmtalign.load(tmp_path / "model").positions.agree is lexicon.positions.agree is True
 
@@ -179,7 +179,7 @@ def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
     (tmp_path / "x.tsv").write_text("\t".join(PAIRS[0]) + "\n")
     run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --view heads --model {stored}/model -o x.svg")
     other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other", weight=0.5)
-    assert (other.heads.names, other.encoder.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
+    assert (other.scorer.names, other.encoder.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
 
 
 def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, capsys):

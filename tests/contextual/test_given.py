@@ -59,7 +59,7 @@ def error(aligner: nmtalign.Aligner) -> float:
 def test_clear_similarities_give_the_links(written):
     aligner = nmtalign.fit_to(nmtalign.with_context(similarities=written), PAIRS)
     assert error(aligner) < 0.02
-    assert aligner.heads.calibration.weight == 1
+    assert aligner.scorer.calibration.weight == 1
     assert aligner.positions.fitted == len(PAIRS)
 
 
@@ -87,7 +87,7 @@ def test_a_mixture_is_better_than_both(tmp_path):
     alone = nmtalign.fit_to(nmtalign.with_context(similarities=tmp_path / "s.npz"), PAIRS)
     mixed = nmtalign.fit_to(nmtalign.with_context(poor, similarities=tmp_path / "s.npz"), PAIRS)
     assert error(mixed) < 0.8 * min(error(alone), error(poor))
-    assert mixed.head_names == ("lexicon", "contextual")
+    assert mixed.scorer.names == ("lexicon", "contextual")
     assert error(mixed.with_heads(["contextual"])) > error(mixed)
     assert mixed.with_heads(["lexicon"]).heads.lexicon is poor.heads.lexicon
 
@@ -106,7 +106,7 @@ def test_a_model_that_met_each_word_once_or_never_has_the_least_weight(tmp_path)
     np.savez(tmp_path / "s.npz", **{f"pair-{n}": np.eye(3)[::-1] for n in range(30)})
     for lexicon in (nmtalign.train(once, preset="fast"), toy_training("fast").aligner):
         mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, similarities=tmp_path / "s.npz"), once)
-        assert mixed.heads.calibration.weight == 0.95
+        assert mixed.scorer.calibration.weight == 0.95
 
 
 def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone(written):
@@ -116,8 +116,8 @@ def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone(wri
     base = nmtalign.vector_aligner(*vectors, positions="hmm")
     mixed = nmtalign.fit_to(nmtalign.with_context(base, similarities=written), PAIRS)
     assert error(mixed) < 0.02
-    assert mixed.heads.base.scorer.scale == nmtalign.fit_to(base, PAIRS).heads.scorer.scale
-    assert mixed.heads.base.scorer.scale != base.heads.scorer.scale
+    assert mixed.scorer.base.scorer.scale == nmtalign.fit_to(base, PAIRS).heads.scorer.scale
+    assert mixed.scorer.base.scorer.scale != base.heads.scorer.scale
 
 
 def test_weight_0_is_the_other_head(written):
@@ -247,7 +247,7 @@ def test_long_pairs_take_their_pieces_of_a_matrix(tmp_path):
     np.savez(tmp_path / "s.npz", pair_0=np.eye(700))
     aligner = nmtalign.with_context(similarities=tmp_path / "s.npz", method="simalign-argmax")
     assert links_of(aligner.align_batch([(words, words)])) == [{(n, n) for n in range(700)}]
-    scores = aligner.heads.read(encode_text([(words, words)]))
+    scores = aligner.scorer.read(encode_text([(words, words)]))
     lengths = zip(scores.text.target.lengths, scores.text.source.lengths, strict=True)
     assert [own.shape for own in scores.found.values()] == list(lengths)
 

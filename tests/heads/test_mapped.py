@@ -9,7 +9,7 @@ import pytest
 
 import nmtalign
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import learn
+from nmtalign.aligner.train import Learning, learn
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.mapped import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
 from nmtalign.links.alignments import GoldAlignment
@@ -45,7 +45,7 @@ VECTORS = good_vectors(NEW)
 
 
 def taught(pairs=TOY.pairs, **options):
-    return replace(learn(pairs, **{"settings": SETTINGS, "workers": 1} | options).aligner, workers=1)
+    return replace(learn(pairs, Learning(**{"settings": SETTINGS, "workers": 1} | options)).aligner, workers=1)
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +72,11 @@ def test_good_vectors_help_a_tiny_bitext():
 
 
 def test_it_is_a_head_that_is_saved_to_the_bit(aligner, tmp_path):
-    assert aligner.head_names == ("lexicon", "spectral", "vectors")
+    assert aligner.scorer.names == ("lexicon", "spectral", "vectors")
     assert aligner.settings.startswith("heads=lexicon,spectral,vectors views=")
     aligner.save(tmp_path / "model")
     again = replace(load_aligner(tmp_path / "model"), workers=1)
-    assert again.head_names == aligner.head_names
+    assert again.scorer.names == aligner.scorer.names
     assert same_bits(again, aligner)
     assert same_bits(again.with_heads(["vectors"]), aligner.with_heads(["vectors"]))
     assert not same_bits(again, aligner.with_heads(["lexicon", "spectral"]))
@@ -84,14 +84,14 @@ def test_it_is_a_head_that_is_saved_to_the_bit(aligner, tmp_path):
 
 def test_weight_0_makes_no_head():
     idle = taught(vectors=VECTORS, vectors_weight=0.0)
-    assert idle.head_names == ("lexicon", "spectral")
+    assert idle.scorer.names == ("lexicon", "spectral")
     assert same_bits(idle, taught())
 
 
 def test_weight_1_stands_alone():
     settings = replace(SETTINGS, spectral_weight=0)
     alone = taught(vectors=VECTORS, vectors_weight=1.0, settings=settings)
-    assert alone.head_names == ("vectors",)
+    assert alone.scorer.names == ("vectors",)
     assert same_bits(alone, taught(vectors=VECTORS, settings=settings).with_heads(["vectors"]))
     assert error(alone, NEW) < 0.05
 
@@ -186,7 +186,7 @@ def test_the_maximum_is_found_from_any_interval(low, high):
 def test_what_does_not_go_together_is_refused_before_training(monkeypatch, options, kind, message):
     monkeypatch.setattr("nmtalign.aligner.train.Estimator", None)
     with pytest.raises(kind, match=message):
-        learn(TOY.pairs, **options)
+        learn(TOY.pairs, Learning(**options))
 
 
 def test_the_door_takes_the_options_of_the_command(tmp_path):
@@ -198,5 +198,5 @@ def test_the_door_takes_the_options_of_the_command(tmp_path):
         nmtalign.train(TOY.pairs, vectors=given, vectors_weight=0.2, gold=links)
         for given, links in ((tmp_path / "vectors", path), (VECTORS, gold))
     ]
-    assert found[0].head_names == ("lexicon", "spectral", "vectors", "additive")
+    assert found[0].scorer.names == ("lexicon", "spectral", "vectors", "additive")
     assert same_bits(*found)

@@ -1,20 +1,19 @@
-"""A new head is one file and one line of the dictionary: this file, and the line that says HEADS."""
+"""A new head is one file and one line of the dictionary: this file, and the line of KINDS."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.checks import StoredArrays
+from nmtalign.aligner.model_folder import KINDS
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
-from nmtalign.heads.head import LogRatios, Stored
-from nmtalign.heads.mixture import HEADS
+from nmtalign.heads.head import LogRatios
+from nmtalign.heads.lexicon import Lexicon
+from nmtalign.state import State, Stored
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,12 @@ class Mirror:
         place = np.flatnonzero(mirrored == np.array(text.target.words)[text.index.target])
         return LogRatios(place, np.full(len(place), self.log_ratio, np.float32))
 
-    def stored(self) -> Stored:
-        return Stored({"weight": self.weight, "log_ratio": self.log_ratio}, {}, {})
+    def state(self) -> State:
+        return State("mirror", {"weight": self.weight, "log_ratio": self.log_ratio})
 
     @classmethod
-    def opened(cls, name: str, words: Any, meta: Mapping[str, Any], arrays: StoredArrays) -> Mirror:
-        return cls(arrays.number(meta["log_ratio"]), arrays.number(meta["weight"], low=0, high=1), name)
+    def from_state(cls, stored: Stored, lexicon: Lexicon) -> Mirror:
+        return cls(stored.number("log_ratio"), stored.number("weight", low=0, high=1))
 
 
 SOURCE, TARGET = ["qwe", "asd", "yxc"], ["dsa", "ewq", "cxy"]
@@ -44,18 +43,18 @@ MIRRORED = [(0, 1), (1, 0), (2, 2)]
 
 def test_a_new_head_aligns_is_saved_and_is_chosen(learned, tmp_path, monkeypatch):
     assert learned.align(SOURCE, TARGET).links != MIRRORED
-    mixed = replace(learned, heads=learned.heads.with_head(Mirror(16.0, weight=0.5)))
-    assert mixed.heads.names == ("lexicon", "spectral", "mirror")
+    mixed = replace(learned, scorer=learned.scorer.with_head(Mirror(16.0, weight=0.5)))
+    assert mixed.scorer.names == ("lexicon", "spectral", "mirror")
     assert mixed.align(SOURCE, TARGET).links == MIRRORED
     assert mixed.align_batch([(SOURCE, TARGET)]).links(0) == MIRRORED
     assert "heads=lexicon,spectral,mirror" in mixed.settings
-    monkeypatch.setitem(HEADS, "mirror", Mirror)  # the one line
+    monkeypatch.setitem(KINDS, "mirror", (__name__, "Mirror"))  # the one line
     mixed.save(tmp_path / "model")
     opened = load_aligner(tmp_path / "model")
-    assert opened.heads.others[-1] == Mirror(16.0, weight=0.5)
+    assert opened.scorer.others[-1] == Mirror(16.0, weight=0.5)
     assert opened.align(SOURCE, TARGET).links == MIRRORED
     alone = opened.with_heads(["mirror"])
-    assert alone.heads.names == ("mirror",)
+    assert alone.scorer.names == ("mirror",)
     assert alone.align(SOURCE, TARGET).links == MIRRORED
     with pytest.raises(UsageError, match="has the heads lexicon,spectral, not mirror"):
         learned.with_heads(["mirror"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import learn
+from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.heads.counts import FormCounts, emissions
@@ -26,7 +26,7 @@ SETTINGS = Settings(spectral_weight=0.4, model1_iterations=3, hmm_iterations=2)
 
 @pytest.fixture(scope="module")
 def aligner():
-    return replace(learn(TOY.pairs, settings=SETTINGS, workers=1).aligner, workers=1)
+    return replace(learn(TOY.pairs, Learning(settings=SETTINGS, workers=1)).aligner, workers=1)
 
 
 def emissions_of(aligner, pairs):
@@ -34,7 +34,7 @@ def emissions_of(aligner, pairs):
     text = encode_text(pairs)
     sides, index = (text.source, text.target), text.index
     before = emissions(*aligner.lexicon.looked_up(*sides, index))
-    return before, interpolated(before, aligner.heads.others, text), sides, index
+    return before, interpolated(before, aligner.scorer.others, text), sides, index
 
 
 def test_the_padding_stays_impossible(aligner):
@@ -55,11 +55,11 @@ def test_the_padding_stays_impossible(aligner):
 
 def headless(aligner):
     """The aligner without its spectral head."""
-    return replace(aligner, heads=Mixture(aligner.lexicon))
+    return replace(aligner, scorer=Mixture(aligner.lexicon))
 
 
 def test_logits_are_those_of_the_definition(aligner):
-    lexicon, (head,) = aligner.lexicon, aligner.heads.others
+    lexicon, (head,) = aligner.lexicon, aligner.scorer.others
     words = [(lexicon.source_words[1:6], [word for word in lexicon.target_words[1:8] if word != NOTHING])]
     before, after, sides, index = emissions_of(aligner, words)
     unit = []
@@ -88,7 +88,7 @@ def test_logits_are_those_of_the_definition(aligner):
 
 
 def test_words_that_were_linked_lie_together(aligner):
-    lexicon, (head,) = aligner.lexicon, aligner.heads.others
+    lexicon, (head,) = aligner.lexicon, aligner.scorer.others
     table = lexicon.views[0].table(MIN_LINKS).tocsr()
     source, target = (
         codes / np.maximum(np.linalg.norm(codes.astype(float), axis=1, keepdims=True), 1)
@@ -112,7 +112,7 @@ def test_unknown_words_are_left_to_the_lexicon(aligner):
 def test_the_head_is_saved_to_the_bit_and_can_be_left_out(aligner, tmp_path):
     aligner.save(tmp_path / "model")
     found = replace(load_aligner(tmp_path / "model"), workers=1)
-    assert found.heads.names == ("lexicon", "spectral")
+    assert found.scorer.names == ("lexicon", "spectral")
     pairs = [(source.split(), target.split()) for source, target in TOY.pairs[:20]]
     one, two = (each.align_batch(pairs) for each in (aligner, found))
     assert np.array_equal(one.probability, two.probability)
@@ -122,8 +122,8 @@ def test_the_head_is_saved_to_the_bit_and_can_be_left_out(aligner, tmp_path):
     assert np.array_equal(without.probability, plain.probability)
     assert not np.array_equal(one.probability, plain.probability)
     alone = found.with_heads(["spectral"])
-    assert alone.heads.names == ("spectral",)
-    assert alone.heads.others[0].weight == 1
+    assert alone.scorer.names == ("spectral",)
+    assert alone.scorer.others[0].weight == 1
 
 
 def test_a_damaged_head_is_refused(aligner, tmp_path):

@@ -105,7 +105,7 @@ def test_heads_of_a_model_are_its_own_attention() -> None:
     model = load()
     record = Record(1, SentencePair("The black cat sleeps .", "Le chat noir dort ."), None, {})
     found = heads_of(record, model)
-    assert tuple(found) == model.head_names
+    assert tuple(found) == model.scorer.names
     for name, weights in found.items():
         np.testing.assert_array_equal(weights, model.with_heads([name]).align(*record.pair).posterior)
     assert heads_of(record, ALIGNER) == {}

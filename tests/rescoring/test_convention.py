@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.aligner.train import learn
+from nmtalign.aligner.aligner import load_aligner
+from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.formats import parse_gold
@@ -22,7 +25,6 @@ from nmtalign.rescoring.convention import (
     with_convention,
 )
 from nmtalign.rescoring.features import FREQUENT
-from nmtalign.rescoring.rescorer import rescorer_from
 
 
 def one_bucket(lengths: list[tuple[int, int]]):
@@ -105,11 +107,12 @@ def test_what_the_convention_asks_for_becomes_a_link():
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
-def test_stored_shares_are_from_0_to_1(share):
-    rescorer = learn([("a b", "x y")] * 60, gold=[parse_gold("0-0 1-1")] * 60, workers=1).aligner.rescorer
-    arrays = rescorer.as_arrays()
-    assert rescorer_from(rescorer.as_meta(), arrays).convention is arrays["rescorer_convention"]
-    arrays["rescorer_convention"] = arrays["rescorer_convention"].copy()
-    arrays["rescorer_convention"][0, 3] = share
-    with pytest.raises(DataError, match="shares from 0 to 1"):
-        rescorer_from(rescorer.as_meta(), arrays)
+def test_stored_shares_are_from_0_to_1(share, tmp_path):
+    aligner = learn([("a b", "x y")] * 60, Learning(gold=[parse_gold("0-0 1-1")] * 60, workers=1)).aligner
+    positions = aligner.positions
+    convention = positions.rescorer.convention.copy()
+    convention[0, 3] = share
+    wrong = replace(positions, rescorer=replace(positions.rescorer, convention=convention))
+    replace(aligner, positions=wrong).save(tmp_path / "model")
+    with pytest.raises(DataError, match=r"positions\.convention: expected"):
+        load_aligner(tmp_path / "model")

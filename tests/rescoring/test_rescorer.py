@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.train import learn
+from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
@@ -40,18 +40,18 @@ GOLD = without_low_words(TOY)
 @pytest.fixture(scope="module")
 def taught():
     """An aligner that was learned with gold links."""
-    return learn(TOY.pairs, settings=SETTINGS, workers=1, gold=GOLD).aligner
+    return learn(TOY.pairs, Learning(settings=SETTINGS, workers=1, gold=GOLD)).aligner
 
 
 def test_heads_beside_a_rescorer(taught):
-    assert taught.head_names == ("lexicon", "spectral", "additive")
-    assert taught.with_heads(["additive"]).head_names == ("additive",)
-    assert taught.with_heads(["lexicon", "additive"]).head_names == ("lexicon", "additive")
+    assert taught.scorer.names == ("lexicon", "spectral", "additive")
+    assert taught.with_heads(["additive"]).scorer.names == ("additive",)
+    assert taught.with_heads(["lexicon", "additive"]).scorer.names == ("lexicon", "additive")
     assert taught.with_heads(["lexicon", "spectral"]).rescorer is None
 
 
 def decoder_of(aligner: Aligner, pairs):
-    return aligner.decoder(aligner.heads.read(encode_text(pairs)))
+    return aligner.decoder(aligner.scorer.read(encode_text(pairs)))
 
 
 def test_rows_and_columns_sum_to_at_most_1(taught):
@@ -109,7 +109,7 @@ def test_gold_links_teach_a_convention(taught):
 
 
 def test_the_same_text_makes_the_same_weights(taught):
-    again = learn(TOY.pairs, settings=SETTINGS, workers=2, gold=GOLD).aligner
+    again = learn(TOY.pairs, Learning(settings=SETTINGS, workers=2, gold=GOLD)).aligner
     for name, array in taught.rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array, err_msg=name)
 
@@ -118,7 +118,7 @@ def test_a_model_folder_keeps_it(taught, tmp_path):
     taught.save(tmp_path / "model")
     again = load_aligner(tmp_path / "model")
     assert again.rescorer.as_meta() == taught.rescorer.as_meta()
-    assert again.head_names == taught.head_names == ("lexicon", "spectral", "additive")
+    assert again.scorer.names == taught.scorer.names == ("lexicon", "spectral", "additive")
     for name, array in taught.rescorer.as_arrays().items():
         np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array)
 
@@ -132,7 +132,7 @@ def test_features_of_cells_one_by_one(taught):
     bucket = decoder.text.buckets[0]
     found, ratios = decoder.attend(0)
     forward, reverse, joint = found.forward, found.reverse, found.joint
-    nulls = aligner.heads.read(decoder.text).null_ratios
+    nulls = aligner.scorer.read(decoder.text).null_ratios
     features = lexical_features(bucket, ratios, nulls, known)
     features += posterior_features(forward, reverse, joint)
     cells = np.stack([np.broadcast_to(own, bucket.shape) for own in features])
@@ -171,7 +171,7 @@ def test_what_cannot_be_taught_is_refused():
         ([*GOLD[:-1], outside], r"gold link 90-0 lies outside .* number 100"),
     ):
         with pytest.raises(DataError, match=message):
-            learn(TOY.pairs, settings=SETTINGS, gold=gold)
+            learn(TOY.pairs, Learning(settings=SETTINGS, gold=gold))
 
 
 def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(monkeypatch):
@@ -182,7 +182,7 @@ def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(
         return first
 
     monkeypatch.setattr(training, "trained", keep)
-    aligner = learn(TOY.pairs, settings=SETTINGS, gold=GOLD[-80:], workers=1).aligner
+    aligner = learn(TOY.pairs, Learning(settings=SETTINGS, gold=GOLD[-80:], workers=1)).aligner
     usable = [gold for gold in GOLD[-80:] if gold.possible]
     assert aligner.rescorer.weight == pytest.approx(len(usable) / (len(usable) + 10))
     assert 0.9 * len(usable) < len(seen) <= len(usable)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.aligner.train import learn, train
+from nmtalign.aligner.train import Learning, learn, train
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -21,7 +21,7 @@ FAST = PRESETS["fast"]
 
 
 def links_of(words: list[tuple[str, str, float]]) -> set[tuple[int, int]]:
-    found = learn(UNDECIDED, settings=FAST, prior=Prior(words), workers=1)
+    found = learn(UNDECIDED, Learning(settings=FAST, prior=Prior(words), workers=1))
     return set(found.aligner.align("red car", "auto rot").alignment.links)
 
 
@@ -31,7 +31,7 @@ def test_a_word_list_decides_what_the_text_leaves_open():
 
 
 def test_listed_words_that_the_text_does_not_show_are_kept():
-    lexicon = learn(UNDECIDED, settings=FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1).aligner.lexicon
+    lexicon = learn(UNDECIDED, Learning(settings=FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)).aligner.lexicon
     found = lexicon.translations()
     pairs = {
         (lexicon.source_words[s], lexicon.target_words[t])
@@ -43,7 +43,7 @@ def test_listed_words_that_the_text_does_not_show_are_kept():
 def test_going_on_from_a_model_keeps_what_it_knows():
     older = toy_training("fast").aligner
     known = Prior(lexicon=older.lexicon, transitions=older.positions.transitions)
-    newer = learn([("qa qb qc", "ra rb rc")] * 20, settings=FAST, prior=known, workers=1)
+    newer = learn([("qa qb qc", "ra rb rc")] * 20, Learning(settings=FAST, prior=known, workers=1))
     text = toy_bitext(50, seed=9)
     before = older.align_batch(text.words)
     after = newer.aligner.align_batch(text.words)
@@ -55,7 +55,7 @@ def test_going_on_from_a_model_keeps_what_it_knows():
 def test_training_links_are_those_of_the_model():
     from nmtalign.aligner.extraction import Extraction
 
-    found = learn(toy_bitext(60).pairs, settings=FAST, prior=Prior([("aa", "bb", 1.0)]), workers=1)
+    found = learn(toy_bitext(60).pairs, Learning(settings=FAST, prior=Prior([("aa", "bb", 1.0)]), workers=1))
     own, again = found.align(Extraction()), found.aligner.align_batch(toy_bitext(60).words)
     np.testing.assert_array_equal(own.source, again.source)
     np.testing.assert_array_equal(own.probability, again.probability)
@@ -77,12 +77,12 @@ def test_bad_word_lists_name_the_line(tmp_path: Path, line: str):
 
 def test_swapped_sides_are_noticed():
     toy = toy_bitext(100)
-    older = learn(toy.pairs, settings=FAST, workers=1).aligner
+    older = learn(toy.pairs, Learning(settings=FAST, workers=1)).aligner
     known = Prior(lexicon=older.lexicon, transitions=older.positions.transitions)
     said: list[str] = []
-    learn(toy.pairs, settings=FAST, prior=known, workers=1, warn=said.append)
+    learn(toy.pairs, Learning(settings=FAST, prior=known, workers=1, warn=said.append))
     assert not said
-    learn([(t, s) for s, t in toy.pairs], settings=FAST, prior=known, workers=1, warn=said.append)
+    learn([(t, s) for s, t in toy.pairs], Learning(settings=FAST, prior=known, workers=1, warn=said.append))
     assert any("swapped" in line for line in said)
 
 

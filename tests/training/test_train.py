@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.train import learn
+from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus import sides as sides_module
 from nmtalign.corpus.sides import encode_pairs
@@ -29,12 +29,12 @@ TOY = toy_bitext(120, longest=25)
 
 def warnings_of(pairs) -> list[str]:
     found: list[str] = []
-    learn(pairs, settings=FAST, workers=1, warn=found.append)
+    learn(pairs, Learning(settings=FAST, workers=1, warn=found.append))
     return found
 
 
 def saved(folder: Path, pairs=TOY.pairs, **options) -> dict[str, bytes]:
-    learn(pairs, **options).aligner.save(folder)
+    learn(pairs, Learning(**options)).aligner.save(folder)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -46,11 +46,11 @@ def test_the_same_bytes_whatever_the_threads(tmp_path: Path):
 
 
 def test_the_model_says_what_it_was_learned_from():
-    corpus = learn(TOY.pairs, settings=FAST, workers=1).aligner.training["corpus"]
+    corpus = learn(TOY.pairs, Learning(settings=FAST, workers=1)).aligner.training["corpus"]
     assert corpus["pairs"] == 120
     assert corpus["source_tokens"] == sum(len(line.split()) for line in TOY.source)
     assert corpus["target_tokens"] == sum(len(line.split()) for line in TOY.target)
-    moved = learn(TOY.pairs[::-1], settings=FAST, workers=1).aligner.training["corpus"]
+    moved = learn(TOY.pairs[::-1], Learning(settings=FAST, workers=1)).aligner.training["corpus"]
     assert len(corpus["sha256"]) == 64
     assert moved["sha256"] != corpus["sha256"]
 
@@ -58,7 +58,7 @@ def test_the_model_says_what_it_was_learned_from():
 def test_words_are_cut_as_told():
     text = TextSettings("simple", lowercase=False)
     pairs = [("The cat, the dog.", "Le chat, le chien."), ("The cat.", "Le chat.")] * 4
-    aligner = learn(pairs, settings=FAST, text=text, workers=1).aligner
+    aligner = learn(pairs, Learning(settings=FAST, text=text, workers=1)).aligner
     assert aligner.text == text
     assert {"The", "the", ",", "."} <= set(aligner.lexicon.source_words)
     assert len(aligner.align(*pairs[0]).matrix.source_tokens) == 6
@@ -131,7 +131,7 @@ def test_sentences_of_one_length_are_no_reason_to_warn():
 @pytest.mark.parametrize("pairs", [[], [("", "")], [("a", ""), ("", "b")], [(" ", "  ")]])
 def test_nothing_to_learn_from(pairs):
     with pytest.raises(DataError, match="both sides"):
-        learn(pairs, workers=1)
+        learn(pairs, Learning(workers=1))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_nothing_to_learn_from(pairs):
     ],
 )
 def test_small_and_odd_bitexts(pairs):
-    aligner = learn(pairs, settings=FAST, workers=1).aligner
+    aligner = learn(pairs, Learning(settings=FAST, workers=1)).aligner
     for model in aligner.positions.transitions:
         assert np.isfinite(model.tables).all()
     batch = replace(aligner, workers=1).align_batch([(s.split(" "), t.split(" ")) for s, t in pairs])
@@ -158,7 +158,7 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
     for name, words in (("LONGEST", 60), ("CORE", 40), ("MARGIN", 20)):
         monkeypatch.setattr(segments, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
-    found = learn([*TOY.pairs[40:], (source, target)], settings=FAST, workers=1)
+    found = learn([*TOY.pairs[40:], (source, target)], Learning(settings=FAST, workers=1))
     assert found.aligner.training["corpus"]["pairs"] == 81
     assert len(found.aligner.lexicon.source_words) == len(set(" ".join(TOY.source).split())) + 1
     links = found.align(Extraction())
@@ -178,5 +178,5 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
 )
 def test_scripts_without_spaces(line: str, tokenizer: str, expected: str | None):
     warnings: list[str] = []
-    learn([("today it is fine", line)] * 3, text=TextSettings(tokenizer), warn=warnings.append)
+    learn([("today it is fine", line)] * 3, Learning(text=TextSettings(tokenizer), warn=warnings.append))
     assert [w.split(" (")[0].split(",")[0] for w in warnings] == ([] if expected is None else [expected])
