@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.extraction import SECOND
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts
@@ -178,8 +177,7 @@ def _rule(made: AlignedPair | None) -> dict[str, Any]:
     """Return name and thresholds of the extraction; `second` is that of second words, where it finds them."""
     if made is None:
         return {"name": "", "threshold": None, "second": None}
-    second = SECOND if made.extraction == "posterior" else None
-    return {"name": made.extraction, "threshold": made.threshold, "second": second}
+    return {"name": made.extraction, "threshold": made.threshold, "second": made.second}
 
 
 def _pair_data(pair: SamplePair) -> dict[str, Any]:

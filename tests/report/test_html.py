@@ -238,6 +238,7 @@ def test_jumps_and_lexicon_of_a_sample() -> None:
         ({"extract": "itermax"}, ("itermax", None, None)),
         ({"symmetrize": "grow-diag", "threshold": 0.25}, ("grow-diag", 0.25, None)),
         ({"positions": "hmm"}, ("posterior", THRESHOLD, SECOND)),
+        ({"positions": "hmm", "threshold": 0.6}, ("posterior", 0.6, None)),
         ({"positions": "hmm", "extract": "one-to-one"}, ("one-to-one", THRESHOLD, None)),
     ],
 )
