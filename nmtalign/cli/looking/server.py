@@ -51,6 +51,7 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = MOST_AT_ONCE  # that wait to be let in
 
     def __init__(self, aligners: Mapping[str, Aligner], example: tuple[str, str], port: int) -> None:
         from nmtalign.report.html import html_typing
