@@ -104,9 +104,7 @@ def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iter
         for sentence in filter(os.path.isfile, (source, target)):
             found = f"expected two sentences, found the file {sentence}"
             how = f"`paste {source} {target} > pairs.tsv`, then `--pairs pairs.tsv --lines 1`"
-            raise UsageError(
-                f"{found}; for a pair of two files {how}; for a word '{sentence} ', with a space"
-            )
+            raise UsageError(f"{found}; for a pair of two files {how}; for a word '{sentence} '")
         return iter([SentencePair(source, target)])
     raise UsageError("expected two sentences, or --pairs FILE")
 
