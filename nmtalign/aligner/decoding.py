@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.extraction import Attention, Extraction
+from nmtalign.aligner.extraction import ONE_TO_ONE, Attention, Extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order
@@ -55,7 +55,7 @@ class Decoder(NamedTuple):
         posteriors, ratios = self.attend(k)
         (t, s, b), probability = self._cells(posteriors, bucket)
         if self.informed is not None:
-            kept = self.informed(k, ratios)[b]
+            kept = np.broadcast_to(self.informed(k, ratios), bucket.shape)[t, s, b]
             t, s, b, probability = t[kept], s[kept], b[kept], probability[kept]
         real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
         if ratios is None or self.evidence is None:
@@ -70,7 +70,7 @@ class Decoder(NamedTuple):
     def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""
         (t, s, b), probability = self.extraction.cells(posteriors, bucket)
-        if self.extraction.method != "posterior":
+        if self.extraction.second is None:
             return (t, s, b), probability
         second = np.flatnonzero(probability < probability.dtype.type(THRESHOLD))
         sides = (self.text.source, bucket.source, s), (self.text.target, bucket.target, t)
@@ -95,6 +95,10 @@ class Decoder(NamedTuple):
         columns = [np.concatenate(column) for column in zip(none, *found, strict=True)]
         piece, source, target, probability = columns[:4]
         kept, pair, source, target = segments.restore(piece.astype(np.int64), source, target)
+        probability = probability[kept]
+        if len(segments.pair) > segments.pairs and self.extraction.method in ONE_TO_ONE:
+            best = self._best_of_their_words(pair, source, target, probability)
+            pair, source, target, probability = pair[best], source[best], target[best], probability[best]
         order = np.lexsort((target, source, pair))
         counts = np.bincount(pair, minlength=segments.pairs)
         evidence = segments.total(columns[4].astype(np.int64), columns[5].astype(np.float64))
@@ -102,9 +106,22 @@ class Decoder(NamedTuple):
             offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
             source=source[order].astype(np.int32),
             target=target[order].astype(np.int32),
-            probability=probability[kept][order].astype(np.float32),
+            probability=probability[order].astype(np.float32),
             scores=self._pair_scores(evidence),
         )
+
+    def _best_of_their_words(
+        self, pair: Longs, source: Longs, target: Longs, probability: NDArray[np.floating]
+    ) -> NDArray[np.bool_]:
+        """Mark links that are the best of both words, for pieces of a long pair link a word several times."""
+        S, T = self.text.segments.source_lengths[pair], self.text.segments.target_lengths[pair]
+        distance = np.abs((2 * source + 1) * T - (2 * target + 1) * S)
+        order = np.lexsort((target, source, distance, -probability))
+        best = np.zeros((2, len(pair)), dtype=bool)
+        for marked, word in zip(best, (source, target), strict=True):
+            _, first = np.unique(np.stack([pair, word])[:, order], axis=1, return_index=True)
+            marked[order[first]] = True
+        return np.asarray(best.all(axis=0))
 
     def _pair_scores(self, evidence: Doubles) -> Doubles:
         """Return the pair score of each pair; a mean link probability where there is no null word."""
@@ -129,6 +146,7 @@ class Decoder(NamedTuple):
             settings=settings,
             extraction=self.extraction.name,
             threshold=self.extraction.least,
+            second=self.extraction.second,
         )
 
     def _matrices(self) -> tuple[NDArray[np.floating], ...]:

@@ -24,8 +24,9 @@ Attention = Posteriors | SoftmaxPosteriors
 
 SECOND = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the development sets
 _BY_PROBABILITY = ("posterior", "one-to-one")  # the first finds second words
-_OWN_THRESHOLD = (*_BY_PROBABILITY, "threshold", "transport")
-_AXES = {"argmax": (1,), "argmax-reverse": (0,), "mutual": (1, 0)}  # of the maximum
+_OWN_THRESHOLD = ("posterior", "threshold", "transport")
+ONE_TO_ONE = ("one-to-one", "mutual", "match")  # at most one link for each word
+_AXES = {"argmax": (1,), "argmax-reverse": (0,), "mutual": (1, 0), "one-to-one": (1, 0)}  # of the maximum
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,14 @@ class Extraction:
     Parameters
     ----------
     method : str, optional
-        A key of :data:`nmtalign.links.extraction.EXTRACTORS`, or ``one-to-one``: every cell whose joint
-        probability is at least the threshold; or ``posterior``: these, and second words (:func:`grown`).
+        A key of :data:`nmtalign.links.extraction.EXTRACTORS`; or ``posterior``: every cell whose joint
+        probability is at least the threshold, and second words (:func:`grown`); or ``one-to-one``: the
+        links of ``mutual`` whose joint probability is at least the threshold, so no word has two links.
         Left out: ``posterior`` where there is a null word, else ``mutual``.
     threshold : float, optional
-        Least joint probability of a link (for ``transport``: its own threshold). With one, ``posterior``
-        finds no second words, for these are less likely. Left out: 0.55 for ``posterior`` and
-        ``one-to-one``, 0.5 for ``threshold``, none for the others.
+        Least joint probability of any link (for ``transport``: its own threshold). A threshold that is
+        given leaves out the second words of ``posterior``, for these are less likely. Left out: 0.55 for
+        ``posterior`` and ``one-to-one``, 0.5 for ``threshold``, none for the others.
     symmetrize : str, optional
         Join the argmax of both directions by this method instead: a name of
         :data:`nmtalign.links.symmetrization.METHODS`.
@@ -55,6 +57,10 @@ class Extraction:
     --------
     >>> print(Extraction("mutual", threshold=0.1))
     extract=mutual threshold=0.1
+    >>> print(Extraction("posterior"))
+    extract=posterior threshold=0.55 second=0.3
+    >>> print(Extraction("posterior", threshold=0.8))
+    extract=posterior threshold=0.8 second=none
     """
 
     method: str | None = None
@@ -86,20 +92,24 @@ class Extraction:
 
     def __str__(self) -> str:
         name = f"symmetrize={self.symmetrize}" if self.symmetrize else f"extract={self.method}"
-        return name if self.least is None else f"{name} threshold={self.least:g}"
+        name += "" if self.least is None else f" threshold={self.least:g}"
+        return name if self.method != "posterior" else f"{name} second={self.second or 'none'}"
 
     @property
     def least(self) -> float | None:
         """The threshold, or that of the method; second words go below it."""
         return THRESHOLD if self.threshold is None and self.method in _BY_PROBABILITY else self.threshold
 
+    @property
+    def second(self) -> float | None:
+        """The least p(s|t) or p(t|s) of a second word; None where no second words are looked for."""
+        return SECOND if self.method == "posterior" and self.threshold is None else None
+
     def resolved(self, *, null: bool) -> Extraction:
         """Return the extraction with the default method where none is named."""
         if self.symmetrize is not None:
             return self
-        method = self.method or ("posterior" if null else "mutual")
-        with_threshold = method == "posterior" and self.threshold is not None
-        return replace(self, method="one-to-one" if with_threshold else method)
+        return replace(self, method=self.method or ("posterior" if null else "mutual"))
 
     def matrix(self, posteriors: Attention) -> Matrix:
         """Return the weights that the links are chosen from, shape (T, S, B)."""
@@ -109,7 +119,7 @@ class Extraction:
         """Return the links of a bucket as (target, source, column), and the joint probability of each."""
         t, s, b = np.nonzero(self._links(posteriors, bucket))
         probability = posteriors.probability((t, s, b))
-        kept = probability > 0 if self.method in _OWN_THRESHOLD else probability >= (self.threshold or 0)
+        kept = probability > 0 if self.method in _OWN_THRESHOLD else probability >= (self.least or 0)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
     def _links(self, posteriors: Attention, bucket: Bucket) -> Links:
@@ -119,11 +129,11 @@ class Extraction:
             lengths = bucket.source_lengths, bucket.target_lengths
             chosen = [best_cells(compared, axis, *lengths) for axis in _AXES[self.method]]
             return np.asarray(np.logical_and.reduce(chosen))
-        if self.method in (*_BY_PROBABILITY, "threshold"):
+        if self.method in ("posterior", "threshold"):
             limit = 0.5 if self.least is None else self.least
             joint = posteriors.joint
             links = np.asarray((joint >= joint.dtype.type(limit)) & bucket.inside)
-            if self.method == "posterior":
+            if self.second is not None:
                 links |= grown(links, posteriors.forward, posteriors.reverse)
             return links
         return self._by_lengths(posteriors, bucket)

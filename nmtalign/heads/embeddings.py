@@ -251,9 +251,10 @@ class CellScores:
         return np.asarray(np.exp(logits, out=logits) * bucket.inside)
 
     def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
-        """Tell of which pairs (B,) of bucket k words of both sides have a vector."""
+        """Mark cells (T, S, B) of bucket k: a word has a vector, and so has one of each sentence."""
         bucket = self.text.buckets[k]
-        return np.asarray(self.known[0][bucket.source].any(axis=0) & self.known[1][bucket.target].any(axis=0))
+        source, target = self.known[0][bucket.source], self.known[1][bucket.target]
+        return np.asarray((target[:, None] | source) & (source.any(axis=0) & target.any(axis=0)))
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return the evidence of each cell that its pair is parallel: its log ratio, 0 for less than 1."""

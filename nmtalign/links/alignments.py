@@ -181,6 +181,8 @@ class AlignedPair(Viewable):
         Name of the method that chose the links.
     threshold : float, optional
         Least probability of a link, where the method has one.
+    second : float, optional
+        Least probability of a second word in its direction, where the method looks for second words.
     """
 
     alignment: Alignment
@@ -192,6 +194,7 @@ class AlignedPair(Viewable):
     settings: str = ""
     extraction: str = ""
     threshold: float | None = None
+    second: float | None = None
 
     @property
     def links(self) -> list[Link]:

@@ -69,7 +69,7 @@ class TextScores(Protocol):
         ...
 
     def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
-        """Tell of which pairs (B,) of bucket k the scores know anything; others get no links."""
+        """Mark pairs (B,) or cells (T, S, B) of bucket k that the scores know of; others get no links."""
         ...
 
     def evidence(self, k: int, ratios: Floats) -> Floats:

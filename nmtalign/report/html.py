@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.extraction import SECOND
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts
@@ -42,7 +41,7 @@ def html_report(
     *,
     title: str = "Word alignment",
     corpus: Sequence[Figure] = (),
-    lines: int | None = None,
+    gold: Sequence[str] | None = None,
 ) -> str:
     """Return a report of sentence pairs as one HTML file.
 
@@ -53,9 +52,10 @@ def html_report(
     title : str
     corpus : sequence of Figure
         Figures of the whole corpus, shown before those of the pairs.
-    lines : int, optional
-        Pairs of the whole corpus: the gold links that are corrected in the page are so many lines; as many as
-        the largest number of a pair if left out.
+    gold : sequence of str, optional
+        Gold links of all pairs of the corpus, a Pharaoh line each, empty where there are none. The page gives
+        those of pairs that it does not show back with the corrected ones. Left out: one empty line for each
+        pair up to the last that is shown.
 
     Returns
     -------
@@ -67,7 +67,10 @@ def html_report(
     UsageError
         If two pairs have the same number, or show different systems.
     """
-    return _page(report_data(pairs, corpus) | {"lines": lines}, title)
+    lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
+    shown = {pair.number for pair in pairs}
+    rest = {n: line for n, line in enumerate(lines, 1) if line and n not in shown}
+    return _page(report_data(pairs, corpus) | {"lines": len(lines), "rest": rest}, title)
 
 
 def html_cards(pairs: Sequence[SamplePair]) -> str:
@@ -178,8 +181,7 @@ def _rule(made: AlignedPair | None) -> dict[str, Any]:
     """Return name and thresholds of the extraction; `second` is that of second words, where it finds them."""
     if made is None:
         return {"name": "", "threshold": None, "second": None}
-    second = SECOND if made.extraction == "posterior" else None
-    return {"name": made.extraction, "threshold": made.threshold, "second": second}
+    return {"name": made.extraction, "threshold": made.threshold, "second": made.second}
 
 
 def _pair_data(pair: SamplePair) -> dict[str, Any]:

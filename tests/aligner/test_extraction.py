@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nmtalign
 from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.extraction import SECOND, THRESHOLD, Extraction, grown
+from nmtalign.aligner.extraction import ONE_TO_ONE, SECOND, THRESHOLD, Extraction, grown
 from nmtalign.corpus.text import encode_text
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from tests.aligner.toy_language import toy_bitext
@@ -67,19 +67,83 @@ def test_second_words_of_a_pair_do_not_depend_on_its_bucket(first, second):
         assert together[..., b].sum() == grown(*case).sum()
 
 
-def test_posterior_is_one_to_one_and_second_words(learned):
+def test_posterior_is_a_threshold_and_second_words(learned):
     text = toy_bitext(200, seed=3).words
-    links = {
-        method: [set(found) for found in replace(learned, extraction=Extraction(method)).align_batch(text)]
-        for method in (None, "posterior", "one-to-one")
+    chosen = Extraction(), Extraction("posterior"), Extraction("threshold", THRESHOLD)
+    whole, named, first = (
+        [set(found) for found in replace(learned, extraction=own).align_batch(text)] for own in chosen
+    )
+    assert whole == named
+    assert all(alone <= both for alone, both in zip(first, whole, strict=True))
+
+
+@st.composite
+def joint_matrix(draw) -> np.ndarray:
+    """Joint probabilities of a pair of up to five words a side, many of them equal."""
+    T, S = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    values = st.sampled_from([0.0, 0.2, 0.55, 0.6, 0.9])
+    return np.array(draw(st.lists(values, min_size=T * S, max_size=T * S))).reshape(T, S)
+
+
+def links_of(joint: np.ndarray, extraction: Extraction) -> list[tuple[int, int]]:
+    """Decode one pair whose posteriors are all the same matrix."""
+    text = encode_text([([f"s{n}" for n in range(joint.shape[1])], [f"t{n}" for n in range(len(joint))])])
+    T, S, B = text.buckets[0].shape
+    stacked = np.zeros((T, S, B))
+    stacked[: len(joint), : joint.shape[1], 0] = joint
+    attention = BucketPosteriors(Posteriors(stacked, stacked, stacked), None)
+    return [tuple(link) for link in Decoder(text, lambda k: attention, extraction).align(1).links(0)]
+
+
+@given(joint_matrix(), st.sampled_from([None, 0.2, 0.6]))
+def test_one_to_one_links_are_the_best_of_both_words(joint, threshold):
+    T, S = joint.shape
+    worth = {
+        (s, t): (joint[t, s], -abs((2 * s + 1) * T - (2 * t + 1) * S), -s, -t)
+        for t in range(T)
+        for s in range(S)
     }
-    assert links[None] == links["posterior"]
-    assert all(first <= both for first, both in zip(links["one-to-one"], links[None], strict=True))
+    best = {
+        max((cell for cell in worth if cell[side] == n), key=worth.__getitem__)
+        for side, words in enumerate((S, T))
+        for n in range(words)
+    }
+    wanted = {
+        cell
+        for cell in best
+        if worth[cell][0] >= (THRESHOLD if threshold is None else threshold)
+        and all(
+            worth[cell] >= worth[other] for other in worth if (other[0] == cell[0]) != (other[1] == cell[1])
+        )
+    }
+    assert set(links_of(joint, Extraction("one-to-one", threshold))) == wanted
+
+
+@pytest.mark.parametrize("method", ONE_TO_ONE)
+@pytest.mark.parametrize("words", [30, 600])  # one piece, and many that overlap
+def test_no_word_has_two_links(method, words):
+    random = np.random.default_rng(words)
+    pair = [" ".join(random.choice(["the", "cat", "house", "sleeps"], words)), ""]
+    pair[1] = " ".join(random.choice(["le", "la", "chat", "maison", "dort"], words))
+    aligner = nmtalign.load(extract=method, threshold=0.05, tokenizer="space")
+    links = aligner.align_batch([tuple(pair), ("the cat", "le chat")])
+    assert len(links.links(0)) > words / 10
+    for side in zip(*links.links(0), strict=True):
+        assert len(set(side)) == len(side)
+    assert len(links.links(1)) == 2
+
+
+@pytest.mark.parametrize("method", ["posterior", "threshold"])
+def test_a_cell_of_probability_0_is_no_link_at_any_threshold(method):
+    joint = np.array([[0.9, 0.0], [0.0, 1e-6]])
+    assert links_of(joint, Extraction(method, threshold=0.0)) == [(0, 0), (1, 1)]
 
 
 def test_the_shipped_model_finds_both_words_of_a_unit():
     sentences = "The measures were adopted yesterday.", "Les mesures ont été adoptées hier."
-    pair, alone = (nmtalign.load(extract=extract).align(*sentences) for extract in (None, "one-to-one"))
+    pair, alone = (nmtalign.load(threshold=least).align(*sentences) for least in (None, THRESHOLD))
+    assert "extract=posterior threshold=0.55 second=0.3" in pair.settings
+    assert "extract=posterior threshold=0.55 second=none" in alone.settings
     (second,) = set(pair.links) - set(alone.links)
     assert second == (2, 2)  # were - ont, beside were - été
     assert set(alone.links) < set(pair.links)
@@ -87,10 +151,11 @@ def test_the_shipped_model_finds_both_words_of_a_unit():
     assert SECOND < pair.probabilities[second] < THRESHOLD
 
 
-def test_a_threshold_is_the_least_probability_so_that_there_are_no_second_words(learned):
-    wanted = Extraction("posterior", threshold=0.4).resolved(null=True)
-    assert wanted == Extraction("one-to-one", threshold=0.4) == wanted.resolved(null=True)
-    assert str(Extraction("posterior")) == "extract=posterior threshold=0.55"
+def test_a_threshold_is_the_least_probability_so_that_there_are_no_second_words():
+    joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.5]])
+    assert links_of(joint, Extraction("posterior")) == [(0, 0), (0, 1)]
+    assert links_of(joint, Extraction("posterior", threshold=0.45)) == [(0, 0), (1, 2)]
+    assert Extraction(threshold=0.4).resolved(null=True) == Extraction("posterior", threshold=0.4)
 
 
 @pytest.mark.parametrize(("word", "linked"), [("z", True), ("3.", True), (";", False), ("«»", False)])
@@ -100,5 +165,5 @@ def test_signs_are_no_second_words(word, linked):
     attention = BucketPosteriors(Posteriors(joint, joint, joint), None)
     found = Decoder(text, lambda k: attention, Extraction("posterior")).align(1)
     assert found.links(0) == [(0, 0), *([(0, 1)] if linked else []), (1, 2)]
-    alone = Decoder(text, lambda k: attention, Extraction("one-to-one")).align(1)
+    alone = Decoder(text, lambda k: attention, Extraction("posterior", THRESHOLD)).align(1)
     assert alone.links(0) == [(0, 0), (1, 2)]

@@ -84,7 +84,8 @@ def test_mutual_links_and_probabilities_equal_the_naive_ones(seed):
     vectors = head.source.vectors(source).tolist(), head.target.vectors(target).tolist()
     plain = naive_scores(*vectors, scale=math.sqrt(300), unit=True)
     pair = model.align(source, target)
-    assert pair.alignment.links == naive_mutual(plain, lambda a, b: math.isclose(a, b, abs_tol=1e-9))
+    naive = naive_mutual(plain, lambda a, b: math.isclose(a, b, abs_tol=1e-9))
+    assert pair.alignment.links == {(s, t) for s, t in naive if {source[s], target[t]} != {"unknown"}}
     np.testing.assert_allclose(pair.matrix.weights, naive_joint(plain), rtol=1e-6)
     rounded = (rows.tolist() for rows in head.prepared(source, target))  # the vectors that are compared
     scores = naive_scores(*rounded, scale=math.sqrt(300), unit=False)
@@ -362,3 +363,13 @@ def test_sentences_of_unknown_words_have_no_links(score):
     assert not found.align(WORDS[:2], ["unknown", "unknown"]).links
     assert found.align(["unknown", WORDS[0]], WORDS[:2]).links
     assert found.align(["unknown"], ["unknown"]).forward.tolist() == [[1.0]]  # weights are shown all the same
+
+
+@pytest.mark.parametrize("extract", ["mutual", "argmax", "argmax-reverse", "itermax", "match"])
+@pytest.mark.parametrize("score", ["cosine", "bahdanau"])
+def test_two_words_without_a_vector_have_no_link(score, extract):
+    words = ["new", WORDS[0], "other", WORDS[1], "third"]
+    pair = aligner(score, extract=extract, positions="diagonal").align(words, words)
+    assert not {(s, t) for s, t in pair.links if not {s, t} & {1, 3}}
+    assert pair.links
+    assert pair.posterior[0, 0] > 0.01  # weights are shown all the same

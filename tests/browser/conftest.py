@@ -74,9 +74,9 @@ def open_report(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         height: int = 900,
         hash: str = "",
         dark: bool = False,
-        lines: int | None = None,
+        gold: list[str] | None = None,
     ) -> Any:
-        write_report(tmp_path / "report.html", pairs, lines=lines)
+        write_report(tmp_path / "report.html", pairs, gold=gold)
         chromium.get("about:blank")
         forgotten = {"origin": "file://", "storageTypes": "local_storage"}
         chromium.execute_cdp_cmd("Storage.clearDataForOrigin", forgotten)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, Link
-from nmtalign.aligner.extraction import THRESHOLD
+from nmtalign.aligner.extraction import SECOND, THRESHOLD
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import visible
 from tests.browser.conftest import wait, wait_until_still
@@ -134,6 +134,7 @@ def test_a_second_word_says_beside_which_it_stands(open_report: Open) -> None:
         probabilities={Link(0, 0): 0.9, Link(1, 1): 0.4, Link(1, 2): 0.8},
         extraction="posterior",
         threshold=THRESHOLD,
+        second=SECOND,
     )
     page = open_report([SamplePair(1, pair)])
     go_to_pairs(page)
@@ -156,6 +157,7 @@ def test_signs_are_told_nothing_of_second_words(open_report: Open, sign: str) ->
         probabilities={Link(0, 0): 0.9, Link(1, 2): 0.8},
         extraction="posterior",
         threshold=THRESHOLD,
+        second=SECOND,
     )
     page = open_report([SamplePair(1, pair)])
     go_to_pairs(page)

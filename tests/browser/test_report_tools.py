@@ -275,11 +275,11 @@ def kinds(page: Any) -> dict[str, str]:
     )
 
 
-def downloaded(page: Any, folder: Path) -> Path:
+def downloaded(page: Any, folder: Path, name: str = "gold") -> Path:
     where = {"behavior": "allow", "downloadPath": str(folder)}
     page.execute_cdp_cmd("Browser.setDownloadBehavior", where)
-    next(button for button in find(page, "#editor button") if button.text == "Download gold").click()
-    file, end = folder / "gold.pharaoh", time.monotonic() + 60
+    next(button for button in find(page, "#editor button") if button.text == f"Download {name}").click()
+    file, end = folder / f"{name}.pharaoh", time.monotonic() + 60
     while not (file.exists() and file.stat().st_size):
         assert time.monotonic() < end, "nothing was downloaded"
         time.sleep(0.05)
@@ -352,7 +352,7 @@ def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
     open_report: Open, tmp_path: Path
 ) -> None:
     pairs = [without_gold(replace(pair, number=10 + pair.number)) for pair in corpus(60, 5)]
-    page = open_report(pairs, lines=80)
+    page = open_report(pairs, gold=[""] * 80)
     edit(page)
     for box in find(page, ".check input")[:3]:
         box.click()
@@ -379,6 +379,51 @@ def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
     }
     empty: list[tuple[list[str], list[str]]] = [(["a"] * 5, ["b"] * 5)] * 80
     assert len(gold_of_pairs(gold, *encode_pairs(empty))) >= 50  # as `train --gold` does
+
+
+def test_all_gold_lines_travel_and_corrected_pairs_have_a_file_of_their_own(
+    open_report: Open, tmp_path: Path
+) -> None:
+    lines = ["0-0 1p1"] * 19 + ["", "2-2"]
+    lines[16] = "0-0 1-2 3-3"  # that of the pair that is shown
+    page = open_report([CAT, replace(CAT, number=20, gold=None)], gold=lines)
+    edit(page)
+    assert downloaded(page, tmp_path).read_text() == "".join(f"{line}\n" for line in lines)
+    word(page, "sleeps").click()
+    word(page, "dort").click()
+    for name, others in (("corrected", [""] * 21), ("gold", lines)):
+        (tmp_path / "gold.pharaoh").unlink(missing_ok=True)
+        others[16] = "0-0 1-2 3p3"
+        assert downloaded(page, tmp_path, name).read_text() == "".join(f"{line}\n" for line in others)
+    assert texts(page, "#live") == ["gold.pharaoh: links of 20 pairs, 1 of them corrected"]
+
+
+def test_a_tab_that_is_behind_says_so_and_overwrites_nothing(open_report: Open) -> None:
+    page = open_report([CAT, replace(CAT, number=18, gold=None)])
+    first, address = page.current_window_handle, page.current_url
+    edit(page)
+    page.switch_to.new_window("tab")
+    page.get(address)
+    wait(page, "return document.documentElement.dataset.ready === ''")
+    page.execute_script("document.getElementById('bar').open = true")  # folded in its narrower window
+    edit(page)
+    find(page, "#pair-17 .check input")[0].click()
+    kept = page.execute_script("return JSON.stringify(localStorage)")
+    assert '"nmtalign-gold-' in kept
+    assert "1 of 2 pairs corrected, kept in this browser" in find(page, "#editor span")[0].text
+    second = page.current_window_handle
+    page.switch_to.window(first)
+    wait(page, "return document.querySelector('#editor span').textContent.includes('this tab is behind')")
+    find(page, "#pair-18 .check input")[0].click()
+    assert page.execute_script("return JSON.stringify(localStorage)") == kept
+    assert "1 of 2 pairs corrected, but another tab" in find(page, "#editor span")[0].text
+    page.refresh()
+    wait(page, "return document.documentElement.dataset.ready === ''")
+    edit(page)
+    assert "1 of 2 pairs corrected, kept in this browser" in find(page, "#editor span")[0].text
+    page.switch_to.window(second)
+    page.close()
+    page.switch_to.window(first)
 
 
 FORBIDDEN = (

@@ -118,6 +118,28 @@ def test_what_makes_no_sense_is_refused(
     assert not out.exists()
 
 
+def test_files_are_no_sentences_and_sentences_no_files(
+    vectors: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("text.en", "the cat\n"), ("text.fr", "le chat\n"), ("cat", "")):
+        Path(name).write_text(text)
+    draw = "heatmap", "--vectors", vectors, "-o", "out.svg"
+    for given in (("text.en", "text.fr"), ("text.en", "no.fr"), ("the cat", "text.fr"), ("cat", "chat")):
+        assert run(*draw, *given) == 2
+        assert "expected two sentences, found the file" in capsys.readouterr().err
+    assert not Path("out.svg").exists()
+    assert run(*draw, "cat ", "chat") == 0
+    Path("pairs.tsv").write_text("the cat\tle chat\n")  # as paste makes it
+    assert run(*draw, "--pairs", "pairs.tsv", "--lines", 1) == 0
+    for command in ("align", "train", "report"):
+        assert run(command, "the cat", "text.fr", "-o", "out") == 2
+        assert "expected the name of a file, found 'the cat', which is none" in capsys.readouterr().err
+    assert run("align", "absent.en", "text.fr") == 3
+    Path("the cat").write_text("the cat\n")
+    assert run("align", "the cat", "text.fr", "-o", "out") == 0
+
+
 def test_several_pairs_and_a_format_without_pages(
     vectors: Path, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

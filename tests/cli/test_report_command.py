@@ -56,6 +56,26 @@ def report(files: dict[str, Path], *arguments: object) -> dict:
     return json.loads(found[1])
 
 
+@pytest.mark.parametrize("chosen", [["--lines", "3"], ["--sample", "2"], ["--worst", "2", "--by", "gold"]])
+def test_the_page_has_all_gold_lines(files: dict[str, Path], chosen: list[str]) -> None:
+    data = report(files, "--gold", files["gold"], *chosen)
+    assert data["lines"] == len(GOLD)
+    others = {n: line for n, line in enumerate(GOLD, 1) if line and n not in numbers(data)}
+    assert {int(n): line for n, line in data["rest"].items()} == others
+    assert len(others) > 0
+
+
+def test_gold_lines_without_a_pair_are_refused(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with files["gold"].open("a") as gold:
+        gold.write("0-0\n")
+    command = "report", files["source"], files["target"], "--vectors", files["vectors"], "-o", files["out"]
+    assert run(*command, "--gold", files["gold"], "--lines", "3") == 3
+    assert "ends after 5 lines" in capsys.readouterr().err
+    assert not files["out"].exists()
+
+
 def numbers(data: dict) -> list[int]:
     return [pair["n"] for pair in data["pairs"]]
 

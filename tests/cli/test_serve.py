@@ -9,7 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPResponse
 from threading import Thread
 from typing import Any
@@ -198,6 +200,40 @@ def test_a_body_that_does_not_come_holds_nobody_up(server: Server, monkeypatch: 
         connection.sendall(f"{head}Content-Length: 10\r\n\r\n[".encode())
         assert send(server, "GET", "/")[0].status == 200
         assert connection.recv(100) == b""
+
+
+def drip(connection: socket.socket, text: bytes, pause: float) -> float:
+    """Send a byte at a time until nobody listens; return the seconds that took."""
+    began = time.monotonic()
+    with suppress(OSError):
+        for byte in text:
+            connection.sendall(bytes([byte]))
+            time.sleep(pause)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize(
+    "start", ["GET / HTTP/1.1\r\nX: ", "POST /pairs HTTP/1.1\r\n{head}Content-Length: 9999\r\n\r\n"]
+)
+def test_a_byte_at_a_time_holds_a_thread_for_a_bounded_time(
+    server: Server, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    monkeypatch.setattr(server_module._Handler, "timeout", 0.3)
+    own = f"127.0.0.1:{server.server_port}"
+    head = f"Host: {own}\r\nOrigin: http://{own}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+        connection.sendall(start.format(head=head).encode())
+        assert 0.2 < drip(connection, b"x" * 500, 0.02) < 5  # ten seconds, if each byte had its own time
+    assert send(server, "GET", "/")[0].status == 200
+
+
+def test_connections_beyond_a_number_are_closed(server: Server) -> None:
+    taken = [server.free.acquire(timeout=10) for _ in range(server_module.MOST_AT_ONCE)]
+    assert all(taken)  # those of other tests are over
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+        assert connection.recv(100) == b""
+    server.free.release(len(taken))
+    assert send(server, "GET", "/")[0].status == 200
 
 
 def test_it_listens_on_this_machine_alone(server: Server) -> None:

@@ -153,11 +153,13 @@ def test_a_pair_holds_what_the_script_draws() -> None:
 def test_heads_and_the_lines_of_the_text_are_in_the_page() -> None:
     data = data_of(
         html_report(
-            [replace(CAT, heads={"head 3": CAT.aligned.forward.T}), replace(CAT, number=18)], lines=40
+            [replace(CAT, heads={"head 3": CAT.aligned.forward.T}), replace(CAT, number=18)],
+            gold=[*["0-0"] * 39, ""],
         )
     )
     assert data["views"] == ["combined", "forward", "reverse", "head 3"]
     assert data["lines"] == 40
+    assert set(data["rest"].items()) == {(str(n), "0-0") for n in range(1, 40) if n not in (17, 18)}
     found = [pair["m"] for pair in data["pairs"]]
     np.testing.assert_allclose(unpack(found[0]["head 3"], 4, 4), CAT.aligned.forward.T, atol=0.9 / 510)
     assert list(found[1]) == ["combined", "forward", "reverse"]
@@ -238,6 +240,7 @@ def test_jumps_and_lexicon_of_a_sample() -> None:
         ({"extract": "itermax"}, ("itermax", None, None)),
         ({"symmetrize": "grow-diag", "threshold": 0.25}, ("grow-diag", 0.25, None)),
         ({"positions": "hmm"}, ("posterior", THRESHOLD, SECOND)),
+        ({"positions": "hmm", "threshold": 0.6}, ("posterior", 0.6, None)),
         ({"positions": "hmm", "extract": "one-to-one"}, ("one-to-one", THRESHOLD, None)),
     ],
 )

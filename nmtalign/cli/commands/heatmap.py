@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -100,6 +101,10 @@ def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iter
     if pairs is not None and source is None:
         return pairs
     if pairs is None and source is not None and target is not None:
+        for sentence in filter(os.path.isfile, (source, target)):
+            found = f"expected two sentences, found the file {sentence}"
+            how = f"`paste {source} {target} > pairs.tsv`, then `--pairs pairs.tsv --lines 1`"
+            raise UsageError(f"{found}; for a pair of two files {how}; for a word '{sentence} '")
         return iter([SentencePair(source, target)])
     raise UsageError("expected two sentences, or --pairs FILE")
 

@@ -65,6 +65,9 @@ def report(
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = progress.counted(bitext.open())
         aligner, records = chosen.open(pairs, _systems(compare))
+        gold: list[str] = []
+        if chosen.gold is not None:
+            records = _noted(records, gold)
         if chosen.lines is None:
             kept, figures = _choose(records, aligner, sample, sample_seed, worst, by)
         else:
@@ -72,16 +75,25 @@ def report(
         with Progress("pairs shown") as drawn:
             known: list[Coverage] = []
             shown = show(drawn.done_one_by_one(covered(kept, aligner, known)), aligner)
-        deque(pairs, maxlen=0)  # to its end
+        deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
         with whole_file(output) as partial:
-            write_report(partial, shown, title=title, corpus=figures, lines=total)
+            write_report(partial, shown, title=title, corpus=figures, gold=gold or [""] * total)
     warn_of_doubt(known)
     _say_where_heads_end(shown)
     of = f" of {total:,}" if len(shown) < total else ""
     drawn_by = " at random" if of and chosen.lines is None and worst is None else ""
     text = f"{len(shown):,}{of} pairs{drawn_by} in {output}, {progress.seconds:.1f} s; open it in a browser"
     log(text, event="report", pairs=len(shown))
+
+
+def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
+    """Yield records, and note the gold links of each as a line."""
+    from nmtalign.links.formats import format_gold
+
+    for record in records:
+        lines.append(format_gold(record.gold) if record.gold else "")
+        yield record
 
 
 def _say_where_heads_end(shown: list[SamplePair]) -> None:

@@ -6,21 +6,28 @@ another origin, and is refused. There are two addresses and no files behind them
 
 from __future__ import annotations
 
+import io
 import json
+import socket
 import sys
+import time
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock
-from typing import Any
+from threading import BoundedSemaphore, Lock
+from typing import TYPE_CHECKING, Any
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.errors import DataError, NmtalignError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 HOST = "127.0.0.1"
 LARGEST = 100_000  # bytes of a request
 MOST_PAIRS, MOST_WORDS = 20, 400  # of a request; words of a sentence
-SECONDS = 10.0  # that a request may take to come
+SECONDS = 10.0  # that a whole request may take to come, and its answer to go
+MOST_AT_ONCE = 32  # connections; a browser has six
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",  # the page itself has a stricter one
@@ -44,12 +51,14 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = MOST_AT_ONCE  # that wait to be let in
 
     def __init__(self, aligners: Mapping[str, Aligner], example: tuple[str, str], port: int) -> None:
         from nmtalign.report.html import html_typing
 
         super().__init__((HOST, port), _Handler)
         self.aligners, self.aligning = aligners, Lock()
+        self.free = BoundedSemaphore(MOST_AT_ONCE)
         self.page = html_typing(list(aligners), example).encode()
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
 
@@ -57,6 +66,20 @@ class Server(ThreadingHTTPServer):
     def address(self) -> str:
         """The address to open."""
         return f"http://{HOST}:{self.server_port}/"
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own; close at once what is beyond `MOST_AT_ONCE`."""
+        if self.free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a request, then let another one in."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Let browsers go away in the middle of an answer; other errors are printed."""
@@ -103,12 +126,32 @@ def _lines(source: str, target: str) -> list[tuple[str, str]]:
     return list(zip(*sides, strict=True))
 
 
+class _Timely(io.RawIOBase):
+    """What comes over a connection until a time is over: each byte in time is not enough."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection, self._end = connection, time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        if (left := self._end - time.monotonic()) <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One request."""
 
     server: Server
     timeout = SECONDS
     server_version, sys_version = "nmtalign", ""
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = io.BufferedReader(_Timely(self.connection, self.timeout))
 
     def do_GET(self) -> None:
         if self._is_from_here() and self._is_at("/"):
@@ -156,6 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, "application/json", json.dumps(data, allow_nan=False).encode())
 
     def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.connection.settimeout(self.timeout)  # of the answer: that of the request may be nearly over
         self.send_response(status)
         for name, value in (_HEADERS | {"Content-Type": kind, "Content-Length": str(len(body))}).items():
             self.send_header(name, value)

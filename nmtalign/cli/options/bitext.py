@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -76,6 +77,10 @@ class BitextOptions(PairsOptions):
             return pairs
         if pairs is not None or self.source is None or self.target is None:
             raise UsageError("expected SOURCE and TARGET, or --pairs FILE")
+        for name in (self.source, self.target):
+            if " " in name.strip() and not os.path.exists(name):
+                found = f"expected the name of a file, found {name[:80]!r}, which is none"
+                raise UsageError(f"{found}; `nmtalign heatmap` takes two sentences, other commands two files")
         return iter(read_bitext(self.source, self.target, on_error=on_error))
 
 

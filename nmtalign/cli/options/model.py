@@ -142,7 +142,9 @@ model_options = option_group(
     click.option(
         "--extract", type=click.Choice(EXTRACTORS), help="Choice of links.  [posterior; vectors: mutual]"
     ),
-    click.option("--threshold", type=Number(0, 1), help="Least posterior probability of a link."),
+    click.option(
+        "--threshold", type=Number(0, 1), help="Least probability of a link; leaves second words out."
+    ),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
     section("Input"),
     *text_choices(

@@ -38,7 +38,7 @@ function verdict(pair, s, t) {
     const why = row && column ? "each is the other’s best choice" : row ? "the best source word for this target word" : column ? "the best target word for this source word" : "neither is the other’s best choice";
     return ["✓ Linked", `${why}${limit !== null ? `; ${share(p)} against a threshold of ${limit}` : ""}. Chosen${by}.`];
   }
-  const reasons = [];
+  const reasons = pair.u?.[0].includes(s) && pair.u[1].includes(t) ? ["neither word has a vector"] : [];
   if (!row) reasons.push(preference(pair, s, t, "t"));
   if (!column) reasons.push(preference(pair, s, t, "s"));
   if (limit !== null && p < limit) reasons.push(`${share(p)} is below the threshold ${limit}`);

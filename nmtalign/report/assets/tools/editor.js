@@ -1,9 +1,9 @@
 // Correcting links: two words, or a cell, go none, sure, possible. What is corrected stays in this browser, and is
-// downloaded as gold links, one line for each pair of the text.
+// downloaded as gold links, one line for each pair of the text: of all pairs with gold, or of the corrected alone.
 
 const KEPT = `nmtalign-gold-${data.id}`;
 const corrected = new Map(), steps = []; // number of a pair -> its links; [pair, its links before]
-let keeps = true;
+let keeps = true, stored = null, behind = false; // whether the browser keeps anything; what this tab last read or wrote; whether another tab wrote since
 
 function goldOf(pair) {
   pair.start ??= pair.gold ?? new Map([...pair.links.keys()].map((key) => [key, 1]));
@@ -57,8 +57,9 @@ function chooseWord(pair, word) {
 
 function makeEditor() {
   const tool = (name, act) => { const button = html("button", { type: "button" }, name); button.addEventListener("click", act); return button; };
-  byId("editor").append(tool("Next least certain", nextPair), tool("Least certain first", leastCertainFirst), tool("Undo", undo), tool("Download gold", download), html("span", { role: "status" }));
+  byId("editor").append(tool("Next least certain", nextPair), tool("Least certain first", leastCertainFirst), tool("Undo", undo), tool("Download gold", () => download("gold", goldLines(inherited))), tool("Download corrected", () => download("corrected", goldLines(() => ""))), html("span", { role: "status" }));
   document.addEventListener("keydown", (event) => { if (state.edit && event.key === "z" && (event.ctrlKey || event.metaKey) && !event.target.matches("input")) { event.preventDefault(); undo(); } });
+  window.addEventListener("storage", () => { noteOtherTabs(); showEditor(); });
   restore();
 }
 
@@ -66,7 +67,10 @@ function showEditor() {
   byId("editor").hidden = !state.edit;
   root.toggleAttribute("data-edit", state.edit);
   for (const pair of pairs) if (pair.check) pair.check.checked = corrected.has(pair.n);
-  byId("editor").querySelector("span").textContent = `${corrected.size} of ${pairs.length} pairs corrected, ${keeps ? "kept in this browser" : "which this browser does not keep: download before you leave"}`;
+  const kept = behind ? "but another tab of this page has corrected since: this tab is behind and keeps nothing. Download what it has, or reload it" : keeps ? "kept in this browser" : "which this browser does not keep: download before you leave";
+  const status = byId("editor").querySelector("span");
+  status.textContent = `${corrected.size} of ${pairs.length} pairs corrected, ${kept}`;
+  status.classList.toggle("behind", behind);
 }
 
 // A pair without an error is corrected, too, once somebody has looked.
@@ -97,30 +101,41 @@ function leastCertainFirst() {
 
 // ---- what is kept, and what is downloaded ------------------------------------------------------------------
 
+function noteOtherTabs() {
+  try { behind ||= localStorage.getItem(KEPT) !== stored; } catch { keeps = false; }
+}
+// A tab that is behind writes nothing: what the other one has corrected would be lost.
 function keep() {
-  try { localStorage.setItem(KEPT, JSON.stringify([...corrected].map(([n, links]) => [n, [...links]]))); keeps = true; } catch { keeps = false; }
+  noteOtherTabs();
+  if (behind) return;
+  const text = JSON.stringify([...corrected].map(([n, links]) => [n, [...links]]));
+  try { localStorage.setItem(KEPT, text); stored = text; keeps = true; } catch { keeps = false; }
 }
 function restore() {
   try {
-    for (const [n, links] of JSON.parse(localStorage.getItem(KEPT) ?? "[]")) {
+    stored = localStorage.getItem(KEPT);
+    for (const [n, links] of JSON.parse(stored ?? "[]")) {
       const pair = byNumber.get(`pair-${n}`), inside = (key) => { const [s, t] = positions(key); return s < pair.S && t < pair.T; };
       if (links.every(([key, sure]) => /^\d+-\d+$/.test(key) && inside(key) && (sure === 0 || sure === 1))) corrected.set(pair.n, new Map(links));
     }
   } catch { keeps = false; } // forbidden, or none of ours
 }
 
-// Line n is that of pair n of the text; a pair that is neither corrected nor has gold is an empty line.
-function goldLines() {
-  const lines = Array(data.lines ?? Math.max(0, ...pairs.map(({ n }) => n))).fill("");
+function lineOf(links) {
   const inOrder = ([a], [b]) => { const [s, t] = positions(a), [x, y] = positions(b); return s - x || t - y; };
-  for (const pair of pairs) {
-    const links = corrected.get(pair.n) ?? pair.gold ?? new Map();
-    lines[pair.n - 1] = [...links].sort(inOrder).map(([key, sure]) => (sure ? key : key.replace("-", "p"))).join(" ");
-  }
-  return lines.map((line) => `${line}\n`).join("");
+  return [...links].sort(inOrder).map(([key, sure]) => (sure ? key : key.replace("-", "p"))).join(" ");
 }
-function download() {
-  const address = URL.createObjectURL(new Blob([goldLines()], { type: "text/plain" }));
-  html("a", { href: address, download: "gold.pharaoh" }).click();
+// The gold that the report was made with, also of pairs that it does not show.
+const inherited = (n) => data.rest[n] ?? lineOf(byNumber.get(`pair-${n}`)?.gold ?? []);
+// Line n is that of pair n of the text: as it was corrected, else what `others` has.
+function goldLines(others) {
+  const numbers = Array.from({ length: data.lines }, (_, i) => i + 1);
+  return numbers.map((n) => `${corrected.has(n) ? lineOf(corrected.get(n)) : others(n)}\n`);
+}
+function download(name, lines) {
+  const address = URL.createObjectURL(new Blob(lines, { type: "text/plain" }));
+  html("a", { href: address, download: `${name}.pharaoh` }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
+  const filled = lines.filter((line) => line !== "\n").length, own = [...corrected.values()].filter(({ size }) => size).length;
+  byId("live").textContent = `${name}.pharaoh: links of ${filled} pairs, ${own} of them corrected`;
 }
