@@ -23,7 +23,7 @@ from _corpora import lines_of
 from scipy.optimize import minimize
 
 from nmtalign.aligner import decoding, pair_scores
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.train import Learning, learn
 from nmtalign.text.tokenization import TextSettings
 
@@ -89,7 +89,7 @@ def features_of(work: Path, sample: Sample, seed: int) -> list[tuple[np.ndarray,
             return np.zeros(len(full))
 
         with mock.patch.object(decoding, "parallel_probability", note):
-            found.align(Extraction()) if n == 0 else found.aligner.align_words(words)
+            found.align() if n == 0 else found.aligner.align_words(words)
     return result
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nmtalign.aligner.decoding import BucketLinks, Decoder
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.coverage import Coverage, coverage
@@ -45,7 +45,7 @@ class Aligner(Listed):
     positions : PositionModel, optional
         Posteriors from scores; a softmax without a prior if left out.
     extraction : Extraction, optional
-        How links are chosen.
+        How links are chosen; left out, by posterior decoding where there is a null word, else by mutual argmax.
     text : TextSettings, optional
         How lines become words.
     languages : (str or None, str or None), optional
@@ -71,7 +71,7 @@ class Aligner(Listed):
 
     scorer: Scorer
     positions: PositionModel = field(default_factory=SoftmaxPositions)
-    extraction: Extraction = field(default_factory=Extraction)
+    extraction: Extraction | None = None
     text: TextSettings = field(default_factory=TextSettings)
     languages: tuple[str | None, str | None] = (None, None)
     training: Mapping[str, Any] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Aligner(Listed):
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
+        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.links}"
         return f"{parts} text={self.text}"
 
     @property
@@ -98,9 +98,9 @@ class Aligner(Listed):
         return self.scorer.unfitted or self.positions.unfitted
 
     @property
-    def resolved_extraction(self) -> Extraction:
-        """The extraction, with the default method where none is named."""
-        return self.extraction.resolved(null=self.positions.has_null)
+    def links(self) -> Extraction:
+        """The extraction, or the default one of the position model."""
+        return self.extraction or make_extraction(null=self.positions.has_null)
 
     def with_heads(self, names: Iterable[str]) -> Aligner:
         """Return an aligner by some of its scorers, without a rescorer; UsageError if one is missing."""
@@ -112,8 +112,9 @@ class Aligner(Listed):
         """Return what the aligner is made of."""
         text, files = self.text.kept()
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
-        parts = {name: getattr(self, name).state() for name in ("scorer", "positions", "extraction")}
-        return State("aligner", values, files=files, parts=parts)
+        parts = {"scorer": self.scorer, "positions": self.positions, "extraction": self.links}
+        states = {name: part.state() for name, part in parts.items()}
+        return State("aligner", values, files=files, parts=states)
 
     @classmethod
     def from_state(cls, stored: Stored) -> Aligner:
@@ -198,7 +199,7 @@ class Aligner(Listed):
         return Decoder(
             scores.text,
             self.positions.over(scores),
-            self.resolved_extraction,
+            self.links,
             scores.evidence if self.positions.has_null else None,
             TrainingSize.of(scores.training_words),
             scores.informed,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.extraction import ONE_TO_ONE, Attention, Extraction
+from nmtalign.aligner.extraction import Attention, Extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order
@@ -69,7 +69,7 @@ class Decoder(NamedTuple):
 
     def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""
-        (t, s, b), probability = self.extraction.cells(posteriors, bucket)
+        (t, s, b), probability = self.extraction.links(posteriors, bucket)
         if self.extraction.second is None:
             return (t, s, b), probability
         second = np.flatnonzero(probability < probability.dtype.type(THRESHOLD))
@@ -96,7 +96,7 @@ class Decoder(NamedTuple):
         piece, source, target, probability = columns[:4]
         kept, pair, source, target = segments.restore(piece.astype(np.int64), source, target)
         probability = probability[kept]
-        if len(segments.pair) > segments.pairs and self.extraction.method in ONE_TO_ONE:
+        if len(segments.pair) > segments.pairs and self.extraction.one_to_one:
             best = self._best_of_their_words(pair, source, target, probability)
             pair, source, target, probability = pair[best], source[best], target[best], probability[best]
         order = np.lexsort((target, source, pair))

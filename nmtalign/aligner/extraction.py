@@ -1,4 +1,4 @@
-"""Which cells of the posteriors become links, by name.
+"""Extraction: which cells of the posteriors become links. One class for each method.
 
 Axes: B pairs of a bucket, T target words, S source words.
 """
@@ -6,14 +6,23 @@ Axes: B pairs of a bucket, T target words, S source words.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
-from nmtalign.links.extraction import EXTRACTORS, beside_links, best_cells, extract
+from nmtalign.links.extraction import (
+    argmax_forward,
+    argmax_reverse,
+    beside_links,
+    best_cells,
+    itermax,
+    match,
+    transport,
+)
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import Cells, Matrix, Posteriors, SoftmaxPosteriors
@@ -23,26 +32,250 @@ Links = NDArray[np.bool_]
 Attention = Posteriors | SoftmaxPosteriors
 
 SECOND = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the development sets
-_BY_PROBABILITY = ("posterior", "one-to-one")  # the first finds second words
-_OWN_THRESHOLD = ("posterior", "threshold", "transport")
-ONE_TO_ONE = ("one-to-one", "mutual", "match")  # at most one link for each word
-_AXES = {"argmax": (1,), "argmax-reverse": (0,), "mutual": (1, 0), "one-to-one": (1, 0)}  # of the maximum
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """How links are chosen from posteriors, by name.
+    """A method that chooses links; :func:`make_extraction` makes one by its name.
+
+    Parameters
+    ----------
+    threshold : float, optional
+        Least joint probability of a link, from 0 to 1; left out, `default`.
+
+    Raises
+    ------
+    UsageError
+        If the threshold is no number from 0 to 1.
+    """
+
+    threshold: float | None = None
+
+    name: ClassVar[str]
+    default: ClassVar[float | None] = None  # threshold that is taken where none is given
+    one_to_one: ClassVar[bool] = False  # whether no word has two links
+    second: ClassVar[float | None] = None  # least p(s|t) or p(t|s) of a second word, where these are found
+
+    def __post_init__(self) -> None:
+        limit = self.threshold
+        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit <= 1):
+            raise UsageError(f"expected a threshold from 0 to 1, found {limit}")
+
+    def __str__(self) -> str:
+        return f"extract={self.name}" + ("" if self.least is None else f" threshold={self.least:g}")
+
+    @property
+    def least(self) -> float | None:
+        """The threshold, or the default one; second words go below it."""
+        return self.default if self.threshold is None else self.threshold
+
+    def state(self) -> State:
+        """Return name and parameters."""
+        return State("extraction", {"name": self.name, "parameters": asdict(self)})
+
+    def matrix(self, posteriors: Attention) -> Matrix:
+        """Return the weights that links are chosen from, shape (T, S, B)."""
+        return posteriors.joint
+
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+        """Choose cells, shape (T, S, B); those of the padding are never chosen."""
+        raise NotImplementedError
+
+    def links(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
+        """Return the links of a bucket as (target, source, column), and the joint probability of each."""
+        t, s, b = np.nonzero(self.chosen(posteriors, bucket))
+        probability = posteriors.probability((t, s, b))
+        kept = self._kept(probability)
+        return (t[kept], s[kept], b[kept]), probability[kept]
+
+    def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
+        """Tell which of the chosen cells are likely enough."""
+        return np.asarray(probability >= (self.least or 0))
+
+
+class Threshold(Extraction):
+    """Posterior thresholding: every cell whose joint probability is at least the threshold (Liang 2006)."""
+
+    name, default = "threshold", 0.5
+
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+        """Choose the likely cells."""
+        joint = posteriors.joint
+        return np.asarray((joint >= joint.dtype.type(self.least)) & bucket.inside)
+
+    def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
+        return np.asarray(probability > 0)
+
+
+class PosteriorDecoding(Threshold):
+    """Posterior thresholding, and second words (:func:`grown`) unless a threshold is given: they lie below."""
+
+    name, default = "posterior", THRESHOLD
+
+    @property
+    def second(self) -> float | None:  # type: ignore[override]
+        """The least p(s|t) or p(t|s) of a second word; None where a threshold leaves them out."""
+        return SECOND if self.threshold is None else None
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} second={self.second or 'none'}"
+
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+        """Choose the likely cells and those of second words."""
+        links = super().chosen(posteriors, bucket)
+        if self.second is not None:
+            links |= grown(links, posteriors.forward, posteriors.reverse)
+        return links
+
+
+class Argmax(Extraction):
+    """The best source word of each target word."""
+
+    name = "argmax"
+    axes: ClassVar[tuple[int, ...]] = (1,)  # of the maximum
+
+    def matrix(self, posteriors: Attention) -> Matrix:
+        """Return p(s|t)."""
+        return posteriors.forward
+
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+        """Choose the cells that are best along every axis."""
+        compared, lengths = self.compared(posteriors), (bucket.source_lengths, bucket.target_lengths)
+        return np.asarray(np.logical_and.reduce([best_cells(compared, axis, *lengths) for axis in self.axes]))
+
+    def compared(self, posteriors: Attention) -> Matrix:
+        """Return what the maximum is taken of."""
+        return self.matrix(posteriors) if posteriors.scores is None else posteriors.scores
+
+
+class ArgmaxReverse(Argmax):
+    """The best target word of each source word."""
+
+    name, axes = "argmax-reverse", (0,)
+
+    def matrix(self, posteriors: Attention) -> Matrix:
+        """Return p(t|s)."""
+        return posteriors.reverse
+
+
+class MutualArgmax(Argmax):
+    """Cells that are best for both of their words: the intersection of both directions (Och and Ney 2003)."""
+
+    name, axes, one_to_one = "mutual", (1, 0), True
+
+    def matrix(self, posteriors: Attention) -> Matrix:
+        """Return the joint probability."""
+        return posteriors.joint
+
+
+class OneToOne(MutualArgmax):
+    """Mutual argmax above a threshold: no word has two links."""
+
+    name, default = "one-to-one", THRESHOLD
+
+
+class _Stacked(Extraction):
+    """A method for matrices without padding: pairs of equal lengths at a time."""
+
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+        """Choose cells of pairs of equal lengths together."""
+        found = np.zeros(bucket.shape, dtype=bool)
+        lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
+        for S, T in np.unique(lengths[:, bucket.pairs >= 0], axis=1).T:
+            columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
+
+            def stack(weights: Matrix, S: int = S, T: int = T, at: NDArray[np.int64] = columns) -> Matrix:
+                return np.moveaxis(weights[:T, :S, at], -1, 0)  # (B, T, S)
+
+            found[:T, :S, columns] = np.moveaxis(self.stacked(posteriors, stack), 0, -1)
+        return found
+
+    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+        """Choose cells (B, T, S) of pairs of equal lengths, whose weights (B, T, S) `stack` takes."""
+        raise NotImplementedError
+
+
+class Itermax(_Stacked):
+    """As of :func:`nmtalign.links.extraction.itermax`."""
+
+    name = "itermax"
+
+    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+        """Choose by iterated mutual argmax."""
+        return itermax(stack(posteriors.joint))
+
+
+class Match(_Stacked):
+    """As of :func:`nmtalign.links.extraction.match`."""
+
+    name, one_to_one = "match", True
+
+    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+        """Choose a matching of greatest weight."""
+        return match(stack(posteriors.joint))
+
+
+class Transport(_Stacked):
+    """As of :func:`nmtalign.links.extraction.transport`, whose threshold is that of the plan."""
+
+    name = "transport"
+
+    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+        """Choose cells that carry much of the transport plan."""
+        limit = {} if self.threshold is None else {"threshold": self.threshold}
+        return transport(stack(posteriors.joint), **limit)
+
+    def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
+        return np.asarray(probability > 0)
+
+
+@dataclass(frozen=True)
+class Symmetrized(_Stacked):
+    """The argmax of both directions, joined by a method of :data:`nmtalign.links.symmetrization.METHODS`."""
+
+    method: str = "grow-diag-final-and"
+
+    name: ClassVar[str] = "symmetrize"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method not in METHODS:
+            raise UsageError(f"expected one of {', '.join(METHODS)} to symmetrize, found {self.method!r}")
+
+    def __str__(self) -> str:
+        return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")
+
+    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+        """Join the argmax of both directions."""
+        forward, reverse = (stack(one.compared(posteriors)) for one in (Argmax(), ArgmaxReverse()))
+        return symmetrize_matrices(argmax_forward(forward), argmax_reverse(reverse), self.method)
+
+
+EXTRACTIONS: dict[str, type[Extraction]] = {
+    method.name: method
+    for method in (
+        *(PosteriorDecoding, OneToOne, Argmax, ArgmaxReverse, MutualArgmax),
+        *(Threshold, Itermax, Match, Transport, Symmetrized),
+    )
+}
+
+
+def make_extraction(
+    method: str | None = None,
+    threshold: float | None = None,
+    symmetrize: str | None = None,
+    *,
+    null: bool = True,
+) -> Extraction:
+    """Return an extraction by name.
 
     Parameters
     ----------
     method : str, optional
-        A key of :data:`nmtalign.links.extraction.EXTRACTORS`; or ``posterior``: every cell whose joint
-        probability is at least the threshold, and second words (:func:`grown`); or ``one-to-one``: the
-        links of ``mutual`` whose joint probability is at least the threshold, so no word has two links.
-        Left out: ``posterior`` where there is a null word, else ``mutual``.
+        A key of :data:`EXTRACTIONS`; left out, ``posterior`` where there is a `null` word, else ``mutual``.
     threshold : float, optional
-        Least joint probability of any link (for ``transport``: its own threshold). A threshold that is
-        given leaves out the second words of ``posterior``, for these are less likely. Left out: 0.55 for
+        Least joint probability of any link (for ``transport``: of the plan). A threshold that is given
+        leaves out the second words of ``posterior``, for these are less likely. Left out: 0.55 for
         ``posterior`` and ``one-to-one``, 0.5 for ``threshold``, none for the others.
     symmetrize : str, optional
         Join the argmax of both directions by this method instead: a name of
@@ -51,116 +284,31 @@ class Extraction:
     Raises
     ------
     UsageError
-        If a name is unknown, or both a method and `symmetrize` are given.
+        If a name is unknown, a threshold out of bounds, or both a method and `symmetrize` are given.
 
     Examples
     --------
-    >>> print(Extraction("mutual", threshold=0.1))
+    >>> print(make_extraction("mutual", threshold=0.1))
     extract=mutual threshold=0.1
-    >>> print(Extraction("posterior"))
+    >>> print(make_extraction())
     extract=posterior threshold=0.55 second=0.3
-    >>> print(Extraction("posterior", threshold=0.8))
+    >>> print(make_extraction(threshold=0.8))
     extract=posterior threshold=0.8 second=none
     """
-
-    method: str | None = None
-    threshold: float | None = None
-    symmetrize: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.symmetrize is not None and self.method is not None:
+    if symmetrize is not None:
+        if method is not None:
             raise UsageError("symmetrize joins the argmax of both directions; leave the extraction out")
-        if self.symmetrize is not None and self.symmetrize not in METHODS:
-            raise UsageError(f"expected one of {', '.join(METHODS)} to symmetrize, found {self.symmetrize!r}")
-        if self.method is not None and self.method not in (*_BY_PROBABILITY, *EXTRACTORS):
-            names = ", ".join((*_BY_PROBABILITY, *EXTRACTORS))
-            raise UsageError(f"expected one of the extractions {names}, found {self.method!r}")
+        return Symmetrized(threshold, symmetrize)
+    method = method or ("posterior" if null else "mutual")
+    if method not in EXTRACTIONS or method == Symmetrized.name:
+        names = ", ".join(name for name in EXTRACTIONS if name != Symmetrized.name)
+        raise UsageError(f"expected one of the extractions {names}, found {method!r}")
+    return EXTRACTIONS[method](threshold)
 
-    def state(self) -> State:
-        """Return the names and the threshold."""
-        return State("extraction", asdict(self))
 
-    @classmethod
-    def from_state(cls, stored: Stored) -> Extraction:
-        """Return what :meth:`state` was made of."""
-        return cls(*(stored.value(field.name, object) for field in fields(cls)))
-
-    @property
-    def name(self) -> str:
-        """Name of the method; before :meth:`resolved` it may be empty."""
-        return self.symmetrize or self.method or ""
-
-    def __str__(self) -> str:
-        name = f"symmetrize={self.symmetrize}" if self.symmetrize else f"extract={self.method}"
-        name += "" if self.least is None else f" threshold={self.least:g}"
-        return name if self.method != "posterior" else f"{name} second={self.second or 'none'}"
-
-    @property
-    def least(self) -> float | None:
-        """The threshold, or that of the method; second words go below it."""
-        return THRESHOLD if self.threshold is None and self.method in _BY_PROBABILITY else self.threshold
-
-    @property
-    def second(self) -> float | None:
-        """The least p(s|t) or p(t|s) of a second word; None where no second words are looked for."""
-        return SECOND if self.method == "posterior" and self.threshold is None else None
-
-    def resolved(self, *, null: bool) -> Extraction:
-        """Return the extraction with the default method where none is named."""
-        if self.symmetrize is not None:
-            return self
-        return replace(self, method=self.method or ("posterior" if null else "mutual"))
-
-    def matrix(self, posteriors: Attention) -> Matrix:
-        """Return the weights that the links are chosen from, shape (T, S, B)."""
-        return _direction(posteriors, self.method)
-
-    def cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
-        """Return the links of a bucket as (target, source, column), and the joint probability of each."""
-        t, s, b = np.nonzero(self._links(posteriors, bucket))
-        probability = posteriors.probability((t, s, b))
-        kept = probability > 0 if self.method in _OWN_THRESHOLD else probability >= (self.least or 0)
-        return (t[kept], s[kept], b[kept]), probability[kept]
-
-    def _links(self, posteriors: Attention, bucket: Bucket) -> Links:
-        """Choose cells, shape (T, S, B); those of the padding are never chosen."""
-        if self.method in _AXES:
-            compared = _compared(posteriors, self.method)
-            lengths = bucket.source_lengths, bucket.target_lengths
-            chosen = [best_cells(compared, axis, *lengths) for axis in _AXES[self.method]]
-            return np.asarray(np.logical_and.reduce(chosen))
-        if self.method in ("posterior", "threshold"):
-            limit = 0.5 if self.least is None else self.least
-            joint = posteriors.joint
-            links = np.asarray((joint >= joint.dtype.type(limit)) & bucket.inside)
-            if self.second is not None:
-                links |= grown(links, posteriors.forward, posteriors.reverse)
-            return links
-        return self._by_lengths(posteriors, bucket)
-
-    def _by_lengths(self, posteriors: Attention, bucket: Bucket) -> Links:
-        """Choose cells by a method for matrices without padding: pairs of equal lengths at a time."""
-        chosen = np.zeros(bucket.shape, dtype=bool)
-        lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
-        for S, T in np.unique(lengths[:, bucket.pairs >= 0], axis=1).T:
-            columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
-
-            def stack(weights: Matrix, S: int = S, T: int = T, at: NDArray[np.int64] = columns) -> Matrix:
-                return np.moveaxis(weights[:T, :S, at], -1, 0)  # (B, T, S)
-
-            chosen[:T, :S, columns] = np.moveaxis(self._stacked(posteriors, stack), 0, -1)
-        return chosen
-
-    def _stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
-        """Choose cells of pairs of equal lengths, of which `stack` takes the weights, (B, T, S)."""
-        if self.symmetrize is not None:
-            names = "argmax", "argmax-reverse"
-            both = [extract(stack(_compared(posteriors, name)), name) for name in names]
-            return symmetrize_matrices(both[0], both[1], self.symmetrize)
-        joint = stack(posteriors.joint)
-        if self.method == "transport" and self.threshold is not None:
-            return extract(joint, self.method, threshold=self.threshold)
-        return extract(joint, str(self.method))
+def extraction_from_state(stored: Stored) -> Extraction:
+    """Return what :meth:`Extraction.state` was made of."""
+    return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
 
 
 def grown(links: Links, forward: Matrix, reverse: Matrix) -> Links:
@@ -187,15 +335,3 @@ def grown(links: Links, forward: Matrix, reverse: Matrix) -> Links:
     of_target = (after | before) & (forward > SECOND)
     of_source = (source_after | source_before) & (reverse > SECOND)
     return np.asarray(of_target | of_source)
-
-
-def _direction(posteriors: Attention, method: str | None) -> Matrix:
-    """Return the posteriors of one direction for its argmax, else the joint probability."""
-    if method == "argmax":
-        return posteriors.forward
-    return posteriors.reverse if method == "argmax-reverse" else posteriors.joint
-
-
-def _compared(posteriors: Attention, method: str | None) -> Matrix:
-    """Return what the argmax of a method compares."""
-    return _direction(posteriors, method) if posteriors.scores is None else posteriors.scores

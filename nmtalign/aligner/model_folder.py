@@ -26,7 +26,7 @@ from nmtalign.state import State, Stored
 FORMAT = "nmtalign model"
 VERSION = 6
 
-KINDS: dict[str, tuple[str, str]] = {  # of parts: module and class, imported when one is opened
+KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened
     "mixture": ("nmtalign.heads.mixture", "Mixture"),
     "lexicon": ("nmtalign.heads.lexicon", "Lexicon"),
     "dense": ("nmtalign.heads.dense", "DenseHead"),
@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module and class, imported wh
     "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
     "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),
-    "extraction": ("nmtalign.aligner.extraction", "Extraction"),
+    "extraction": ("nmtalign.aligner.extraction", "extraction_from_state"),
 }
 
 
@@ -94,7 +94,8 @@ def open_state(folder: str | Path, opened: Callable[[Stored], Any]) -> Any:
 
 
 def _opened(module: str, name: str, stored: Stored, *context: Any) -> Any:
-    return getattr(import_module(module), name).from_state(stored, *context)
+    maker = getattr(import_module(module), name)
+    return getattr(maker, "from_state", maker)(stored, *context)
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

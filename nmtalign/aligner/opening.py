@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
@@ -160,10 +160,11 @@ def _configured(
     """Return an aligner with the settings that vectors and learned models share."""
     aligner = aligner if heads is None else aligner.with_heads(heads)
     chosen = aligner.text.as_dict() | {name: value for name, value in text.items() if value is not None}
-    extraction = Extraction(extract, threshold, symmetrize)
-    if extraction != Extraction():
-        aligner = replace(aligner, extraction=extraction)
-    return replace(aligner, text=TextSettings.from_dict(chosen))
+    aligner = replace(aligner, text=TextSettings.from_dict(chosen))
+    if (extract, threshold, symmetrize) == (None, None, None):
+        return aligner
+    extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)
+    return replace(aligner, extraction=extraction)
 
 
 def _positions(

@@ -224,12 +224,12 @@ class Training(NamedTuple):
     ----------
     aligner : Aligner
     align : callable
-        Takes an :class:`~nmtalign.aligner.extraction.Extraction` and returns the links of the bitext itself,
-        without preparing it again.
+        Takes an :class:`~nmtalign.aligner.extraction.Extraction`, or nothing, and returns the links of the
+        bitext itself, without preparing it again.
     """
 
     aligner: Aligner
-    align: Callable[[Extraction], AlignedBatch]
+    align: Callable[..., AlignedBatch]
 
 
 def learn(pairs: Bitext, learning: Learning | None = None) -> Training:
@@ -362,12 +362,12 @@ def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
 
 def _own_links(
     aligner: Aligner, scorer: Mixture, text: EncodedText, found: Estimated, learning: Learning
-) -> Callable[[Extraction], AlignedBatch]:
+) -> Callable[..., AlignedBatch]:
     """Return what aligns the text that was learned from; its views are gone once they are read."""
     estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
     text = replace(text, buckets=estimator.buckets)
     if learning.place is not None or not estimator.index.complete:  # a large text is read part by part
-        return lambda extraction: replace(aligner, extraction=extraction).align_text(text)
+        return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
     text.__dict__["index"] = estimator.index
     views = [SeenViews(found.estimate.views, found.estimate.counts, estimator.smoothing)]
 
@@ -375,7 +375,7 @@ def _own_links(
     def scores() -> PairScores:
         return scorer.read(text, views.pop())
 
-    def align(extraction: Extraction) -> AlignedBatch:
+    def align(extraction: Extraction | None = None) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction)
         return chosen.decoder(scores()).align(default_workers(aligner.workers))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.external import external_decoder
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import long_pairs
 from nmtalign.corpus.text import encode_text
@@ -21,8 +21,8 @@ from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import toy_bitext
 
 WORDS = [f"w{n}" for n in range(30)]
-EXTRACTIONS = [Extraction(name) for name in ("posterior", "one-to-one", *EXTRACTORS)]
-EXTRACTIONS += [Extraction(symmetrize=name) for name in METHODS]
+EXTRACTIONS = [make_extraction(name) for name in ("posterior", "one-to-one", *EXTRACTORS)]
+EXTRACTIONS += [make_extraction(symmetrize=name) for name in METHODS]
 SCORES = ["dot", "scaled-dot", "cosine", "bahdanau"]
 POSITIONS = ["none", "diagonal", "fast-align", "hmm"]
 KINDS = [*product(SCORES, POSITIONS), ("cosine", "simalign")]  # simalign weighs nothing but cosines
@@ -134,10 +134,10 @@ def test_a_cell_as_likely_as_the_threshold_is_a_link(name, method, learned):
     """The threshold is the least probability of a link, whatever chose it."""
     text = toy_bitext(1, seed=5, longest=9).words[0] if name == "learned" else PAIRS[3]
     aligner = learned if name == "learned" else made("cosine", name)
-    plain = replace(aligner, extraction=Extraction(method, threshold=0.01)).align(*text)
+    plain = replace(aligner, extraction=make_extraction(method, threshold=0.01)).align(*text)
     cell = max(plain.probabilities, key=plain.probabilities.get)
     probability = plain.posterior[cell.target, cell.source]
     above = np.nextafter(probability, probability.dtype.type(2))
     for limit, linked in ((probability, True), (above, False)):
-        limited = replace(aligner, extraction=Extraction(method, threshold=float(limit)))
+        limited = replace(aligner, extraction=make_extraction(method, threshold=float(limit)))
         assert (cell in limited.align(*text).links) is linked

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.aligner.external import external_decoder, given_posteriors
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.batch.attention_files import read_matrices
 from nmtalign.batch.matrices import Reading
 from nmtalign.errors import DataError
@@ -141,16 +141,16 @@ def batch_of(weights, extraction):
 
 def test_a_pair_to_look_at_has_the_links_and_weights():
     weights = np.array([[0.7, 0.2], [0.1, 0.6], [0.0, 0.0]])
-    pair = pair_of(weights, (["a", "b"], ["x", "y", "z"]), Extraction(), "s")
+    pair = pair_of(weights, (["a", "b"], ["x", "y", "z"]), make_extraction(), "s")
     assert pair.alignment.links == {(0, 0), (1, 1)}
     np.testing.assert_allclose(pair.forward, weights)
     np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, atol=1e-6)
     np.testing.assert_allclose(pair.matrix.weights, np.sqrt(weights * pair.reverse), atol=1e-6)
     assert set(pair.probabilities) == pair.alignment.links
     assert pair.settings == "s"
-    one_way = pair_of(weights, (["a", "b"], ["x", "y", "z"]), Extraction("argmax"))
+    one_way = pair_of(weights, (["a", "b"], ["x", "y", "z"]), make_extraction("argmax"))
     np.testing.assert_allclose(one_way.matrix.weights, weights, atol=1e-9)
-    empty = pair_of(np.zeros((0, 2)), (["a", "b"], []), Extraction())
+    empty = pair_of(np.zeros((0, 2)), (["a", "b"], []), make_extraction())
     assert empty.matrix.weights.shape == (0, 2)
     assert not empty.alignment.links
 
@@ -254,7 +254,7 @@ def test_no_probability_is_above_one(T, S, seed, method):
             words = ["w@@"] * S, ["t"] * T  # one source word of many pieces
             weights = replace(reading, pieces=pieces).weights(attention, *words)
             assert weights.max() <= 1
-            assert (batch_of(weights, Extraction(method)).probability <= 1).all()
+            assert (batch_of(weights, make_extraction(method)).probability <= 1).all()
 
 
 def test_rows_are_shifted():
@@ -299,7 +299,7 @@ def test_pieces_become_words():
 def test_links_are_those_of_the_weights_and_never_of_zeros(T, S, seed, method):
     random = np.random.default_rng(seed)
     weights = random.dirichlet(np.ones(S), size=T) * random.integers(0, 2, (T, 1))
-    found = batch_of(weights, Extraction(method))
+    found = batch_of(weights, make_extraction(method))
     assert (weights[found.target, found.source] > 0).all()
     for t, s, probability in zip(found.target, found.source, found.probability, strict=True):
         assert weights[t, s] == max(weights[t])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nmtalign
 from nmtalign.aligner.decoding import Decoder
-from nmtalign.aligner.extraction import ONE_TO_ONE, SECOND, THRESHOLD, Extraction, grown
+from nmtalign.aligner.extraction import EXTRACTIONS, SECOND, THRESHOLD, Extraction, grown, make_extraction
 from nmtalign.corpus.text import encode_text
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from tests.aligner.toy_language import toy_bitext
@@ -69,7 +69,7 @@ def test_second_words_of_a_pair_do_not_depend_on_its_bucket(first, second):
 
 def test_posterior_is_a_threshold_and_second_words(learned):
     text = toy_bitext(200, seed=3).words
-    chosen = Extraction(), Extraction("posterior"), Extraction("threshold", THRESHOLD)
+    chosen = make_extraction(), make_extraction("posterior"), make_extraction("threshold", THRESHOLD)
     whole, named, first = (
         [set(found) for found in replace(learned, extraction=own).align_batch(text)] for own in chosen
     )
@@ -116,10 +116,10 @@ def test_one_to_one_links_are_the_best_of_both_words(joint, threshold):
             worth[cell] >= worth[other] for other in worth if (other[0] == cell[0]) != (other[1] == cell[1])
         )
     }
-    assert set(links_of(joint, Extraction("one-to-one", threshold))) == wanted
+    assert set(links_of(joint, make_extraction("one-to-one", threshold))) == wanted
 
 
-@pytest.mark.parametrize("method", ONE_TO_ONE)
+@pytest.mark.parametrize("method", [n for n, one in EXTRACTIONS.items() if one.one_to_one])
 @pytest.mark.parametrize("words", [30, 600])  # one piece, and many that overlap
 def test_no_word_has_two_links(method, words):
     random = np.random.default_rng(words)
@@ -136,7 +136,7 @@ def test_no_word_has_two_links(method, words):
 @pytest.mark.parametrize("method", ["posterior", "threshold"])
 def test_a_cell_of_probability_0_is_no_link_at_any_threshold(method):
     joint = np.array([[0.9, 0.0], [0.0, 1e-6]])
-    assert links_of(joint, Extraction(method, threshold=0.0)) == [(0, 0), (1, 1)]
+    assert links_of(joint, make_extraction(method, threshold=0.0)) == [(0, 0), (1, 1)]
 
 
 def test_the_shipped_model_finds_both_words_of_a_unit():
@@ -153,9 +153,9 @@ def test_the_shipped_model_finds_both_words_of_a_unit():
 
 def test_a_threshold_is_the_least_probability_so_that_there_are_no_second_words():
     joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.5]])
-    assert links_of(joint, Extraction("posterior")) == [(0, 0), (0, 1)]
-    assert links_of(joint, Extraction("posterior", threshold=0.45)) == [(0, 0), (1, 2)]
-    assert Extraction(threshold=0.4).resolved(null=True) == Extraction("posterior", threshold=0.4)
+    assert links_of(joint, make_extraction("posterior")) == [(0, 0), (0, 1)]
+    assert links_of(joint, make_extraction("posterior", threshold=0.45)) == [(0, 0), (1, 2)]
+    assert make_extraction(threshold=0.4).resolved(null=True) == make_extraction("posterior", threshold=0.4)
 
 
 @pytest.mark.parametrize(("word", "linked"), [("z", True), ("3.", True), (";", False), ("«»", False)])
@@ -163,7 +163,7 @@ def test_signs_are_no_second_words(word, linked):
     text = encode_text([(["a", "b"], ["x", word, "y"])])
     joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.9]])[..., None]
     attention = BucketPosteriors(Posteriors(joint, joint, joint), None)
-    found = Decoder(text, lambda k: attention, Extraction("posterior")).align(1)
+    found = Decoder(text, lambda k: attention, make_extraction("posterior")).align(1)
     assert found.links(0) == [(0, 0), *([(0, 1)] if linked else []), (1, 2)]
-    alone = Decoder(text, lambda k: attention, Extraction("posterior", THRESHOLD)).align(1)
+    alone = Decoder(text, lambda k: attention, make_extraction("posterior", THRESHOLD)).align(1)
     assert alone.links(0) == [(0, 0), (1, 2)]

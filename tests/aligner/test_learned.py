@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.extraction import THRESHOLD, Extraction
+from nmtalign.aligner.extraction import THRESHOLD, make_extraction
 from nmtalign.aligner.train import Learning, learn
 from nmtalign.positions.hmm import joint_probability
 from nmtalign.text.tokenization import TextSettings
@@ -25,7 +25,7 @@ SYMMETRIZATIONS = ["intersection", "union", "grow-diag-final-and"]
 
 
 def aligner(**extraction) -> Aligner:
-    return replace(toy_training().aligner, extraction=Extraction(**extraction), workers=1)
+    return replace(toy_training().aligner, extraction=make_extraction(**extraction), workers=1)
 
 
 def test_the_dictionary_is_recovered_exactly():
@@ -43,13 +43,13 @@ def test_the_dictionary_is_recovered_exactly():
 
 def test_words_in_order_are_recovered_exactly():
     toy = toy_bitext(300, disorder=0.5, empty=0.2)
-    assert links_of(learn(toy.pairs, Learning(workers=1)).align(Extraction())) == toy.links
+    assert links_of(learn(toy.pairs, Learning(workers=1)).align()) == toy.links
 
 
 @pytest.mark.parametrize("empty", [0.0, 0.1, 0.3])
 def test_words_moved_about_are_recovered_but_for_one_in_fifty(empty: float):
     toy = toy_bitext(300, empty=empty)
-    found = links_of(learn(toy.pairs, Learning(workers=1)).align(Extraction()))
+    found = links_of(learn(toy.pairs, Learning(workers=1)).align())
     right = sum(len(a & b) for a, b in zip(found, toy.links, strict=True))
     assert right >= 0.98 * sum(map(len, found))
     assert right >= 0.98 * sum(map(len, toy.links))
@@ -61,7 +61,7 @@ def test_text_that_was_not_learned_from_is_aligned_as_well():
 
 
 def test_the_bitext_itself_is_aligned_as_any_text():
-    own, other = toy_training().align(Extraction()), aligner().align_batch(TOY.words)
+    own, other = toy_training().align(), aligner().align_batch(TOY.words)
     for name in ("offsets", "source", "target", "probability", "scores"):
         np.testing.assert_array_equal(getattr(own, name), getattr(other, name))
 
@@ -71,8 +71,8 @@ def swapped_training(toy):
 
 
 def test_swapped_sides_give_the_same_links():
-    forward = toy_training("fast").align(Extraction())
-    reverse = swapped_training(TOY).align(Extraction())
+    forward = toy_training("fast").align()
+    reverse = swapped_training(TOY).align()
     assert links_of(forward) == [{(t, s) for s, t in links} for links in links_of(reverse)]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import Learning, learn
@@ -291,7 +291,7 @@ def test_training_again_into_the_folder_leaves_nothing_of_the_old_model(folder: 
 
 
 def test_training_writes_what_it_aligns(training, folder: Path):
-    own = training.align(Extraction())
+    own = training.align()
     words = [(s.split(" "), t.split(" ")) for s, t in TOY.pairs]
     again = replace(load_aligner(folder), workers=1).align_batch(words)
     assert [own.links(n) for n in range(len(words))] == [again.links(n) for n in range(len(words))]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nmtalign.aligner import decoding
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus import long_pairs
@@ -63,7 +63,7 @@ def ranks(scores: np.ndarray) -> float:
 
 
 def test_pairs_that_changed_places_have_low_scores_also_where_the_model_learned_from_them(dirty):
-    scores = dirty.align(Extraction()).scores
+    scores = dirty.align().scores
     assert ranks(scores) > 0.97
     assert np.median(scores[30:]) > 0.9
 
@@ -73,7 +73,7 @@ def test_a_pair_is_no_witness_for_itself():
     toy = toy_bitext(200, longest=8)
     pairs = [*toy.pairs, ("qq rr ss tt", "vv ww xx yy")]
     found = learn(pairs, Learning(settings=PRESETS["fast"], workers=1))
-    batch = found.align(Extraction())
+    batch = found.align()
     assert len(batch.links(200)) > 0  # attention believes in them
     assert batch.scores[200] < np.quantile(batch.scores[:200], 0.02)
 

@@ -9,7 +9,7 @@ import pytest
 
 from nmtalign.aligner import aligner as aligner_module
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.train import train
 from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
@@ -100,7 +100,7 @@ def test_dense_heads_that_share_a_text_do_not_share_what_they_know_of_it():
 
 
 def test_argmax_links_every_word_where_probabilities_underflow():
-    aligner = over(VECTORS, temperature=1e-5, extraction=Extraction("argmax"))
+    aligner = over(VECTORS, temperature=1e-5, extraction=make_extraction("argmax"))
     assert len(aligner.align(WORDS[:6], WORDS[3:12]).links) == 9
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
@@ -279,7 +279,7 @@ def test_probability_of_cells_equals_the_joint_matrix():
 
 
 def test_extraction_is_printed_with_its_threshold():
-    assert str(Extraction(symmetrize="union", threshold=0.5)) == "symmetrize=union threshold=0.5"
+    assert str(make_extraction(symmetrize="union", threshold=0.5)) == "symmetrize=union threshold=0.5"
     assert make_scorer("dot", 3).settings == "score=dot scale=1"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.train import Learning, Training, learn
 from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
@@ -44,7 +44,7 @@ def assert_same_model(one, other) -> None:
 
 
 def links(training: Training) -> list[tuple[np.ndarray, ...]]:
-    batch = training.align(Extraction())
+    batch = training.align()
     return [batch.offsets, batch.source, batch.target]
 
 

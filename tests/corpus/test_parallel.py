@@ -142,7 +142,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         import hashlib, pathlib, tempfile
         from nmtalign.aligner import aligner
         from nmtalign.corpus import parallel, word_pairs as pairs
-        from nmtalign.aligner.extraction import Extraction
+        from nmtalign.aligner.extraction import make_extraction
         from nmtalign.aligner.train import learn
         from nmtalign.training import bitext
         from tests.aligner.toy_language import toy_bitext
@@ -163,7 +163,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
                     training.aligner.save(folder + "/model")
                     paths = sorted(pathlib.Path(folder, "model").iterdir())
                     content = b"".join(path.read_bytes() for path in paths)
-                batch = training.align(Extraction())
+                batch = training.align()
                 content += b"".join(column.tobytes() for column in (batch.source, batch.probability))
                 digests.add(hashlib.sha256(content).hexdigest())
         aligner.CELLS = 1 << 23

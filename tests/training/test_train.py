@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmtalign.aligner.extraction import Extraction
+from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus import sides as sides_module
@@ -161,7 +161,7 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
     found = learn([*TOY.pairs[40:], (source, target)], Learning(settings=FAST, workers=1))
     assert found.aligner.training["corpus"]["pairs"] == 81
     assert len(found.aligner.lexicon.source_words) == len(set(" ".join(TOY.source).split())) + 1
-    links = found.align(Extraction())
+    links = found.align()
     assert len(links) == 81
     assert links.target[links.offsets[80] :].max() > 300
 

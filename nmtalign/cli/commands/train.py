@@ -102,7 +102,6 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
-    from nmtalign.aligner.extraction import Extraction
     from nmtalign.aligner.train import Learning, learn, warm_start
     from nmtalign.batch.stream import Shortened
     from nmtalign.links.formats import read_gold
@@ -144,7 +143,7 @@ def train(
         report(f"model in {output}{bound}")
         if outputs:
             own = client is None and not context
-            batch = found.align(Extraction()) if own else _aligned(client, aligner, shortened(bitext.open()))
+            batch = found.align() if own else _aligned(client, aligner, shortened(bitext.open()))
             _write_links(batch, outputs)
     _say_what_is_next(bitext, output, more["links"])
 
