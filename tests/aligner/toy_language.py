@@ -75,7 +75,7 @@ def toy_bitext(
 @cache
 def toy_training(preset: str = "default") -> Training:
     """What came of learning from 300 pairs, once a session."""
-    from nmtalign.aligner.train import learn
+    from nmtalign.aligner.train import Learning, learn
     from nmtalign.training.settings import PRESETS
 
     return learn(toy_bitext(300).pairs, Learning(settings=PRESETS[preset], workers=1))
