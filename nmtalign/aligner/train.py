@@ -118,10 +118,18 @@ def train(
         vectors_weight=vectors_weight,
         rescore=rescore,
         rescore_inputs=rescore_inputs,
-        gold=list(read_gold(gold)) if isinstance(gold, str | Path) else gold,
+        gold=gold_of_file(gold) if isinstance(gold, str | Path) else gold,
         workers=workers,
         warn=partial(warnings.warn, stacklevel=3),
     ).aligner
+
+
+def gold_of_file(path: str | Path) -> list[GoldAlignment]:
+    """Return the gold links of a file; a DataError if it has no line."""
+    gold = list(read_gold(path))
+    if not gold:
+        raise DataError("expected gold links, found an empty file; leave it out, or name another").at(path)
+    return gold
 
 
 def _opened(

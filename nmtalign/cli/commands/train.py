@@ -195,13 +195,13 @@ def _mix(
 
 def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None, **_: Any) -> dict[str, Any]:
     """Return what teaches a rescorer, as arguments of `learn`."""
-    from nmtalign.links.formats import read_gold
+    from nmtalign.aligner.train import gold_of_file
 
     if rescore is not None and gold is not None:
         raise UsageError("--gold teaches a rescorer of its own; leave --rescore out")
     if rescore is None and rescore_inputs is not None:
         raise UsageError("--rescore-inputs is for a rescorer that is distilled; add --rescore additive")
-    links = [] if gold is None else list(read_gold(gold))
+    links = [] if gold is None else gold_of_file(gold)
     return {"rescore": rescore, "rescore_inputs": rescore_inputs or "features", "gold": links}
 
 
