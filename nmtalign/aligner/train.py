@@ -124,9 +124,9 @@ def train(
     ).aligner
 
 
-def gold_of_file(path: str | Path) -> list[GoldAlignment]:
+def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
     """Return the gold links of a file; a DataError if it has no line."""
-    gold = list(read_gold(path))
+    gold = list(read_gold(path, encoding=encoding))
     if not gold:
         raise DataError("expected gold links, found an empty file; leave it out, or name another").at(path)
     return gold
@@ -148,11 +148,13 @@ def warm_start(
     init: str | Path | None,
     text: Mapping[str, Any],
     languages: tuple[str | None, str | None] = (None, None),
+    *,
+    encoding: str = "utf-8",
 ) -> tuple[Prior | None, TextSettings]:
     """Return the prior that a word list, and a model or aligned vectors make, and how lines become words.
 
     `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; those that are None are the
-    model's, if there is one.
+    model's, if there is one; `encoding` is that of the word list.
 
     Raises
     ------
@@ -163,7 +165,7 @@ def warm_start(
     older = load_aligner(init) if init is not None and is_model(init) else None
     default = TextSettings() if older is None else older.text
     settings = replace(default, **{name: value for name, value in text.items() if value is not None})
-    listed = [] if words is None else read_word_list(words, settings)
+    listed = [] if words is None else read_word_list(words, settings, encoding=encoding)
     if older is None:
         vectors = None if init is None else _opened(init, languages)
         listed += [] if vectors is None else similar_words(*vectors)

@@ -19,6 +19,7 @@ from nmtalign.cli.options.bitext import (
     bitext_options,
     langs_option,
     max_length_option,
+    text_encoding,
     text_options,
     two_languages,
 )
@@ -122,7 +123,9 @@ def train(
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
-        options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization), languages)
+        options["prior"], options["text"] = warm_start(
+            prior, init, asdict(tokenization), languages, encoding=text_encoding()
+        )
     bound = Shortened(max_length, bitext.files)
     shortened = partial(bound.pairs, text=options["text"], languages=languages)
     settings, state = named_preset(preset), f"{output.rstrip('/')}.state"
@@ -201,7 +204,7 @@ def _rescorer(rescore: str | None, rescore_inputs: str | None, gold: str | None,
         raise UsageError("--gold teaches a rescorer of its own; leave --rescore out")
     if rescore is None and rescore_inputs is not None:
         raise UsageError("--rescore-inputs is for a rescorer that is distilled; add --rescore additive")
-    links = [] if gold is None else gold_of_file(gold)
+    links = [] if gold is None else gold_of_file(gold, encoding=text_encoding())
     return {"rescore": rescore, "rescore_inputs": rescore_inputs or "features", "gold": links}
 
 
@@ -244,6 +247,8 @@ def _costs(settings: Settings, **more: Any) -> list[float]:
 def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> None:
     """Name the command that a newcomer wants next."""
     files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
+    if (encoding := text_encoding()) != "utf-8":
+        files += f" --encoding {encoding}"
     place = shlex.quote(model)
     look = f"nmtalign report {files} --model {place} -o report.html"
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {place} -o links.txt"
