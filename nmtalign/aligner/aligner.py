@@ -30,6 +30,7 @@ from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.rescoring.rescorer import Rescorer
+from nmtalign.shipped import place_of
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
 
@@ -315,11 +316,11 @@ class Aligner(Listed):
 
 
 def load_aligner(folder: str | Path) -> Aligner:
-    """Open the folder of a learned aligner, without its encoder.
+    """Open the folder of a learned aligner, or a shipped one by its name, without its encoder.
 
     Errors as of :func:`nmtalign.aligner.model_folder.read_model`.
     """
-    return Aligner(**read_model(folder))
+    return Aligner(**read_model(place_of(folder)))
 
 
 def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
