@@ -21,9 +21,7 @@ TARGET = ["le café est fermé .", "un café .", "l'ami naïf", "un ami ."] * 5
 LINKS = ["0-0 1-1 2-2 4-4", "0-0 1-1 2-2", "1-1 2-0", "0-0 1-1 2-2"] * 5
 PAIRS = list(zip(SOURCE, TARGET, strict=True))
 GIZA = "# Sentence pair (1)\nle café\nNULL ({ }) the ({ 1 }) café ({ 2 })\n"
-VECTORS = "\n".join(
-    ["30 4", *(f"e{n} {' '.join(map(str, row))}" for n, row in enumerate(1 + np.eye(30, 4)))]
-)
+VECTORS = "\n".join(["30 4", *(f"e{n} {' '.join(map(str, row))}" for n, row in enumerate(1 + np.eye(30, 4)))])
 FILES = {
     "source": SOURCE,
     "target": TARGET,
