@@ -241,10 +241,27 @@ def read_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str]:
         yield line
 
 
+def check_encoding(name: str) -> None:
+    """Refuse an encoding that Python does not know, or in which the end of a line is not the one of ASCII.
+
+    Examples
+    --------
+    >>> check_encoding("klingon")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    nmtalign.errors.UsageError: expected an encoding such as utf-8 or cp1252, found klingon (unknown...
+    """
+    try:
+        found = "" if b"\n".decode(name) == "\n" else "in which lines end otherwise"
+    except (LookupError, ValueError) as error:
+        found = str(error)
+    if found:
+        expected = "expected an encoding such as utf-8 or cp1252"
+        raise UsageError(f"{expected}, found {name} ({found}); convert the file to UTF-8")
+
+
 def try_lines(path: str | Path, *, encoding: str = "utf-8") -> Iterator[str | DataError]:
     """Yield what :func:`read_lines` does, with the error in the place of a line that is not `encoding`."""
-    if encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32", "utf16", "utf32")):
-        raise UsageError(f"{encoding} is not supported; convert the file to UTF-8 first")
+    check_encoding(encoding)
     if encoding.lower().replace("_", "-") == "utf-8-sig":
         encoding = "utf-8"  # the mark is dropped anyway
     stream = open_binary(path)
@@ -289,7 +306,7 @@ def _decoded(block: bytes, encoding: str) -> list[str | DataError]:
         in_blocks = text.count("\n") == block.count(b"\n")  # not so in some old encodings
     except UnicodeDecodeError:
         in_blocks = False
-    except (UnicodeError, LookupError) as error:
+    except UnicodeError as error:
         raise UsageError(f"text cannot be read as {encoding} ({error})") from None
     if not in_blocks:
         return [_decoded_line(raw, encoding) for raw in io.BytesIO(block).readlines()]
@@ -357,5 +374,5 @@ def read_json(path: Path) -> dict[str, Any]:
 def _undecodable(error: UnicodeDecodeError, encoding: str) -> DataError:
     return DataError(
         f"expected {encoding} text, found the byte 0x{error.object[error.start]:02x} at column"
-        f" {error.start + 1}; convert the file or name its encoding"
+        f" {error.start + 1}; convert the file, or name its encoding (--encoding NAME, in Python encoding=)"
     )

@@ -24,6 +24,7 @@ from nmtalign.heads.scorer import Scorer, UnknownWords
 from nmtalign.links.alignments import AlignedBatch, AlignedPair
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.shipped import place_of
 from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
@@ -231,8 +232,11 @@ class Aligner(Listed):
 
 
 def load_aligner(folder: str | Path) -> Aligner:
-    """Open the folder of an aligner; errors as of :func:`nmtalign.aligner.model_folder.open_state`."""
-    aligner: Aligner = open_state(folder, Aligner.from_state)
+    """Open the folder of an aligner, or a shipped one by its name.
+
+    Errors as of :func:`nmtalign.aligner.model_folder.open_state`.
+    """
+    aligner: Aligner = open_state(place_of(folder), Aligner.from_state)
     return aligner
 
 

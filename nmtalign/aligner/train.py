@@ -112,11 +112,19 @@ def train(bitext: Bitext, **options: Unpack[TrainOptions]) -> Aligner:
         prior,
         _opened(options.get("vectors"), languages),
         options.get("vectors_weight"),
-        list(read_gold(gold)) if isinstance(gold, str | Path) else gold,
+        gold_of_file(gold) if isinstance(gold, str | Path) else gold,
         workers=options.get("workers"),
         warn=partial(warnings.warn, stacklevel=3),
     )
     return learn(bitext, learning).aligner
+
+
+def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
+    """Return the gold links of a file; a DataError if it has no line."""
+    gold = list(read_gold(path, encoding=encoding))
+    if not gold:
+        raise DataError("expected gold links, found an empty file; leave it out, or name another").at(path)
+    return gold
 
 
 def _opened(vectors: str | Path | BothVectors | None, languages: Languages) -> BothVectors | None:
@@ -132,11 +140,13 @@ def warm_start(
     init: str | Path | None,
     text: Mapping[str, Any],
     languages: Languages = (None, None),
+    *,
+    encoding: str = "utf-8",
 ) -> tuple[Prior | None, TextSettings]:
     """Return the prior that a word list, and a model or aligned vectors make, and how lines become words.
 
     `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; those that are None are the
-    model's, if there is one.
+    model's, if there is one; `encoding` is that of the word list.
 
     Raises
     ------
@@ -147,7 +157,7 @@ def warm_start(
     older = load_aligner(init) if init is not None and is_model(init) else None
     default = TextSettings() if older is None else older.scorer.looked_up or older.text
     settings = replace(default, **{name: value for name, value in text.items() if value is not None})
-    listed = [] if words is None else read_word_list(words, settings)
+    listed = [] if words is None else read_word_list(words, settings, encoding=encoding)
     if older is None:
         vectors = None if init is None else _opened(init, languages)
         listed += [] if vectors is None else similar_words(*vectors)

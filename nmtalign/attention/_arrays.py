@@ -78,6 +78,19 @@ def running_sum(array: Array) -> Array:
     return namespace(array).cumulative_sum(array, axis=-1)
 
 
+def error_function(array: Array) -> Array:
+    """Return erf of each entry; a UsageError where its library has none, for it is not in the standard."""
+    if isinstance(array, np.ndarray):
+        from scipy.special import erf
+
+        return erf(array)
+    xp = namespace(array)
+    if not hasattr(xp, "erf"):
+        lacking = type(array).__module__
+        raise UsageError(f"GELU needs erf, which {lacking} lacks; pass arrays of NumPy or PyTorch")
+    return xp.erf(array)
+
+
 def divided(array: Array, by: Array) -> Array:
     """Return ``array / by``, and `array` where `by` is 0."""
     return array / namespace(by).where(by == 0, as_like(1.0, by), by)

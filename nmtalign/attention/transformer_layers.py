@@ -8,6 +8,7 @@ H heads. Masks are True where a query may look.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats
+from nmtalign.attention._arrays import Array, as_floats, error_function, namespace
 from nmtalign.attention.mechanism import Attended, MultiHead, linear, multi_head
 from nmtalign.attention.parameters import (
     Seed,
@@ -69,12 +70,21 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
 
 @dataclass(frozen=True)
 class FeedForward:
-    """Parameters of a feed-forward layer: ``W_1`` (D, F), ``b_1`` (F,), ``W_2`` (F, D), ``b_2`` (D,)."""
+    """Parameters of a feed-forward layer: ``W_1`` (D, F), ``b_1`` (F,), ``W_2`` (F, D), ``b_2`` (D,).
+
+    `activation` is "relu", or "gelu" as BERT has it.
+    """
 
     W_1: Array
     W_2: Array
     b_1: Array | None = None
     b_2: Array | None = None
+    activation: str = "relu"
+
+    def __post_init__(self) -> None:
+        if self.activation not in _ACTIVATIONS:
+            expected = " or ".join(_ACTIVATIONS)
+            raise UsageError(f"expected the activation {expected}, found {self.activation!r}")
 
     @classmethod
     def start(cls, D: int, F: int, *, seed: Seed) -> FeedForward:
@@ -83,26 +93,39 @@ class FeedForward:
         return cls(glorot(random, D, F), glorot(random, F, D), np.zeros(F), np.zeros(D))
 
     @classmethod
-    def from_torch(cls, state: StateDict) -> FeedForward:
-        """Read ``linear1`` and ``linear2`` of a PyTorch encoder or decoder layer with ReLU."""
+    def from_torch(cls, state: StateDict, *, activation: str) -> FeedForward:
+        """Read ``linear1`` and ``linear2`` of a PyTorch encoder or decoder layer."""
         W_1, W_2 = (torch_matrix(state, f"linear{i}.weight") for i in (1, 2))
-        return cls(W_1, W_2, *(torch_vector(state, f"linear{i}.bias") for i in (1, 2)))
+        b_1, b_2 = (torch_vector(state, f"linear{i}.bias") for i in (1, 2))
+        return cls(W_1, W_2, b_1, b_2, activation)
 
 
 def feed_forward(parameters: FeedForward, x: Array) -> Array:
     r"""Position-wise feed-forward layer: :math:`\max(0, x W_1 + b_1) W_2 + b_2`.
 
     It works on each word of x (..., N, D) by itself and is the non-linearity that attention lacks (Vaswani et
-    al. 2017, eq. 2).
+    al. 2017, eq. 2). GELU takes :math:`z \Phi(z)` for the maximum, with the normal distribution function
+    :math:`\Phi` (Hendrycks & Gimpel 2016, "Gaussian Error Linear Units").
 
     Examples
     --------
     >>> feed_forward(FeedForward(np.eye(2), np.eye(2)), [[-1.0, 2.0]])
     array([[0., 2.]])
     """
-    xp, x = as_floats(x)
+    _, x = as_floats(x)
     inner = linear(x, parameters.W_1, parameters.b_1)  # (..., N, F)
-    return linear(xp.clip(inner, 0.0, None), parameters.W_2, parameters.b_2)
+    return linear(_ACTIVATIONS[parameters.activation](inner), parameters.W_2, parameters.b_2)
+
+
+def _relu(x: Array) -> Array:
+    return namespace(x).clip(x, 0.0, None)
+
+
+def _gelu(x: Array) -> Array:
+    return x * (1 + error_function(x * math.sqrt(0.5))) / 2
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": _relu, "gelu": _gelu}
 
 
 @dataclass(frozen=True)
@@ -133,21 +156,21 @@ class TransformerBlock:
 
     @classmethod
     def from_torch(
-        cls, state: StateDict, heads: int, *, pre_norm: bool = False, epsilon: float = 1e-5
+        cls, state: StateDict, heads: int, *, activation: str, pre_norm: bool = False, epsilon: float = 1e-5
     ) -> TransformerBlock:
-        """Read the state dict of a ``torch.nn.TransformerEncoderLayer`` or ``...DecoderLayer`` with ReLU.
+        """Read the state dict of a ``torch.nn.TransformerEncoderLayer`` or ``...DecoderLayer``.
 
         It has ``self_attn.*`` as in :meth:`MultiHead.from_torch`; ``linear1.weight`` (F, D), ``linear1.bias``
         (F,), ``linear2.weight`` (D, F), ``linear2.bias`` (D,); ``norm1.weight`` and ``norm1.bias`` (D,), and
         so ``norm2``. A decoder layer has ``multihead_attn.*`` (the cross-attention) and ``norm3.*`` besides.
-        `heads`, `pre_norm` and `epsilon` are ``nhead``, ``norm_first`` and ``layer_norm_eps`` of the layer;
-        they are not part of a state dict.
+        `heads`, `activation` ("relu" or "gelu"), `pre_norm` and `epsilon` are ``nhead``, ``activation``,
+        ``norm_first`` and ``layer_norm_eps`` of the layer; they are not part of a state dict.
         """
         cross = torch_part(state, "multihead_attn.")
         norms = [torch_part(state, f"norm{i}.") for i in ((1, 2, 3) if cross else (1, 2))]
         return cls(
             MultiHead.from_torch(torch_part(state, "self_attn."), heads),
-            FeedForward.from_torch(state),
+            FeedForward.from_torch(state, activation=activation),
             tuple(LayerNorm.from_torch(norm, epsilon=epsilon) for norm in norms),
             MultiHead.from_torch(cross, heads) if cross else None,
             pre_norm,
@@ -254,15 +277,16 @@ class Transformer:
 
     @classmethod
     def from_torch(
-        cls, state: StateDict, heads: int, *, pre_norm: bool = False, epsilon: float = 1e-5
+        cls, state: StateDict, heads: int, *, activation: str, pre_norm: bool = False, epsilon: float = 1e-5
     ) -> Transformer:
-        """Read the state dict of ``torch.nn.Transformer`` with ReLU.
+        """Read the state dict of ``torch.nn.Transformer``.
 
         It has ``encoder.layers.0.*`` and on, ``decoder.layers.0.*`` and on, with the names and settings of
         :meth:`TransformerBlock.from_torch`; ``encoder.norm.*`` and ``decoder.norm.*``.
         """
         encoder, decoder = torch_part(state, "encoder."), torch_part(state, "decoder.")
-        read = partial(TransformerBlock.from_torch, heads=heads, pre_norm=pre_norm, epsilon=epsilon)
+        settings: Any = {"activation": activation, "pre_norm": pre_norm, "epsilon": epsilon}
+        read = partial(TransformerBlock.from_torch, heads=heads, **settings)
         return cls(
             tuple(map(read, _torch_layers(encoder))),
             tuple(map(read, _torch_layers(decoder))),

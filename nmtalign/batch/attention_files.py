@@ -26,7 +26,7 @@ _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
 _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
 
 
-def read_matrices(path: str | Path) -> Iterator[Floats]:
+def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Floats]:
     """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
 
     Parameters
@@ -47,6 +47,8 @@ def read_matrices(path: str | Path) -> Iterator[Floats]:
           source words, the log).
 
         The last two have a row for the end of the sentence, fairseq and Marian a column, too.
+    encoding : str
+        Of text.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def read_matrices(path: str | Path) -> Iterator[Floats]:
         return _read_npz(path)
     if str(path) != "-" and is_array(path):
         return iter([read_array(path)])
-    lines = enumerate(read_lines(path), 1)
+    lines = enumerate(read_lines(path, encoding=encoding), 1)
     head = list(islice(lines, LOOK))
     return _form([line for _, line in head])(chain(head, lines), path)
 

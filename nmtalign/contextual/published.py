@@ -46,7 +46,8 @@ class Published:
     ``simalign-argmax``, ``-itermax``, ``-match`` are those of Jalili Sabet et al. (2020) over
     ``(1 + cosine) / 2``. ``awesome-align`` links words for which both softmaxes of dot products are at least
     0.001 (Dou and Neubig 2021), ``awesome-align-entmax`` those for which both 1.5-entmaxes are above 0
-    (Peters et al. 2019). ``transport`` is optimal transport. A word is the mean of its sub-words.
+    (Peters et al. 2019). ``transport`` is optimal transport. A word is the mean of its sub-words, where the
+    papers link sub-words and join their links.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
     Raises
     ------
     DataError
-        If there is none.
+        If there is none, or its tokeniser has no sub-words.
     UsageError
         If a package or the device is missing.
     """
@@ -73,6 +73,10 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
     except Exception as error:  # whatever a foreign folder makes transformers do
         found = shorten(str(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
+    pieces = set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)
+    if not any(map(str.isalnum, "".join(pieces))):  # transformers makes an empty one where files are missing
+        files = ", ".join(tokenizer.vocab_files_names.values())
+        raise DataError(f"expected a tokenizer ({files}), found none that knows a word").at(name)
     return model.eval().to(device), tokenizer
 
 

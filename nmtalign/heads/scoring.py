@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nmtalign.arrays import read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
+from nmtalign.checks import expect_array
 from nmtalign.errors import DataError, UsageError
 from nmtalign.state import State, Stored
 
@@ -25,6 +26,7 @@ Floats = NDArray[np.floating]
 
 BITS = 26  # of an entry: products of two have 52, and a double holds 53
 ATTENTION_SIZE = 128  # of untrained Bahdanau weights
+LARGEST = 1e9  # Bahdanau weight: sums of products of larger ones may be infinite
 COSINE_SCALES = (8.0, 20.0)  # best between these at every dimension tried; sqrt(D) is the scale of Vaswani
 
 
@@ -153,7 +155,7 @@ def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> Ba
     """Read the weights W (D, A), U (D, A), v (A,) and, where there is one, b (A,) from an npz file.
 
     Or two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2 (A, 1), maybe b.
-    A DataError says what is missing or does not fit vectors of `dimension`.
+    A DataError says what is missing, is no finite number, or does not fit vectors of `dimension`.
     """
     given: dict[str, Floats] = {n: np.asarray(array, np.float64) for n, array in read_arrays(path).items()}
     arrays = _of_two_layers(given, dimension)
@@ -164,8 +166,7 @@ def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> Ba
     arrays.setdefault("b", np.zeros(size))
     expected = {"W": (dimension, size), "U": (dimension, size), "v": (size,), "b": (size,)}
     for name, shape in expected.items():
-        if arrays[name].shape != shape:
-            raise DataError(f"expected {name} of shape {shape}, found {arrays[name].shape}").at(path)
+        expect_array(arrays[name], "f", shape, -LARGEST, LARGEST, name=f"{path}, {name}")
     return BahdanauScorer(**{name: arrays[name] for name in expected}, scale=scale, origin=Path(path).name)
 
 

@@ -150,18 +150,18 @@ def format_gold(gold: GoldAlignment, *, first: int = 0) -> str:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def _read_by_line(path: str | Path, parse: Callable[[str], Parsed]) -> Iterator[Parsed]:
-    for number, line in enumerate(read_lines(path), 1):
+def _read_by_line(path: str | Path, encoding: str, parse: Callable[[str], Parsed]) -> Iterator[Parsed]:
+    for number, line in enumerate(read_lines(path, encoding=encoding), 1):
         try:
             yield parse(line)
         except DataError as error:
             raise error.at(path, line=number) from None
 
 
-def _read_naacl(path: str | Path) -> Iterator[LinkRecord]:
+def _read_naacl(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
     """Pairs without a line of their own have no links; position 0 is the null word and no link."""
     pair = 0
-    for number, lines in groupby(_naacl_lines(path), key=lambda line: line[0]):
+    for number, lines in groupby(_naacl_lines(path, encoding), key=lambda line: line[0]):
         for _ in range(pair + 1, number):
             yield LinkRecord(GoldAlignment(frozenset(), frozenset()))
         links = [(Link(s - 1, t - 1), kind) for _, s, t, kind in lines if s and t]
@@ -170,9 +170,9 @@ def _read_naacl(path: str | Path) -> Iterator[LinkRecord]:
         pair = number
 
 
-def _naacl_lines(path: str | Path) -> Iterator[tuple[int, int, int, str | None]]:
+def _naacl_lines(path: str | Path, encoding: str) -> Iterator[tuple[int, int, int, str | None]]:
     pair = 1
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, encoding=encoding), 1):
         match = _NAACL.fullmatch(line)
         if match is None or not pair <= int(match[1]) <= pair + MOST_EMPTY:
             expected = f"a line like '{pair:04d} 1 3 S', pairs in order from 1, no gap above {MOST_EMPTY:,}"
@@ -181,8 +181,8 @@ def _naacl_lines(path: str | Path) -> Iterator[tuple[int, int, int, str | None]]
         yield pair, int(match[2]), int(match[3]), match[4]
 
 
-def _read_giza(path: str | Path) -> Iterator[LinkRecord]:
-    lines = enumerate(read_lines(path), 1)
+def _read_giza(path: str | Path, encoding: str) -> Iterator[LinkRecord]:
+    lines = enumerate(read_lines(path, encoding=encoding), 1)
     for number, header in lines:
         try:
             if not header.startswith("# "):
@@ -298,7 +298,7 @@ def _write_jsonl(record: LinkRecord, number: int) -> str:
     return json.dumps(values, ensure_ascii=False) + "\n"
 
 
-_READERS: dict[str, Callable[[str | Path], Iterator[LinkRecord]]] = {
+_READERS: dict[str, Callable[[str | Path, str], Iterator[LinkRecord]]] = {
     "pharaoh": partial(_read_by_line, parse=lambda line: LinkRecord(parse_gold(line))),
     "talp": partial(_read_by_line, parse=lambda line: LinkRecord(parse_gold(line, first=1))),
     "naacl": _read_naacl,
@@ -318,7 +318,9 @@ _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
 READABLE, WRITABLE = tuple(_READERS), tuple(_WRITERS)
 
 
-def read_records(path: str | Path, *, format: str = "pharaoh") -> Iterator[LinkRecord]:
+def read_records(
+    path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
+) -> Iterator[LinkRecord]:
     """Yield the links of each sentence pair of a file, in order.
 
     Parameters
@@ -327,6 +329,8 @@ def read_records(path: str | Path, *, format: str = "pharaoh") -> Iterator[LinkR
         May be compressed, or ``-``.
     format : str
         One of `READABLE`.
+    encoding : str
+        Of the text.
 
     Raises
     ------
@@ -335,15 +339,19 @@ def read_records(path: str | Path, *, format: str = "pharaoh") -> Iterator[LinkR
     """
     if format not in _READERS:
         raise UsageError(f"links cannot be read from {format!r}; choose one of {', '.join(READABLE)}")
-    return _READERS[format](path)
+    return _READERS[format](path, encoding)
 
 
-def read_gold(path: str | Path, *, format: str = "pharaoh") -> Iterator[GoldAlignment]:
+def read_gold(
+    path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
+) -> Iterator[GoldAlignment]:
     """Yield the gold links of each pair."""
-    return (record.gold for record in read_records(path, format=format))
+    return (record.gold for record in read_records(path, format=format, encoding=encoding))
 
 
-def read_links(path: str | Path, *, format: str = "pharaoh") -> Iterator[frozenset[Link]]:
+def read_links(
+    path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
+) -> Iterator[frozenset[Link]]:
     """Yield the links of each pair; a link that is only possible is an error, as an aligner makes none.
 
     Examples
@@ -356,8 +364,8 @@ def read_links(path: str | Path, *, format: str = "pharaoh") -> Iterator[frozens
     [2, 0]
     """
     if format in ("pharaoh", "talp"):
-        return _read_by_line(path, partial(parse_pharaoh, first=int(format == "talp")))
-    return (record.links for record in read_records(path, format=format))
+        return _read_by_line(path, encoding, partial(parse_pharaoh, first=int(format == "talp")))
+    return (record.links for record in read_records(path, format=format, encoding=encoding))
 
 
 def format_record(record: LinkRecord, *, format: str, number: int) -> str:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from nmtalign.errors import DataError
 
 Cut = Callable[[str], list[tuple[int, int]]]  # a line -> where its words begin and end
-DEEPEST = 100  # tags inside each other
-_TAG = re.compile(r"<(/?)([A-Za-z_][\w:.-]*)([^<>]*?)(/?)>")
+DEEPEST = 100  # tags inside each other, or spans over a word on the average
+_TAG = re.compile(r"<(/?)([A-Za-z_][\w:.-]*+)([^<>]*+)>")
 
 
 class Span(NamedTuple):
@@ -62,13 +62,25 @@ def project_spans(spans: Iterable[Span], links: Iterable[tuple[int, int]], targe
         partners.setdefault(s, []).append(t)
     linked = {t for targets in partners.values() for t in targets}
     owner: list[tuple[int, str] | None] = [None] * target_length
+    after = [t + (t in linked) for t in range(target_length + 1)]
     for number, span in enumerate(sorted(spans)):
         words = {t for s in range(span.start, span.end) for t in partners.get(s, ())}
-        if words:
-            between = set(range(min(words), max(words))) - linked
-            for word in sorted(words | between):
-                owner[word] = owner[word] or (number, span.label)
+        for word in words:
+            owner[word] = owner[word] or (number, span.label)
+        between, last = _free(after, min(words, default=target_length)), max(words, default=0)
+        while between < last:
+            owner[between] = number, span.label
+            after[between] = between + 1
+            between = _free(after, between)
     return list(_runs(owner))
+
+
+def _free(after: list[int], word: int) -> int:
+    """Return the first word from `word` on that `after` does not lead on from; later ways are shorter."""
+    while after[word] != word:
+        after[word] = after[after[word]]
+        word = after[word]
+    return word
 
 
 def _runs(owner: Sequence[tuple[int, str] | None]) -> Iterator[Span]:
@@ -123,12 +135,21 @@ def labels_of_spans(spans: Iterable[Span], length: int) -> list[str]:
 
 
 def parse_spans(line: str, length: int) -> list[Span]:
-    """Return the spans of a line such as ``0-2:PER 4-5:LOC``, end not included, within `length` words."""
-    spans = []
+    """Return the spans of a line such as ``0-2:PER 4-5:LOC``, end not included, within `length` words.
+
+    Raises
+    ------
+    DataError
+        If something is no such span, or the spans have over `DEEPEST` times `length` words together.
+    """
+    spans, covered = [], 0
     for part in filter(None, line.split(" ")):
         match = re.fullmatch(r"(\d{1,9})-(\d{1,9}):(.+)", part)
         if match is None or not int(match[1]) < int(match[2]) <= length:
             raise DataError(f"expected spans like 0-2:NAME within {length} words, found {part!r}")
+        covered += int(match[2]) - int(match[1])
+        if covered > DEEPEST * length:
+            raise DataError(f"expected at most {DEEPEST} spans over a word on the average, found more")
         spans.append(Span(int(match[1]), int(match[2]), match[3]))
     return spans
 
@@ -181,11 +202,11 @@ def parse_tags(line: str, cut: Cut = between_spaces) -> tuple[list[str], list[_E
     for match in matches:
         place = match.start() - removed  # in the line without tags
         removed += len(match[0])
-        closing, name, _, empty = match.groups()
+        closing, name, rest = match.groups()
         if closing:
             _check_closing(path[-1], name)
             path.pop().end = bisect_left(starts, place)
-        elif empty:
+        elif rest.endswith("/"):
             position = bisect_left(starts, place)
             path[-1].children.append(_Element(name, match[0], position, position, empty=True))
         else:
@@ -298,10 +319,12 @@ def _places(
 ) -> Iterator[tuple[tuple[int, int], int, _Element]]:
     """Yield where each child goes, its number, and the child; places do not overlap."""
     owner: dict[int, int] = {}
+    done = 0  # source words; children within one word share it, and the first has its links
     for number, child in enumerate(parent.children):
-        for word in (t for s in range(child.start, child.end) for t in linked[s]):
+        for word in (t for s in range(max(child.start, done), child.end) for t in linked[s]):
             if place[0] <= word < place[1]:
                 owner.setdefault(word, number)
+        done = max(done, child.end) if child.start < child.end else done
     runs = _longest_runs(owner)
     taken = sorted(runs.values())
     sources = [s for s in range(parent.start, parent.end) if linked[s]]
@@ -329,7 +352,7 @@ def _point(position: int, sources: list[int], place: tuple[int, int], linked: li
     after = bisect_left(sources, position)
     found = place[0]
     if after < len(sources):
-        found = min(linked[sources[after]])
+        found = linked[sources[after]][0]
     elif sources:
-        found = max(linked[sources[-1]]) + 1
+        found = linked[sources[-1]][-1] + 1
     return min(max(found, place[0]), place[1])

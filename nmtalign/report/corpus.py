@@ -61,6 +61,7 @@ def read_corpus(
     gold: str | Path | None = None,
     others: Mapping[str, str | Path] | None = None,
     aligned: Iterable[tuple[AlignedPair, Callable[[], ByHead]]] | None = None,
+    encoding: str = "utf-8",
 ) -> Iterator[Record]:
     """Yield sentence pairs with their gold links and the links of other systems.
 
@@ -73,6 +74,8 @@ def read_corpus(
         Pharaoh links of other systems, by name.
     aligned : iterable of (AlignedPair, callable), optional
         The attention of each pair, where it is known, and what computes that of each head.
+    encoding : str
+        Of the files.
 
     Raises
     ------
@@ -80,8 +83,9 @@ def read_corpus(
         If a file has fewer or more lines than there are pairs.
     """
     files = [*([gold] if gold is not None else []), *(others or {}).values()]
-    columns: list[Iterable[Any]] = [pairs, *map(read_gold, files[: gold is not None])]
-    columns += map(read_links, files[gold is not None :])
+    columns: list[Iterable[Any]] = [pairs]
+    columns += (read_gold(path, encoding=encoding) for path in files[: gold is not None])
+    columns += (read_links(path, encoding=encoding) for path in files[gold is not None :])
     attention = iter(aligned or ())
     for number, row in enumerate(zip_longest(*columns), 1):
         _check_lengths(row, ["the bitext", *map(str, files)], number)

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import parse_json, try_lines
+from nmtalign.files import check_encoding, parse_json, try_lines
 from nmtalign.text.catalogs import read_po
 from nmtalign.text.columns import ROWS, read_parquet, read_table
 from nmtalign.text.memories import read_tmx, read_xliff
@@ -65,7 +65,7 @@ def read_bitext(
     format : str
         One of `FORMATS`, or ``auto``: two files, else by the file's ending, else by its first line.
     encoding : str
-        Of text files; XML declares its own.
+        Of text files; XML declares its own, and that of Parquet is UTF-8.
     select : (str, str), optional
         Where the two sides are: columns of a TSV or CSV, counted from 1 or named by its first line; keys of
         JSON objects (``a.b`` for b inside a), languages of a TMX, columns of a Parquet file.
@@ -77,6 +77,8 @@ def read_bitext(
     ------
     DataError
         A record that does not parse, with file and line; two files of different length, with both counts.
+    UsageError
+        An encoding or format that is not known.
 
     Examples
     --------
@@ -87,6 +89,7 @@ def read_bitext(
     ...     list(read_bitext(path))
     [SentencePair(source='the cat', target='le chat')]
     """
+    check_encoding(encoding)
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
@@ -166,6 +169,9 @@ def _read_one(path: str | Path, format: str, encoding: str, select: Select) -> I
     if format in ROWS:
         yield from read_table(path, ROWS[format](lines, path), select)
         return
+    if format in _CATALOGS:
+        yield from _CATALOGS[format](lines, path, select)
+        return
     if format not in _LINE_PARSERS:
         raise UsageError(f"there is no bitext format {format!r}; choose one of {', '.join(FORMATS)}")
     parse = _LINE_PARSERS[format](select)
@@ -241,13 +247,15 @@ _LINE_PARSERS: dict[str, Callable[[Select], LineParser]] = {
     "fast-align": _parse_fast_align,
     "jsonl": _parse_json,
 }
+_CATALOGS: dict[str, Callable[..., Iterator[Record]]] = {
+    "po": read_po,
+    "po-fuzzy": partial(read_po, fuzzy=True),
+}
 _FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[Record]]] = {
     "tmx": read_tmx,
     "xliff": read_xliff,
-    "po": read_po,
-    "po-fuzzy": partial(read_po, fuzzy=True),
     "parquet": read_parquet,
 }
-_ENDINGS = {f".{format}": format for format in (*ROWS, "jsonl", *_FILE_READERS)}
+_ENDINGS = {f".{format}": format for format in (*ROWS, "jsonl", *_CATALOGS, *_FILE_READERS)}
 _ENDINGS |= {".xlf": "xliff", ".pot": "po"}
-FORMATS = ("moses", *_LINE_PARSERS, *ROWS, *_FILE_READERS)
+FORMATS = ("moses", *_LINE_PARSERS, *ROWS, *_CATALOGS, *_FILE_READERS)

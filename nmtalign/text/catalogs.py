@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import read_lines
 
 Record = tuple[str, str] | DataError
 _KEYWORD = re.compile(r"(msgctxt|msgid|msgid_plural|msgstr|msgstr\[\d+\])\s+(\".*)")
@@ -24,7 +23,11 @@ _ESCAPED = {"n": " ", "t": "\t", "r": "", '"': '"', "\\": "\\"}  # a line end in
 
 
 def read_po(
-    path: str | Path, select: tuple[str, str] | None = None, *, fuzzy: bool = False
+    lines: Iterator[str | DataError],
+    path: str | Path,
+    select: tuple[str, str] | None = None,
+    *,
+    fuzzy: bool = False,
 ) -> Iterator[Record]:
     """Yield a pair for each message of a catalogue, the translation empty where there is none.
 
@@ -44,7 +47,9 @@ def read_po(
     problem: DataError | None = None
     doubtful = False  # of the message that comes next
     keyword = ""
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(lines, 1):
+        if isinstance(line, DataError):
+            raise line  # it may begin a message
         line = line.strip(" \t")
         if not line or line.startswith("#"):
             doubtful = (doubtful or bool(_FUZZY.match(line))) and not line.startswith("#~")

@@ -158,14 +158,16 @@ def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str
     ]
 
 
-def read_word_list(path: str | Path, text: TextSettings) -> list[tuple[str, str, float]]:
+def read_word_list(
+    path: str | Path, text: TextSettings, *, encoding: str = "utf-8"
+) -> list[tuple[str, str, float]]:
     """Read a bilingual word list (word, translation, maybe weight; tabs or spaces) or eflomal's priors.
 
     Words are normalised as `text` has it; a DataError names a line that is not of this form. Of priors the
     lines ``LEX`` are taken; a warning says how many others were left out.
     """
     found, others = [], 0
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, encoding=encoding), 1):
         columns = line.split("\t" if "\t" in line else " ")
         if not line.strip() or (len(columns), columns[0]) in _OTHER_PRIORS:
             others += bool(line.strip())

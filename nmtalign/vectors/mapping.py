@@ -158,9 +158,9 @@ def _seed_rows(source: Embeddings, target: Embeddings, seeds: Iterable[tuple[str
     return found
 
 
-def read_dictionary(path: str | Path) -> Iterator[tuple[str, str]]:
+def read_dictionary(path: str | Path, *, encoding: str = "utf-8") -> Iterator[tuple[str, str]]:
     """Yield the pairs of a dictionary: the first two columns of each line, between tabs, else spaces."""
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(read_lines(path, encoding=encoding), 1):
         if not line.strip():
             continue
         columns = line.split("\t" if "\t" in line else " ")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nmtalign import attention as at
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 
 B, T, S, D, H, F = 3, 5, 7, 12, 4, 20
 
@@ -106,14 +106,21 @@ def test_layer_norm(library, draw, bias, epsilon):
     library.equal(at.layer_norm(own, library(x)), reference(layer, x))
 
 
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("pre_norm", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
-def test_encoder_block(library, draw, pre_norm, bias):
-    layer = torch.nn.TransformerEncoderLayer(D, H, F, norm_first=pre_norm, bias=bias, batch_first=True)
+def test_encoder_block(library, draw, pre_norm, bias, activation):
+    settings = {"norm_first": pre_norm, "bias": bias, "activation": activation}
+    layer = torch.nn.TransformerEncoderLayer(D, H, F, batch_first=True, **settings)
     layer, x = scrambled(layer), draw(B, S, D)
     mask = at.padding_mask([7, 3, 1], S)
     expected = reference(layer, x, src_key_padding_mask=~mask[:, 0])
-    own = library(at.TransformerBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
+    read = at.TransformerBlock.from_torch(layer.state_dict(), H, activation=activation, pre_norm=pre_norm)
+    own = library(read)
+    if activation == "gelu" and library.module.__name__ == "array_api_strict":
+        with pytest.raises(UsageError, match="GELU needs erf, which array_api_strict"):
+            at.encoder_block(own, library(x))
+        return
     real = np.broadcast_to(mask[:, 0, :, None], x.shape)  # PyTorch's fast path leaves padding undefined
     words = np.asarray(at.encoder_block(own, library(x), mask=library(mask)).context)
     library.equal(library(np.where(real, words, 0)), np.where(real, expected, 0))
@@ -126,7 +133,9 @@ def test_decoder_block(library, draw, pre_norm, bias):
     layer, x, memory = scrambled(layer), draw(B, T, D), draw(B, S, D)
     mask = at.padding_mask([7, 3, 1], S)
     expected = reference(layer, x, memory, tgt_mask=~at.causal_mask(T), memory_key_padding_mask=~mask[:, 0])
-    own = library(at.TransformerBlock.from_torch(layer.state_dict(), H, pre_norm=pre_norm))
+    own = library(
+        at.TransformerBlock.from_torch(layer.state_dict(), H, activation="relu", pre_norm=pre_norm)
+    )
     library.equal(
         at.decoder_block(own, library(x), library(memory), memory_mask=library(mask)).words, expected
     )
@@ -148,7 +157,7 @@ def test_the_whole_transformer(library, draw, pre_norm):
     )
     source, target = draw(B, S, D), draw(B, T, D)
     expected = reference(model, source, target, tgt_mask=~at.causal_mask(T))
-    own = library(at.Transformer.from_torch(model.state_dict(), H, pre_norm=pre_norm))
+    own = library(at.Transformer.from_torch(model.state_dict(), H, activation="relu", pre_norm=pre_norm))
     result = at.transformer(own, library(source), library(target))
     library.equal(result.words, expected)
     assert [len(weights) for weights in result[2:]] == [2, 3, 3]

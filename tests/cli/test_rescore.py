@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import nmtalign
 from nmtalign.cli import main
+from nmtalign.errors import DataError
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(120)
@@ -64,6 +66,12 @@ def test_gold_that_cannot_teach(bitext, tmp_path: Path, capsys):
     few = gold_file(tmp_path, 30)
     assert run("train", *bitext, "-o", tmp_path / "model", "--gold", few) == 3
     assert "at least 50 pairs of at most 128 words, found 30" in capsys.readouterr().err
+    empty = tmp_path / "gold"
+    empty.write_text("")
+    assert run("train", *bitext, "-o", tmp_path / "model", "--gold", empty) == 3
+    assert "gold: expected gold links, found an empty file" in capsys.readouterr().err
+    with pytest.raises(DataError, match="gold: expected gold links, found an empty file"):
+        nmtalign.train(TOY.pairs, gold=empty)
 
 
 def test_heads_that_are_not_there(bitext, model, tmp_path: Path, capsys):

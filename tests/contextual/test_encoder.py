@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,8 @@ import pytest
 import nmtalign
 from nmtalign.cli import main
 from nmtalign.contextual import transformer
+from nmtalign.contextual.encoder import EncoderSimilarities
+from nmtalign.contextual.head import TokenPair
 from nmtalign.contextual.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
@@ -107,6 +111,19 @@ def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch):
     (tmp_path / "cache").write_bytes(b"no database, and longer than a header" * 9)
     with pytest.raises(DataError, match="cache: expected a cache that nmtalign wrote"):
         aligned()
+
+
+def test_the_cache_keeps_layers_and_products_apart(tiny, tmp_path):
+    pair = TokenPair(1, TOY.words[0], (0, 0), (7, 7))
+    found = {}
+    for layer in range(LAYERS + 1):
+        for product in ("cosine", "dot"):
+            own = EncoderSimilarities(Encoder(str(tiny), layer), product)
+            cached = replace(own, cache=tmp_path / "cache", _memory={})
+            found[layer, product] = own.of([pair])[0]
+            np.testing.assert_array_equal(cached.of([pair])[0], found[layer, product])
+    for one, other in combinations(found.values(), 2):
+        assert np.abs(one - other).max() > 1e-3
 
 
 def test_a_pair_is_encoded_once(tiny, monkeypatch):
@@ -236,6 +253,17 @@ def test_what_is_no_encoder(tiny, tmp_path):
     if not torch.cuda.is_available():
         with pytest.raises(UsageError, match="there is no device cuda here"):
             nmtalign.with_context(encoder=tiny, device="cuda")
+
+
+@pytest.mark.parametrize("kind", ["Bert", "XLMRoberta", "T5Encoder"])
+def test_an_encoder_without_the_files_of_its_tokeniser_is_refused(kind, tmp_path):
+    """For such a folder transformers makes a tokeniser to which every word is unknown."""
+    config = "T5" if kind == "T5Encoder" else kind
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": 1}
+    config = getattr(transformers, f"{config}Config")(vocab_size=9, **sizes)
+    getattr(transformers, f"{kind}Model")(config).save_pretrained(tmp_path)
+    with pytest.raises(DataError, match=r"expected a tokenizer \(.*tokenizer\.json\), found none that knows"):
+        Encoder(str(tmp_path), 1).vectors([["a"]])
 
 
 def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from xml.etree import ElementTree
 
 import pytest
@@ -51,6 +52,59 @@ def test_spans_stay_in_the_sentence_apart_and_on_linked_words(drawn, links):
         for t in range(span.start, span.end):
             inside = any(a <= s < b for a, b, label in spans if label == span.label for s in linked_from[t])
             assert inside or not linked_from[t]
+
+
+def slowly_projected(spans, links, length):
+    """Return the label of each target word: that of the first span which has it or stands around it."""
+    carried = [None] * length
+    for span in sorted(spans):
+        words = {t for s, t in links if span.start <= s < span.end}
+        for t in range(length):
+            around = words and min(words) < t < max(words) and all(u != t for _, u in links)
+            carried[t] = carried[t] or ((t in words or around) and span) or None
+    return [span and span.label for span in carried]
+
+
+@given(cuts, links_of_six)
+def test_spans_over_each_other_are_projected_as_by_slow_loops(drawn, links):
+    spans = [Span(min(a, b), max(a, b) + 1, label) for a, b, label in drawn]
+    found = [None] * 7
+    for start, end, label in project_spans(spans, links, 7):
+        found[start:end] = [label] * (end - start)
+    assert found == slowly_projected(spans, links, 7)
+
+
+MANY = 50_000
+STAR = {(0, n) for n in range(MANY)}
+
+
+@pytest.mark.parametrize(
+    ("line", "links"),
+    [
+        (f"<{'a' * MANY}", set()),
+        (f"<a{' /' * MANY}", set()),
+        ("<a " * MANY, set()),
+        (f"word {'<br/>' * MANY}", STAR),
+        ("<b>w</b>" * MANY, STAR),
+    ],
+    ids=["name", "attributes", "unclosed", "empty", "inside a word"],
+)
+def test_long_lines_of_tags_end(line, links):
+    """What takes time in proportion to the square of the line takes minutes here."""
+    start = time.process_time()
+    projected = project_tags(line, ["t"] * MANY, links)
+    assert tags(projected) == tags(line)
+    assert time.process_time() - start < 10
+
+
+def test_spans_far_apart_end():
+    spans = parse_spans(" ".join(f"{n}-{n + 1}:{n}" for n in range(MANY)), MANY)
+    start = time.process_time()
+    found = project_spans(spans, STAR | {(n, t) for n in range(MANY) for t in (0, 2 * MANY)}, 2 * MANY + 1)
+    assert found == [Span(0, 2 * MANY + 1, "0")]
+    assert time.process_time() - start < 10
+    with pytest.raises(DataError, match="expected at most 100 spans over a word on the average, found more"):
+        parse_spans(" ".join(["0-3:A"] * 100 + ["0-1:B"]), 3)
 
 
 @given(cuts, links_of_six)

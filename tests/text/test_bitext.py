@@ -68,11 +68,16 @@ def test_files_of_different_length_are_an_error_with_both_counts(tmp_path, sourc
 def test_what_is_not_utf8_is_an_error_with_the_line(tmp_path):
     path = tmp_path / "a"
     path.write_bytes("été\n".encode() + b"caf\xe9\n")
-    with pytest.raises(DataError, match=r"a, line 2: expected utf-8 text, found the byte 0xe9 at column 4"):
+    found = r"a, line 2: expected utf-8 text, found the byte 0xe9 at column 4; .*--encoding NAME"
+    with pytest.raises(DataError, match=found):
         list(read_lines(path))
     assert list(read_lines(path, encoding="latin-1"))[1] == "café"
-    with pytest.raises(UsageError, match="UTF-8"):
-        next(read_lines(path, encoding="utf-16"))
+    for encoding in ("utf-16", "cp500", "klingon", "hex"):
+        with pytest.raises(UsageError, match=rf"found {encoding} \(.*convert the file to UTF-8"):
+            next(read_lines(path, encoding=encoding))
+        with pytest.raises(UsageError, match=rf"found {encoding} \("):
+            read_bitext(path, path, encoding=encoding)
+    assert list(read_bitext(path, path, encoding="latin-1"))[1] == ("café", "café")
 
 
 @pytest.mark.parametrize("block", [1, 2, 5, 1 << 17])

@@ -24,6 +24,7 @@ from nmtalign.cli.options.bitext import (
     bitext_options,
     languages_of_files,
     max_length_option,
+    text_encoding,
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, section
@@ -139,6 +140,7 @@ def align(
             read = {
                 "format": bitext.pairs_format,
                 "sides": bitext.sides,
+                "encoding": text_encoding(),
                 "on_error": on_error,
                 "max_length": max_length,
             }

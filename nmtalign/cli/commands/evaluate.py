@@ -10,6 +10,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.commands.links import READABLE
 from nmtalign.cli.messages import warn
+from nmtalign.cli.options.bitext import encoding_option, text_encoding
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.errors import DataError
@@ -36,6 +37,7 @@ CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are cou
     help="Of GOLD: in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
 )
 @click.option("--compare", type=INPUT, metavar="LINKS2", help="Test the difference to these links.")
+@encoding_option
 @section("Output")
 @click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
 @section("Intervals")
@@ -62,8 +64,9 @@ def evaluate(
     from nmtalign.links import evaluation
     from nmtalign.links.formats import read_gold, read_links
 
-    golds = list(read_gold(gold, format=gold_format))
-    systems = {path: list(read_links(path, format=links_format)) for path in filter(None, (links, compare))}
+    golds = list(read_gold(gold, format=gold_format, encoding=text_encoding()))
+    reading = {"format": links_format, "encoding": text_encoding()}
+    systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
     for path, system in systems.items():
         _check_length(path, len(system), gold, len(golds))
     options = evaluation.Bootstrap(samples, confidence, seed)

@@ -141,7 +141,7 @@ def map_(
     with warnings_to_stderr():
         first, second = (load_embeddings(path, **reading) for path in (source, target))
         alike = identical_strings(first.vocabulary, second.vocabulary)
-        seeds = alike if dictionary is None else read_dictionary(dictionary)
+        seeds = alike if dictionary is None else read_dictionary(dictionary, encoding=reading["encoding"])
         mapped = map_spaces(first, second, seeds, refine=refine, words=words)
         save_pair(mapped.source, mapped.target, output, languages=languages, format=to)
     log(f"{mapped} -> {output}")

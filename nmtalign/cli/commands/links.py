@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli.messages import log
+from nmtalign.cli.options.bitext import encoding_option, text_encoding
 from nmtalign.cli.options.groups import Command, section, with_options
 from nmtalign.cli.options.linked import ADVICE, CutOptions, LinkedOptions, cut_options, linked_options
 from nmtalign.cli.options.model import SYMMETRIZATIONS
@@ -40,6 +41,7 @@ _output = with_options(
 @click.argument("reverse", type=INPUT)
 @section("Input")
 @click.option("--reversed", is_flag=True, help="The links of REVERSE are target-source: swap them.")
+@encoding_option
 @_output
 @section("Links")
 @click.option("--method", type=click.Choice(SYMMETRIZATIONS), default="grow-diag-final-and")
@@ -67,7 +69,7 @@ def _both(forward: str, reverse: str) -> Iterator[tuple[Links, ...]]:
     from nmtalign.links.formats import read_links
 
     found = [0, 0]
-    for sides in zip_longest(read_links(forward), read_links(reverse)):
+    for sides in zip_longest(*(read_links(path, encoding=text_encoding()) for path in (forward, reverse))):
         found = [n + (side is not None) for n, side in zip(found, sides, strict=True)]
         if found[0] == found[1]:
             yield sides
@@ -101,7 +103,7 @@ def convert(
 
     if (source is None) != (target is None):
         raise UsageError("give both --source and --target, or neither")
-    records = read_records(links, format=from_)
+    records = read_records(links, format=from_, encoding=text_encoding())
     if source is not None and target is not None:
         records = _with_words(records, cut.words(source, target), links, padded=from_ == "naacl")
     elif cut.given:
@@ -197,7 +199,8 @@ def _projected(
     from nmtalign.files import read_lines
     from nmtalign.links.projection import unlinked
 
-    for number, (pair, line) in enumerate(zip_longest(linked.read(), read_lines(tags)), 1):
+    lines = read_lines(tags, encoding=text_encoding())
+    for number, (pair, line) in enumerate(zip_longest(linked.read(), lines), 1):
         if pair is None or line is None:
             short = tags if line is None else linked.source
             raise DataError(f"expected a line of tags for each pair, but {short} ends after {number - 1}")

@@ -19,6 +19,7 @@ from nmtalign.cli.options.bitext import (
     bitext_options,
     langs_option,
     max_length_option,
+    text_encoding,
     text_options,
     two_languages,
 )
@@ -102,22 +103,23 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
-    from nmtalign.aligner.train import Learning, learn, warm_start
+    from nmtalign.aligner.train import Learning, gold_of_file, learn, warm_start
     from nmtalign.batch.stream import Shortened
-    from nmtalign.links.formats import read_gold
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
     languages = two_languages(langs) if langs else (None, None)
     context = _encoder(bitext.files, **{name: more[name] for name in CONTEXT if more[name] is not None})
     options = _vectors(langs, **{name: more[name] for name in VECTORS})
-    options["gold"] = [] if more["gold"] is None else list(read_gold(more["gold"]))
+    options["gold"] = [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding())
     outputs = {name: more[name] for name in LINKS if more[name] is not None}
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
-        options["prior"], options["text"] = warm_start(prior, init, asdict(tokenization), languages)
+        options["prior"], options["text"] = warm_start(
+            prior, init, asdict(tokenization), languages, encoding=text_encoding()
+        )
     bound = Shortened(max_length, bitext.files)
     shortened = partial(bound.pairs, text=options["text"], languages=languages)
     settings, state = named_preset(preset), f"{output.rstrip('/')}.state"
@@ -227,6 +229,8 @@ def _costs(settings: Settings, **more: Any) -> list[float]:
 def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> None:
     """Name the command that a newcomer wants next."""
     files = shlex.join(bitext.files if bitext.pairs is None else ["--pairs", bitext.pairs])
+    if (encoding := text_encoding()) != "utf-8":
+        files += f" --encoding {encoding}"
     place = shlex.quote(model)
     look = f"nmtalign report {files} --model {place} -o report.html"
     use = f"nmtalign align NEW_SOURCE NEW_TARGET --model {place} -o links.txt"

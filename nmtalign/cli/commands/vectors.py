@@ -10,7 +10,15 @@ import click
 
 from nmtalign.cli.commands.learn_vectors import learn, map_
 from nmtalign.cli.messages import log, printable, warn, warnings_to_stderr
-from nmtalign.cli.options.bitext import UNICODE_FORMS, TextOptions, langs_option, text_options, two_languages
+from nmtalign.cli.options.bitext import (
+    UNICODE_FORMS,
+    TextOptions,
+    encoding_option,
+    langs_option,
+    text_encoding,
+    text_options,
+    two_languages,
+)
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.cli.options.vectors import WRITABLE, limit_option, reading_options, score_option
@@ -41,11 +49,14 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
 
     Example: nmtalign vectors info cc.fr.300.vec.gz --limit 200000 --text corpus.fr
     """
+    from nmtalign.files import read_lines
+
     with warnings_to_stderr():
         for name, embeddings in _opened(path, **reading):
             click.echo("\n".join(_described(name, embeddings)))
             if text is not None:
-                click.echo(f"  of {text}: {_text_coverage(embeddings, text, tokenization.settings())}")
+                lines = read_lines(text, encoding=reading["encoding"])
+                click.echo(f"  of {text}: {_text_coverage(embeddings, lines, tokenization.settings())}")
 
 
 def _opened(path: str, **reading: Any) -> Iterator[tuple[str, Embeddings]]:
@@ -80,11 +91,10 @@ def _described(name: str, embeddings: Embeddings) -> list[str]:
     return lines
 
 
-def _text_coverage(embeddings: Embeddings, path: str, settings: TextSettings) -> Coverage:
-    from nmtalign.files import read_lines
+def _text_coverage(embeddings: Embeddings, lines: Iterator[str], settings: TextSettings) -> Coverage:
     from nmtalign.vectors.embeddings import Coverage
 
-    return sum((embeddings.coverage(settings.words(line)) for line in read_lines(path)), Coverage())
+    return sum((embeddings.coverage(settings.words(line)) for line in lines), Coverage())
 
 
 @vectors.command(cls=Command)
@@ -119,6 +129,7 @@ def convert(path: str, output: str, to: str, **reading: Any) -> None:
 @langs_option
 @limit_option
 @click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.")
+@encoding_option
 @section("Neighbours")
 @score_option
 def evaluate(
@@ -139,7 +150,8 @@ def evaluate(
     text, chosen = TextSettings(lowercase=False, unicode=unicode), two_languages(langs) if langs else None
     with warnings_to_stderr():
         source, target = load_pair(place_of(folder), languages=chosen, limit=limit)
-        pairs = [tuple(text.normalized(pair)) for pair in read_dictionary(dictionary)]
+        listed = read_dictionary(dictionary, encoding=text_encoding())
+        pairs = [tuple(text.normalized(pair)) for pair in listed]
         click.echo(str(evaluate_dictionary(source, target, [(a, b) for a, b in pairs], score=score)))
 
 

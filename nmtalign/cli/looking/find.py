@@ -10,6 +10,7 @@ from unicodedata import combining, east_asian_width
 import click
 
 from nmtalign.cli.messages import printable
+from nmtalign.cli.options.bitext import text_encoding
 from nmtalign.cli.options.groups import Command, section, with_options
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
@@ -136,7 +137,8 @@ def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
     from nmtalign.text.bitext import read_bitext
 
     assert linked.source is not None
-    for chunk in align_stream(aligner, read_bitext(linked.source, linked.target)):
+    pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
+    for chunk in align_stream(aligner, pairs):
         yield from zip(*chunk.tokens(), chunk.batch, strict=True)
 
 

@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nmtalign.cli.options.groups import Decorator, option_group, section
-from nmtalign.cli.options.types import INPUT, Whole, check_places
+from nmtalign.cli.options.types import INPUT, Encoding, Whole, check_places
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +27,25 @@ langs_option = click.option("--langs", metavar="XX,YY", help="Source and target 
 max_length_option = click.option(
     "--max-length", metavar="N", type=Whole(min=1), help="Leave out pairs of more than N words on a side."
 )
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: str) -> None:
+    context.meta[__name__] = value
+
+
+encoding_option = click.option(
+    "--encoding",
+    type=Encoding(),
+    default="utf-8",
+    expose_value=False,
+    callback=_keep,
+    help="Of all input that is text.",
+)
+
+
+def text_encoding() -> str:
+    """Return the value of --encoding of the command that runs."""
+    return str(click.get_current_context().meta.get(__name__, "utf-8"))
 
 
 @dataclass(frozen=True)
@@ -47,7 +66,8 @@ class PairsOptions:
             return None
         wanted = "two names like 1,2 or en,fr"
         select = None if self.sides is None else two_names(self.sides, "--sides", wanted)
-        return iter(read_bitext(self.pairs, format=self.pairs_format, select=select, on_error=on_error))
+        reading: Any = {"format": self.pairs_format, "select": select, "encoding": text_encoding()}
+        return iter(read_bitext(self.pairs, on_error=on_error, **reading))
 
 
 @dataclass(frozen=True)
@@ -81,7 +101,7 @@ class BitextOptions(PairsOptions):
             if " " in name.strip() and not os.path.exists(name):
                 found = f"expected the name of a file, found {name[:80]!r}, which is none"
                 raise UsageError(f"{found}; `nmtalign heatmap` takes two sentences, other commands two files")
-        return iter(read_bitext(self.source, self.target, on_error=on_error))
+        return iter(read_bitext(self.source, self.target, on_error=on_error, encoding=text_encoding()))
 
 
 _pairs = (
@@ -89,6 +109,7 @@ _pairs = (
     click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts."),
     click.option("--pairs-format", type=click.Choice(FORMATS), default="auto", help="Format of --pairs."),
     click.option("--sides", metavar="A,B", help="Source and target in --pairs: columns, keys or languages."),
+    encoding_option,
 )
 pairs_options = option_group("bitext", PairsOptions, *_pairs)
 bitext_options = option_group(

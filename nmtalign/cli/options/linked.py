@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from nmtalign.cli.options.bitext import TextOptions, langs_option, text_choices, two_languages
+from nmtalign.cli.options.bitext import (
+    TextOptions,
+    encoding_option,
+    langs_option,
+    text_choices,
+    text_encoding,
+    two_languages,
+)
 from nmtalign.cli.options.groups import Decorator, option_group, section
 from nmtalign.cli.options.types import INPUT
 from nmtalign.errors import DataError, UsageError
@@ -59,7 +66,8 @@ class CutOptions(TextOptions):
         from nmtalign.text.bitext import read_bitext
 
         text, languages = self.text, self.languages
-        return (text.words_of_pair(pair, languages) for pair in read_bitext(source, target))
+        pairs = read_bitext(source, target, encoding=text_encoding())
+        return (text.words_of_pair(pair, languages) for pair in pairs)
 
 
 @dataclass(frozen=True)
@@ -89,8 +97,9 @@ class LinkedOptions(CutOptions):
 
         if self.source is None or self.target is None or self.links is None:
             raise UsageError("expected three files: SOURCE TARGET LINKS")
-        text, languages = self.text, self.languages
-        records = zip_longest(read_bitext(self.source, self.target), read_links(self.links))
+        text, languages, encoding = self.text, self.languages, text_encoding()
+        pairs = read_bitext(self.source, self.target, encoding=encoding)
+        records = zip_longest(pairs, read_links(self.links, encoding=encoding))
         for number, (pair, links) in enumerate(records, 1):
             if pair is None or links is None:
                 short = self.links if links is None else f"{self.source} and {self.target}"
@@ -115,6 +124,7 @@ _cut: tuple[Decorator, ...] = (
         "Normal form of words.  [none]",
     ),
     langs_option,
+    encoding_option,
 )
 cut_options = option_group("cut", CutOptions, *_cut)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli.messages import log, warn
-from nmtalign.cli.options.bitext import two_languages
+from nmtalign.cli.options.bitext import text_encoding, two_languages
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.model import ModelOptions
 from nmtalign.cli.options.types import INPUT, Numbers, Whole
@@ -90,14 +90,15 @@ class MatrixOptions:
     def _opened(
         self, options: ModelOptions, bitext: Iterator[SentencePair]
     ) -> tuple[Iterator[SentencePair], Reading, Iterator[NDArray[np.floating]] | None]:
-        """Return the bitext, how attention is read, and that of a translation model."""
+        """Return the bitext, how attention is read, and attention."""
+        from nmtalign.batch.attention_files import read_matrices
         from nmtalign.batch.matrices import Reading, choose_head, translated
 
         reading = Reading(
             self.layers, self.attention_heads, self.shift or 0, self.pieces, bool(self.normalize)
         )
-        if self.translator is None:
-            return bitext, reading, None
+        if self.matrices is not None:
+            return bitext, reading, read_matrices(self.matrices, encoding=text_encoding())
         if reading.shift < 0:
             raise UsageError("--shift -1: --translator has 0 (a word is predicted) or 1 (it is read)")
         translator = self._translator(options)

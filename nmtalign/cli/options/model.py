@@ -137,7 +137,7 @@ model_options = option_group(
     *encoder_options,
     click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
     click.option("--similarities", type=INPUT, help="npz of a matrix a pair: target by source words."),
-    click.option("--method", type=click.Choice(METHODS), help="Links as a paper has them, without --model."),
+    click.option("--method", type=click.Choice(METHODS), help="Links of words by the rule of a paper."),
     section("Links"),
     click.option(
         "--extract", type=click.Choice(EXTRACTORS), help="Choice of links.  [posterior; vectors: mutual]"

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import tee
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from nmtalign.cli.messages import doubt, warn
+from nmtalign.cli.options.bitext import text_encoding
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
@@ -50,17 +51,18 @@ class RecordOptions:
         from nmtalign.report.corpus import read_corpus
 
         self.given.check()
+        files: Any = {"gold": self.gold, "others": others, "encoding": text_encoding()}
         if self.given.source is not None:
             bitext, again = tee(bitext)
             aligned = self.given.inspect(self.options, again)
-            return None, read_corpus(bitext, gold=self.gold, others=others, aligned=aligned)
+            return None, read_corpus(bitext, aligned=aligned, **files)
         aligner = load_aligner(self.options)
         if self.options.context is not None:
             from nmtalign.aligner.contextual import counted
 
             bitext = counted(aligner, bitext)
         aligner, bitext = fit_text(aligner, bitext)
-        return aligner, read_corpus(bitext, gold=self.gold, others=others)
+        return aligner, read_corpus(bitext, **files)
 
     def chosen(self, records: Iterator[Record]) -> Iterator[Record]:
         """Yield the records that --lines names; all where it is left out."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 from nmtalign.errors import UsageError
+from nmtalign.files import check_encoding
 from nmtalign.shipped import place_of
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
@@ -73,6 +74,16 @@ class OutputPrefix(FileType):
 
 INPUT, OUTPUT = FileType(writes=False), FileType(writes=True)
 COMPARED = NamedInput(writes=False)
+
+
+class Encoding(click.ParamType):  # type: ignore[type-arg]  # click 8.2 knows no argument
+    """The name of an encoding."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        check_encoding(str(value))
+        return str(value)
 
 
 class Number(click.FloatRange):

@@ -6,7 +6,7 @@ import click
 from click.core import ParameterSource
 
 from nmtalign.cli.options.groups import Decorator, section, with_options
-from nmtalign.cli.options.types import OUTPUT, Whole
+from nmtalign.cli.options.types import OUTPUT, Encoding, Whole
 from nmtalign.errors import UsageError
 
 READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
@@ -35,7 +35,7 @@ reading_options = with_options(
     section("Input"),
     click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format."),
     limit_option,
-    click.option("--encoding", default="utf-8", help="Encoding of the words."),
+    click.option("--encoding", type=Encoding(), default="utf-8", help="Of words, and of input that is text."),
     click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
     unsafe_pickle_option(False),
 )
