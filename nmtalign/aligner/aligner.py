@@ -85,6 +85,9 @@ class Aligner(Listed):
     rescorer: Rescorer | None = None
     workers: int | None = None
 
+    def __post_init__(self) -> None:
+        check_languages(self.languages)
+
     @property
     def settings(self) -> str:
         """The settings that make the links, in one line."""
@@ -182,9 +185,23 @@ class Aligner(Listed):
             return self.heads.names
         return (self.rescorer.name,) if self.rescorer.weight == 1 else (*self.heads.names, self.rescorer.name)
 
-    def save(self, folder: str | Path) -> None:
-        """Write a learned aligner into a folder; an older one there is replaced when the new one is whole."""
-        save_aligner(self, folder)
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write a learned aligner into a folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A new or an empty one; it gets its name when the model is whole.
+        overwrite : bool
+            Replace an older model. Anything else that is there is refused all the same.
+
+        Raises
+        ------
+        UsageError
+            If the folder holds anything else, or the aligner was not learned from a bitext or looks at
+            anything but an encoder beside it.
+        """
+        save_aligner(self, folder, overwrite=overwrite)
 
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
         """Align two sentences, and return their attention weights, too.
@@ -320,6 +337,13 @@ def load_aligner(folder: str | Path) -> Aligner:
     Errors as of :func:`nmtalign.aligner.model_folder.read_model`.
     """
     return Aligner(**read_model(folder))
+
+
+def check_languages(languages: object) -> None:
+    """Refuse languages that are not those of a source and a target."""
+    sides = languages if isinstance(languages, tuple | list) else ()
+    if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
+        raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {languages!r}")
 
 
 def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -13,7 +13,6 @@ sentencepiece-1.model        copies of the files of the tokeniser, where it has 
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from nmtalign.files import read_json, read_utf8
 from nmtalign.heads.counts import FormCounts, Smoothing
 from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.mixture import HEADS, Mixture
+from nmtalign.output import expect_room, whole_folder
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel
 from nmtalign.rescoring.features import on_grid
@@ -66,26 +66,25 @@ def is_model(folder: str | Path) -> bool:
         return False
 
 
-def save_aligner(aligner: Aligner, folder: str | Path) -> None:
-    """Write a learned aligner into a folder; an older one there is replaced when the new one is whole.
+def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
+    """Refuse a folder with other files than those of a model, and with these but for `overwrite`."""
+    meta = read_json(Path(folder) / "meta.json") if is_model(folder) else {}
+    files = meta.get("files")
+    own = ["meta.json", *files] if isinstance(files, dict) else []
+    expect_room(folder, own, "a model", overwrite=overwrite)
 
-    UsageError if the aligner was not learned from a bitext, or looks at anything but an encoder beside it.
-    """
+
+def save_aligner(aligner: Aligner, folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write a learned aligner into a folder, as of :meth:`nmtalign.aligner.aligner.Aligner.save`."""
     base = aligner.base
     if not isinstance(base.heads, Mixture) or not isinstance(base.positions, HiddenMarkov):
         raise UsageError("only an aligner that was learned from a bitext can be saved")
     training = {name: own for name, own in base.training.items() if name != "encoder"} | _encoder(aligner)
-    final = Path(folder)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as partial_folder:
-        new = Path(partial_folder) / "model"
-        new.mkdir()
+    expect_room_for_model(folder, overwrite=overwrite)
+    with whole_folder(folder) as new:
         meta = _write_parts(base, base.heads, base.positions, new) | training
         text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"
         (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
-        if final.exists():
-            final.rename(Path(partial_folder) / "older")
-        new.rename(final)
 
 
 def _encoder(aligner: Aligner) -> dict[str, Any]:

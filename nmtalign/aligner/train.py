@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.long_pairs import cut_long_pairs
@@ -107,6 +107,7 @@ def train(
     ('lexicon', 'spectral', 'additive')
     """
     given = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
+    check_languages(languages)
     known, text = warm_start(prior, init, given, languages)
     return learn(
         bitext,

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import read_array
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import is_text, read_json, read_utf8
+from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.binary_files import (
@@ -54,6 +55,8 @@ _FILE_NAMES = {
     "word2vec": "vectors_{}.vec",
     "word2vec-binary": "vectors_{}.bin",
 }
+_OF_FOLDER = ("meta.json", "vocab.txt", "vectors.npy", "subwords.npy")
+_OF_PAIR = ("pair.json", "word2int_*.pkl", "embeddings_*.npz", "vectors_*.vec", "vectors_*.bin")
 _OWN = {"format": "nmtalign-vectors", "version": 1}
 
 
@@ -149,7 +152,9 @@ def _detect_content(start: bytes) -> str:
     return "word2vec" if is_text else "word2vec-binary"
 
 
-def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "folder") -> None:
+def save_embeddings(
+    embeddings: Embeddings, path: str | Path, *, format: str = "folder", overwrite: bool = False
+) -> None:
     """Save the word vectors of one language.
 
     Parameters
@@ -158,16 +163,19 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
         Rows that no word has are left out. Only ``folder`` keeps sub-words and settings.
     path : path
         A folder for ``folder``; ``word2int_XX.pkl`` or ``embeddings_XX.npz`` for ``word2int`` (both are
-        written); else a file.
+        written); else a file, packed if its name ends in .gz.
     format : {"folder", "word2int", "word2vec", "word2vec-binary"}
+    overwrite : bool
+        Replace older vectors of that name when the new ones are whole.
 
     Raises
     ------
     UsageError
-        If the format is not written. For gensim write ``word2vec-binary``, which it reads with
-        ``KeyedVectors.load_word2vec_format(path, binary=True)``.
+        If the name is taken, or the format is not written. For gensim write ``word2vec-binary``, which it
+        reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
     path, whole = Path(path), embeddings.compact()
+    expect_room_for_vectors(path, format, overwrite=overwrite)
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
     writers: dict[str, Callable[[], Any]] = {
         "folder": lambda: _write_folder(whole, path),
@@ -180,8 +188,28 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
             f"vectors are written as {', '.join(writers)}, not as {format!r}"
             " (for gensim write word2vec-binary; it is read by KeyedVectors.load_word2vec_format)"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
     writers[format]()
+
+
+def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -> None:
+    """Refuse what vectors of one language would destroy; with `overwrite` that are no older vectors."""
+    path = Path(path)
+    if format == "folder":
+        expect_room(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
+        return
+    for place in _word2int_files(path) if format == "word2int" else (path,):
+        expect_new_file(place, overwrite=overwrite)
+
+
+def expect_room_for_pair(folder: str | Path, *, overwrite: bool) -> None:
+    """Refuse what vectors of two languages would destroy; with `overwrite` that are no older vectors."""
+    of_folders = (f"*/{name}" for name in _OF_FOLDER)
+    own = _names(Path(folder), *_OF_PAIR, *of_folders)
+    expect_room(folder, own, "vectors", overwrite=overwrite)
+
+
+def _names(folder: Path, *patterns: str) -> list[str]:
+    return [path.relative_to(folder).as_posix() for pattern in patterns for path in folder.glob(pattern)]
 
 
 # ---------------------------------------------------------------- the own format
@@ -221,21 +249,20 @@ def _read_vectors(path: Path, *, mapped: bool = False) -> NDArray[Any]:
 
 
 def _write_folder(embeddings: Embeddings, folder: Path) -> None:
-    """Write the own format; ``meta.json`` comes last, so a folder that has it is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "meta.json").unlink(missing_ok=True)
+    """Write the own format."""
     for row, word in enumerate(embeddings.vocabulary):
         if "\n" in word or not is_text(word):
             found = f"the word {word[:60]!r} in row {row} holds a line end or half a character"
             raise DataError(f"{found}; vocab.txt cannot keep it")
-    with open(folder / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{word}\n" for word in embeddings.vocabulary)
-    np.save(folder / "vectors.npy", embeddings.matrix, allow_pickle=False)
     meta: dict[str, Any] = {**_OWN, "words": len(embeddings), "dimension": embeddings.dimension}
-    if pieces := embeddings.subwords:
-        np.save(folder / "subwords.npy", pieces.matrix, allow_pickle=False)
-        meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
-    _write_json({**meta, "settings": dict(embeddings.settings)}, folder / "meta.json")
+    with whole_folder(folder) as new:
+        with open(new / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{word}\n" for word in embeddings.vocabulary)
+        np.save(new / "vectors.npy", embeddings.matrix, allow_pickle=False)
+        if pieces := embeddings.subwords:
+            np.save(new / "subwords.npy", pieces.matrix, allow_pickle=False)
+            meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
+        _write_json({**meta, "settings": dict(embeddings.settings)}, new / "meta.json")
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
@@ -286,8 +313,9 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
 def _write_word2int(embeddings: Embeddings, pickle_path: Path, matrix_path: Path) -> None:
     """Write the seeds' form; the same content gives the same bytes."""
     word2int = {word: row for row, word in enumerate(embeddings.vocabulary)}
-    pickle_path.write_bytes(pickle.dumps(word2int, protocol=2))
-    np.savez_compressed(matrix_path, allow_pickle=False, embeddings=embeddings.matrix)
+    with Outputs() as files:
+        files.binary(pickle_path).write(pickle.dumps(word2int, protocol=2))
+        np.savez_compressed(files.binary(matrix_path), allow_pickle=False, embeddings=embeddings.matrix)
 
 
 # ---------------------------------------------------------------- two languages side by side
@@ -346,17 +374,19 @@ def save_pair(
     *,
     languages: tuple[str, str],
     format: str = "folder",
+    overwrite: bool = False,
 ) -> None:
-    """Save source and target vectors side by side.
+    """Save source and target vectors side by side, in a new or an empty folder.
 
     ``folder`` and ``word2int`` are found again by :func:`load_pair`, with the order of the languages and the
-    settings in ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``.
+    settings in ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``. With `overwrite`
+    they take the place of older vectors when both are whole; other files there are refused all the same.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for language, embeddings in zip(languages, (source, target), strict=True):
-        save_embeddings(embeddings, folder / _FILE_NAMES[format].format(language), format=format)
-    _write_json({"languages": list(languages), "settings": dict(source.settings)}, folder / "pair.json")
+    expect_room_for_pair(folder, overwrite=overwrite)
+    with whole_folder(folder) as new:
+        for language, embeddings in zip(languages, (source, target), strict=True):
+            save_embeddings(embeddings, new / _FILE_NAMES[format].format(language), format=format)
+        _write_json({"languages": list(languages), "settings": dict(source.settings)}, new / "pair.json")
 
 
 def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:

@@ -44,7 +44,7 @@ def made(dtype: str = "float32") -> Embeddings:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
 @pytest.mark.parametrize("format", PLACES)
 def test_what_is_written_is_read_back(format: str, dtype: str, tmp_path: Path) -> None:
-    path, embeddings = tmp_path / "new" / PLACES[format], made(dtype)
+    path, embeddings = tmp_path / PLACES[format], made(dtype)
     save_embeddings(embeddings, path, format=format)
     assert detect_format(path) == format
     found = load_embeddings(path)
@@ -93,6 +93,7 @@ def test_the_seeds_own_code_reads_our_files(tmp_path: Path) -> None:
 
 def test_the_same_vectors_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
+        (tmp_path / name).mkdir()
         save_embeddings(made(), tmp_path / name / "word2int_fr.pkl", format="word2int")
     for file in ("word2int_fr.pkl", "embeddings_fr.npz"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
