@@ -124,9 +124,9 @@ class StoredArrays:
         return expect_array(self.packed[name], kind, shape, **bounds, name=place)
 
     def file(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
-        """Return an array that has a file of its own, memory-mapped."""
+        """Return an array that has a file of its own."""
         path = self.folder / f"{name}.npy"
-        return expect_array(read_array(path, mapped=True), kind, shape, **bounds, name=path)
+        return expect_array(read_array(path), kind, shape, **bounds, name=path)
 
     def number(self, value: Any, **bounds: float) -> float:
         """Return a number of meta.json."""

@@ -3,9 +3,9 @@
 meta.json                    format, settings, tokeniser, corpus, heads, encoder, hashes of the files
 source.txt, target.txt       one word a line, the most frequent first
 arrays.npz                   word counts, counts of forms, transitions, log norms, weights of a rescorer
-view-K.targets.npy, .counts.npy  word pairs of view K of the lexicon, sorted by source form, memory-mapped
+view-K.targets.npy, .counts.npy  word pairs of view K of the lexicon, sorted by source form
 (arrays.npz says how many of them each source form has)
-NAME.source.npy, NAME.target.npy  vectors of the dense head NAME, one byte an entry, memory-mapped
+NAME.source.npy, NAME.target.npy  vectors of the dense head NAME, one byte an entry
 bahdanau/                    of an additive rescorer over words: weights.npz for --bahdanau, and the vectors
 sentencepiece-1.model        copies of the files of the tokeniser, where it has any
 """
@@ -115,7 +115,7 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
     stored = {head.name: head.stored() for head in heads.others}
     for name, parts in stored.items():
         arrays |= {f"{name}_{part}": values for part, values in parts.arrays.items()}
-        for part, values in parts.mapped.items():
+        for part, values in parts.large.items():
             np.save(folder / f"{name}.{part}.npy", values, allow_pickle=False)
     if aligner.rescorer is not None:
         arrays |= aligner.rescorer.as_arrays()
@@ -175,7 +175,7 @@ def _write_view(k: int, view: StoredView, folder: Path) -> Arrays:
 
 
 def read_model(folder: str | Path) -> dict[str, Any]:
-    """Return what a model folder holds, as arguments of an aligner; the word pairs are memory-mapped.
+    """Return what a model folder holds, as arguments of an aligner.
 
     Raises
     ------

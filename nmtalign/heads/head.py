@@ -46,11 +46,11 @@ class Head(Protocol):
 
 
 class Stored(NamedTuple):
-    """A head as plain values: entries of meta.json, small arrays, and large ones to be memory-mapped."""
+    """A head as plain values: entries of meta.json, small arrays, and large ones with a file of their own."""
 
     meta: dict[str, Any]
     arrays: Arrays
-    mapped: Arrays
+    large: Arrays
 
 
 def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText) -> Emissions:

@@ -3,7 +3,7 @@
 ====================  ==================================================================  =======
 format                what it is                                                          written
 ====================  ==================================================================  =======
-``folder``            the own format: vectors.npy (memory-mapped), vocab.txt, meta.json   yes
+``folder``            the own format: vectors.npy, vocab.txt, meta.json                  yes
 ``word2int``          the seeds' form: word2int_XX.pkl beside embeddings_XX.npz           yes
 ``word2vec``          text, also fastText's .vec; without a header line GloVe's; or gzip    yes
 ``word2vec-binary``   word2vec's binary form; plain or gzip                               yes
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import read_array
+from nmtalign.arrays import Rows, read_array
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import is_text, read_json, read_utf8
 from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
@@ -102,7 +102,7 @@ def load_embeddings(
         raise UsageError(f"the limit must be at least 1, found {limit}")
     decoding = {"encoding": encoding} | ({"errors": errors} if errors else {})
     readers: dict[str, Callable[[], Embeddings]] = {
-        "folder": lambda: _read_folder(path),
+        "folder": lambda: _read_folder(path, limit),
         "word2int": lambda: _read_word2int(*_word2int_files(path), unsafe_pickle),
         "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
         "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
@@ -215,34 +215,34 @@ def _names(folder: Path, *patterns: str) -> list[str]:
 # ---------------------------------------------------------------- the own format
 
 
-def _read_folder(folder: Path) -> Embeddings:
-    """Read the own format; the matrices stay on disk until their rows are used."""
+def _read_folder(folder: Path, limit: int | None) -> Embeddings:
+    """Read the own format; of the rows only those that are wanted."""
     try:
-        return _open_folder(folder)
+        return _open_folder(folder, limit)
     except DataError as error:
         raise error.at(folder) from None
 
 
-def _open_folder(folder: Path) -> Embeddings:
+def _open_folder(folder: Path, limit: int | None) -> Embeddings:
     meta = _read_meta(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
-    words = read_utf8(folder / "vocab.txt").split("\n")[:-1]
-    matrix = _read_vectors(folder / "vectors.npy", mapped=True)
-    if len(words) != len(matrix):
-        raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {len(matrix)} rows").at(folder)
+    words, rows = read_utf8(folder / "vocab.txt").split("\n")[:-1], Rows(folder / "vectors.npy")
+    if len(words) != rows.shape[0]:
+        raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {rows.shape[0]} rows").at(folder)
+    words = words[:limit]
+    matrix = _finite(rows.read(0, len(words)), folder / "vectors.npy")
     pieces = None
     if found := meta.get("subwords"):
         if not isinstance(found, dict):
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
-        table = _read_vectors(folder / "subwords.npy", mapped=True)
+        table = _finite(read_array(folder / "subwords.npy"), folder / "subwords.npy")
         pieces = CharacterNgrams(table, found.get("shortest", -1), found.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta.get("settings", {}))
 
 
-def _read_vectors(path: Path, *, mapped: bool = False) -> NDArray[Any]:
-    """Return vectors from a file of NumPy's; DataError unless all numbers are finite."""
-    matrix = read_array(path, mapped=mapped)
+def _finite(matrix: NDArray[Any], path: Path) -> NDArray[Any]:
+    """Return vectors; a DataError unless all numbers are finite."""
     if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
         raise DataError("the vectors hold NaN or infinity").at(path)
     return matrix
@@ -303,7 +303,7 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
         vocabulary = Vocabulary(rows)
     except DataError as error:
         raise error.at(pickle_path) from error
-    matrix = _read_vectors(matrix_path)
+    matrix = _finite(read_array(matrix_path), matrix_path)
     try:
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
     except DataError as error:

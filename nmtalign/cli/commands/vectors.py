@@ -97,7 +97,7 @@ def _text_coverage(embeddings: Embeddings, path: str, settings: TextSettings) ->
 def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> None:
     """Write the vectors at PATH in another format.
 
-    `folder` is our own: it opens in milliseconds and keeps sub-words. For `word2int` OUTPUT is
+    `folder` is our own: it opens fast and keeps sub-words. For `word2int` OUTPUT is
     word2int_XX.pkl, and embeddings_XX.npz is written beside it. gensim reads `word2vec-binary` with
     KeyedVectors.load_word2vec_format.
 
