@@ -9,13 +9,14 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import FILES_USED_UP, DataError
+from nmtalign.files import open_binary
 
 FREE_SIZE = 1 << 26  # bytes that any archive may unpack to
 HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
@@ -151,6 +152,13 @@ def read_array(path: str | Path) -> NDArray[Any]:
         return array
 
 
+def write_array(path: str | Path, array: NDArray[Any]) -> None:
+    """Write an .npy file; NumPy's own way is silent where the disk fills with the last bytes."""
+    with open_binary(path, "w") as file:
+        only_writes: Any = SimpleNamespace(write=file.write)
+        np.lib.format.write_array(only_writes, array, allow_pickle=False)
+
+
 def is_archive(path: str | Path) -> bool:
     """Tell whether a file begins as an .npz file does."""
     return _begins(path, b"PK")
@@ -187,7 +195,7 @@ def _refuse_single(path: str | Path) -> None:
 
 
 def _check_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, order and type of an array; refuse anything but numbers, and a shape that needs more bytes than there are."""
+    """Return shape, order and type of an array; refuse anything but numbers, and a shape too large."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, columns_first, dtype = read(file)

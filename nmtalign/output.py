@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import tempfile
 from collections.abc import Collection, Iterator
@@ -118,8 +117,6 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
         try:
             yield new
         except OSError as error:
-            if error.errno is None:  # NumPy's, of a full disk
-                raise OSError(errno.ENOSPC, str(error), str(path)) from error
             if error.filename is None or new in Path(error.filename).parents:
                 error.filename = str(path)  # the name that the user gave
             raise

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.arrays import write_array
 from nmtalign.checks import StoredArrays, expect_files, expect_rising, fingerprints
 from nmtalign.contextual.head import Calibration, ContextualHead
 from nmtalign.errors import FILES_USED_UP, DataError, UsageError
@@ -116,7 +117,7 @@ def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, fold
     for name, parts in stored.items():
         arrays |= {f"{name}_{part}": values for part, values in parts.arrays.items()}
         for part, values in parts.large.items():
-            np.save(folder / f"{name}.{part}.npy", values, allow_pickle=False)
+            write_array(folder / f"{name}.{part}.npy", values)
     if aligner.rescorer is not None:
         arrays |= aligner.rescorer.as_arrays()
         _write_bahdanau(aligner.rescorer, heads, aligner.text, folder / "bahdanau")
@@ -169,8 +170,8 @@ def _write_view(k: int, view: StoredView, folder: Path) -> Arrays:
         arrays[f"{k}_{side}_null"] = counts.null.astype(np.float32)
     rows, targets = np.divmod(view.keys, len(view.target.linked))
     arrays[f"{k}_pairs"] = np.bincount(rows, minlength=len(view.source.linked)).astype(np.int32)
-    np.save(folder / f"view-{k}.targets.npy", targets.astype(np.int32), allow_pickle=False)
-    np.save(folder / f"view-{k}.counts.npy", view.counts, allow_pickle=False)
+    write_array(folder / f"view-{k}.targets.npy", targets.astype(np.int32))
+    write_array(folder / f"view-{k}.counts.npy", view.counts)
     return arrays
 
 

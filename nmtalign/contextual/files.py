@@ -108,9 +108,9 @@ class GivenVectors(_Given):
         An .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target`` and end
         with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
         ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
-        ``target_lengths.npy``, which is read pair by pair. Vectors of sub-words are averaged if there is also the
-        number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with
-        ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
+        ``target_lengths.npy``, which is read pair by pair. Vectors of sub-words are averaged if there is
+        also the number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin
+        with ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
     product : {"cosine", "dot"}
 
     Raises

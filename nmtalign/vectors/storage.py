@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Rows, read_array
+from nmtalign.arrays import Rows, read_array, write_array
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import is_text, read_json, read_utf8
 from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
@@ -258,9 +258,9 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     with whole_folder(folder) as new:
         with open(new / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{word}\n" for word in embeddings.vocabulary)
-        np.save(new / "vectors.npy", embeddings.matrix, allow_pickle=False)
+        write_array(new / "vectors.npy", embeddings.matrix)
         if pieces := embeddings.subwords:
-            np.save(new / "subwords.npy", pieces.matrix, allow_pickle=False)
+            write_array(new / "subwords.npy", pieces.matrix)
             meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
         _write_json({**meta, "settings": dict(embeddings.settings)}, new / "meta.json")
 

@@ -298,7 +298,7 @@ def test_what_is_no_model_is_never_replaced(training, tmp_path: Path, name: str,
     path.parent.mkdir(exist_ok=True)
     path.write_text("{}")
     for place in (path, path.parent):
-        with pytest.raises(UsageError, match="is a file|holds other files"):
+        with pytest.raises(UsageError, match=r"is a file|holds other files"):
             training.aligner.save(place, overwrite=overwrite)
     assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path]
     assert path.read_text() == "{}"

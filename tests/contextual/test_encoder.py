@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 import nmtalign
 from nmtalign.cli import main
 from nmtalign.contextual import transformer
+from nmtalign.contextual.encoder import _Cache
 from nmtalign.contextual.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
@@ -107,6 +110,15 @@ def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch):
     (tmp_path / "cache").write_bytes(b"no database, and longer than a header" * 9)
     with pytest.raises(DataError, match="cache: expected a cache that nmtalign wrote"):
         aligned()
+
+
+def test_a_database_of_something_else_is_no_cache(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "mine")) as file, file:
+        file.execute("CREATE TABLE mine (word TEXT)")
+    before = (tmp_path / "mine").read_bytes()
+    with pytest.raises(DataError, match=r"mine: expected a cache .*other tables"):
+        _Cache(tmp_path / "mine").write({"key": np.eye(2, dtype=np.float32)})
+    assert (tmp_path / "mine").read_bytes() == before
 
 
 def test_a_pair_is_encoded_once(tiny, monkeypatch):
