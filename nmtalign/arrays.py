@@ -9,13 +9,14 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import FILES_USED_UP, DataError
+from nmtalign.files import open_binary
 
 FREE_SIZE = 1 << 26  # bytes that any archive may unpack to
 HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
@@ -104,11 +105,42 @@ def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
         return {name: archive.read(name) for name in archive.names}
 
 
-def read_array(path: str | Path, *, mapped: bool = False) -> NDArray[Any]:
-    """Return the array of an .npy file, or ``embeddings`` or the only one of an .npz file.
+class Rows:
+    """The rows of a large .npy file, which stay there until they are asked for.
 
-    That of an .npy file is memory-mapped if `mapped`.
+    They are read, not mapped: the system ends a process that looks at a mapped file which has become shorter.
+
+    Attributes
+    ----------
+    shape : tuple of int
+
+    Raises
+    ------
+    DataError
+        If the file is no array of plain numbers that lie row after row.
     """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        with _explained(path), open(path, "rb") as file:
+            self.shape, columns_first, self._dtype = _check_header(file, os.path.getsize(path))
+            self._start = file.tell()
+            if columns_first or not self.shape:
+                raise DataError("expected rows one after another; save numpy.ascontiguousarray of the array")
+
+    def read(self, begin: int, end: int) -> NDArray[Any]:
+        """Return some rows; a DataError if the file has become too short for them."""
+        width = math.prod(self.shape[1:])
+        place = self._start + begin * width * self._dtype.itemsize
+        with _explained(self._path):
+            found = np.fromfile(self._path, self._dtype, (end - begin) * width, offset=place)
+            if len(found) < (end - begin) * width:
+                raise DataError(f"expected {end} rows; the file is too short, or has become shorter")
+        return found.reshape(end - begin, *self.shape[1:])
+
+
+def read_array(path: str | Path) -> NDArray[Any]:
+    """Return the array of an .npy file, or ``embeddings`` or the only one of an .npz file."""
     if is_archive(path):
         with Archive(path) as archive:
             only = len(archive.names) == 1 and "embeddings" not in archive.names
@@ -116,8 +148,15 @@ def read_array(path: str | Path, *, mapped: bool = False) -> NDArray[Any]:
     with _explained(path):
         with open(path, "rb") as file:
             _check_header(file, os.path.getsize(path))
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
         return array
+
+
+def write_array(path: str | Path, array: NDArray[Any]) -> None:
+    """Write an .npy file; NumPy's own way is silent where the disk fills with the last bytes."""
+    with open_binary(path, "w") as file:
+        only_writes: Any = SimpleNamespace(write=file.write)
+        np.lib.format.write_array(only_writes, array, allow_pickle=False)
 
 
 def is_archive(path: str | Path) -> bool:
@@ -155,13 +194,14 @@ def _refuse_single(path: str | Path) -> None:
         raise DataError("expected named arrays (.npz, by numpy.savez), found a single one (.npy)")
 
 
-def _check_header(file: IO[bytes], size: int) -> None:
-    """Refuse anything but numbers, and a shape that needs more bytes than there are."""
+def _check_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order and type of an array; refuse anything but numbers, and a shape too large."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
+    shape, columns_first, dtype = read(file)
     if dtype.kind not in _PLAIN:
         raise DataError(f"expected an array of real numbers, found {str(dtype)[:60]}")
     needed = file.tell() + dtype.itemsize * math.prod(shape)
     if min(shape, default=0) < 0 or needed > size:
         raise DataError(f"the array claims shape {shape}, {needed:,} bytes, where there are {size:,}")
+    return shape, columns_first, dtype

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import read_array, read_arrays
 from nmtalign.errors import DataError
 from nmtalign.files import fingerprint
 
@@ -109,25 +108,3 @@ def expect_rising(values: NDArray[np.integer], *, name: str | Path) -> None:
         before, after = values[wrong[0] : wrong[0] + 2].tolist()
         where = f"found {after} after {before} at entry {wrong[0] + 1}"
         raise DataError(f"expected each entry above the one before, {where}").at(name)
-
-
-class StoredArrays:
-    """Arrays and numbers of a model folder, checked when they are read; bounds as of :func:`expect_array`."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.packed = read_arrays(folder / "arrays.npz")
-
-    def take(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
-        """Return an array of arrays.npz."""
-        place = f"{self.folder / 'arrays.npz'}, {name}"
-        return expect_array(self.packed[name], kind, shape, **bounds, name=place)
-
-    def file(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
-        """Return an array that has a file of its own, memory-mapped."""
-        path = self.folder / f"{name}.npy"
-        return expect_array(read_array(path, mapped=True), kind, shape, **bounds, name=path)
-
-    def number(self, value: Any, **bounds: float) -> float:
-        """Return a number of meta.json."""
-        return expect_number(value, **bounds, name=self.folder / "meta.json")

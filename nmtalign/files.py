@@ -161,12 +161,8 @@ class _DatelessGzip(gzip.GzipFile):
     """A gzip writer without name and time in the header: the same text gives the same bytes."""
 
     def __init__(self, path: str | Path) -> None:
-        self._file = _Written(path, "w")
-        try:
-            super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
-        except OSError:
-            self.fileobj = None  # type: ignore[assignment]  # the disk is full: nothing is left to close
-            raise
+        self._file = io.BufferedWriter(_Written(path, "w"))  # gzip does not look how much was written
+        super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
 
     def close(self) -> None:
         try:

@@ -2,7 +2,7 @@
 
 Every part has a method ``state()``. Its class makes the part again from a :class:`Stored` state, which checks
 what it hands out. A folder holds one state: values in meta.json, small arrays in arrays.npz, and a file for
-each large array (memory-mapped) and each word list. Names tell the place: ``scorer.lexicon.source_counts``.
+each large array and each word list. Names tell the place: ``scorer.lexicon.source_counts``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import read_array
+from nmtalign.arrays import read_array, write_array
 from nmtalign.checks import Shape, expect_array, expect_number
 from nmtalign.errors import DataError
 from nmtalign.files import is_text, read_utf8
@@ -34,8 +34,8 @@ class State:
         Which class makes the part again.
     values : mapping
         Plain values for JSON.
-    arrays, mapped : mapping of str to array
-        Small arrays, which are packed together, and large ones, which stay on disk when they are read.
+    arrays, large : mapping of str to array
+        Small arrays, which are packed together, and large ones, which have a file each.
     words : mapping of str to sequence of str
         Word lists.
     files : mapping of str to path
@@ -46,7 +46,7 @@ class State:
     kind: str
     values: Mapping[str, Any] = field(default_factory=dict)
     arrays: Arrays = field(default_factory=dict)
-    mapped: Arrays = field(default_factory=dict)
+    large: Arrays = field(default_factory=dict)
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     files: Mapping[str, str | Path] = field(default_factory=dict)
     parts: Mapping[str, State] = field(default_factory=dict)
@@ -61,8 +61,8 @@ class State:
 
     def _written(self, folder: Path, place: str, packed: dict[str, NDArray[Any]]) -> dict[str, Any]:
         packed |= {place + name: array for name, array in self.arrays.items()}
-        for name, array in self.mapped.items():
-            np.save(folder / f"{place}{name}.npy", array, allow_pickle=False)
+        for name, array in self.large.items():
+            write_array(folder / f"{place}{name}.npy", array)
         for name, words in self.words.items():
             _write_words(words, folder / f"{place}{name}.txt")
         for name, path in self.files.items():
@@ -133,10 +133,10 @@ class Stored:
         place = f"{self.folder / 'arrays.npz'}, {self.place}{name}"
         return expect_array(self.packed[self.place + name], kind, shape, **bounds, name=place)
 
-    def mapped(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
-        """Return an array that has a file of its own, memory-mapped."""
+    def large(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
+        """Return an array that has a file of its own."""
         path = self.folder / f"{self.place}{name}.npy"
-        return expect_array(read_array(path, mapped=True), kind, shape, **bounds, name=path)
+        return expect_array(read_array(path), kind, shape, **bounds, name=path)
 
     def words(self, name: str) -> list[str]:
         """Return a word list."""

@@ -10,7 +10,6 @@ below a tenth are dropped, which keeps the folder under 8 MB. The same input giv
 from __future__ import annotations
 
 import argparse
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -39,10 +38,12 @@ def main() -> None:
         Learning(settings=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
         text=TextSettings("simple"),
         languages=("en", "fr"),
-        report=print)).aligner
-    shutil.rmtree(arguments.output, ignore_errors=True)
+        report=print,
+    )).aligner
     corpus = aligner.training["corpus"] | {"bitexts": list(BITEXTS)}
-    replace(aligner, training={**aligner.training, "corpus": corpus}).save(arguments.output)
+    replace(aligner, training={**aligner.training, "corpus": corpus}).save(
+        arguments.output, overwrite=True
+    )
     size = sum(path.stat().st_size for path in arguments.output.iterdir())
     print(f"{arguments.output}: {size / 1e6:.1f} MB")
 

@@ -48,7 +48,7 @@ def _save_rounded(learned: Path, output: Path) -> None:
         rounded = (np.rint(embeddings.matrix * STEPS) / STEPS).astype(np.float16)  # exact in float16
         settings = {**embeddings.settings, "rounded to": f"1/{STEPS}"}
         sides.append(replace(embeddings, matrix=rounded, settings=settings))
-    save_pair(sides[0], sides[1], output, languages=("en", "fr"), format="word2int")
+    save_pair(sides[0], sides[1], output, languages=("en", "fr"), format="word2int", overwrite=True)
     for path in sorted(output.iterdir()):
         print(f"{path.stat().st_size:>9,}  {path}")
 

@@ -18,7 +18,7 @@ from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.coverage import Coverage, coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import UsageError
 from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.scorer import Scorer, UnknownWords
 from nmtalign.links.alignments import AlignedBatch, AlignedPair
@@ -78,6 +78,9 @@ class Aligner(Listed):
     training: Mapping[str, Any] = field(default_factory=dict)
     workers: int | None = None
 
+    def __post_init__(self) -> None:
+        check_languages(self.languages)
+
     @property
     def settings(self) -> str:
         """The settings that make the links, in one line."""
@@ -122,17 +125,28 @@ class Aligner(Listed):
         """Return what :meth:`state` was made of."""
         scorer = stored.open("scorer")
         text = TextSettings.from_dict(stored.value("text", dict)).opened_in(stored.folder)
-        languages = stored.value("languages", list)
-        if len(languages) != 2 or not all(isinstance(name, str | None) for name in languages):
-            raise DataError(f"expected two languages, found {languages}").at(stored.folder / "meta.json")
+        languages, training = tuple(stored.value("languages", list)), stored.value("training", dict)
         positions, extraction = stored.open("positions", scorer.vocabularies), stored.open("extraction")
-        return cls(scorer, positions, extraction, text, tuple(languages), stored.value("training", dict))
+        return cls(scorer, positions, extraction, text, languages, training)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the aligner into a folder; an older one there is replaced when the new one is whole."""
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the aligner into a folder, from which :func:`nmtalign.load` opens it.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A new or an empty one; it gets its name when the model is whole.
+        overwrite : bool
+            Replace an older model. Anything else that is there is refused all the same.
+
+        Raises
+        ------
+        UsageError
+            If the folder holds anything else, or the aligner has to be fitted first.
+        """
         if self.needs_fitting:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
-        save_state(self.state(), folder)
+        save_state(self.state(), folder, overwrite=overwrite)
 
     def align(self, source: Sentence, target: Sentence) -> AlignedPair:
         """Align two sentences, and return their attention weights, too.
@@ -238,6 +252,13 @@ def load_aligner(folder: str | Path) -> Aligner:
     """
     aligner: Aligner = open_state(place_of(folder), Aligner.from_state)
     return aligner
+
+
+def check_languages(languages: object) -> None:
+    """Refuse languages that are not those of a source and a target."""
+    sides = languages if isinstance(languages, tuple | list) else ()
+    if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
+        raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {languages!r}")
 
 
 def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 meta.json           format, version, plain values of all parts, hashes of the files
 arrays.npz          small arrays
-*.npy               large arrays, a file each, memory-mapped
+*.npy               large arrays, a file each
 *.txt               word lists, a word a line
 sentencepiece-*     copies of the files of the tokenizer, where it has any
 """
@@ -10,7 +10,6 @@ sentencepiece-*     copies of the files of the tokenizer, where it has any
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -21,6 +20,7 @@ from nmtalign.arrays import read_arrays
 from nmtalign.checks import expect_files, fingerprints
 from nmtalign.errors import FILES_USED_UP, DataError
 from nmtalign.files import read_json
+from nmtalign.output import expect_room, whole_folder
 from nmtalign.state import State, Stored
 
 FORMAT = "nmtalign model"
@@ -50,23 +50,25 @@ def is_model(folder: str | Path) -> bool:
         return False
 
 
-def save_state(state: State, folder: str | Path) -> None:
-    """Write the state of an aligner into a folder; it replaces an older one when it is whole."""
-    final = Path(folder)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as partial_folder:
-        new = Path(partial_folder) / "model"
-        new.mkdir()
+def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
+    """Refuse a folder with other files than those of a model, and with these but for `overwrite`."""
+    meta = read_json(Path(folder) / "meta.json") if is_model(folder) else {}
+    files = meta.get("files")
+    own = ["meta.json", *files] if isinstance(files, dict) else []
+    expect_room(folder, own, "a model", overwrite=overwrite)
+
+
+def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write the state of an aligner, as of :meth:`nmtalign.aligner.aligner.Aligner.save`."""
+    expect_room_for_model(folder, overwrite=overwrite)
+    with whole_folder(folder) as new:
         meta = {"format": FORMAT, "version": VERSION, **state.write(new)}
         text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"
         (new / "meta.json").write_text(text, encoding="utf-8", newline="\n")
-        if final.exists():
-            final.rename(Path(partial_folder) / "older")
-        new.rename(final)
 
 
 def open_state(folder: str | Path, opened: Callable[[Stored], Any]) -> Any:
-    """Return what `opened` makes of the state in a folder; large arrays are memory-mapped.
+    """Return what `opened` makes of the state in a folder.
 
     Raises
     ------

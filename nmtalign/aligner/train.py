@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.long_pairs import cut_long_pairs
@@ -102,6 +102,7 @@ def train(bitext: Bitext, **options: Unpack[TrainOptions]) -> Aligner:
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     languages = options.get("languages", (None, None))
+    check_languages(languages)
     given = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
     prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
     gold = options.get("gold", ())

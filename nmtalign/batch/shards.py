@@ -25,6 +25,7 @@ from nmtalign.batch.locks import locked
 from nmtalign.batch.stream import AlignedChunk
 from nmtalign.errors import DataError, StoppedError, UsageError, WorkerError
 from nmtalign.files import fingerprint, new_partial, open_text, read_json
+from nmtalign.output import whole_file
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import Chunk, cut
 
@@ -267,9 +268,7 @@ def _name(number: int, kind: str) -> str:
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a small file that gets its name when it is on the disk."""
-    partial = new_partial(path)
-    with open(partial, "w", encoding="utf-8") as file:
+    with whole_file(path) as partial, open(partial, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(partial, path)

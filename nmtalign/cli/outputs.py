@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.links.alignments import AlignedBatch
+    from nmtalign.output import Outputs
     from nmtalign.report.tables import LinkRow
 
     Sink = Callable[[AlignedChunk], object]
@@ -56,27 +56,21 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
-def open_sink(output: str, path: str, stack: ExitStack) -> Sink:
-    """Return what writes an output chunk by chunk, into a file as of :func:`open_whole`."""
-    from nmtalign.batch.output import whole_file
+def open_sink(output: str, path: str, files: Outputs) -> Sink:
+    """Return what writes an output chunk by chunk."""
     from nmtalign.report.tables import TableWriter
 
     if output == "table":
-        table = stack.enter_context(TableWriter(stack.enter_context(whole_file(path))))
+        table = files.enter_context(TableWriter(files.name(path)))
         return lambda chunk: table.write(_rows(chunk))
-    file, text = open_whole(path, stack), text_of(output, path)
+    file, text = files.text(path), text_of(output, path)
     return lambda chunk: file.write(text(chunk))
 
 
-def open_whole(path: str, stack: ExitStack) -> TextIO:
-    """Open a file that gets its name when the stack ends without error."""
-    from nmtalign.batch.output import whole_file
-    from nmtalign.files import open_text
+def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
+    """Write the lines of each file; all get their names when all are written."""
+    from nmtalign.output import Outputs
 
-    return stack.enter_context(open_text(stack.enter_context(whole_file(path)), "w"))
-
-
-def write_whole(path: str, lines: Iterable[str]) -> None:
-    """Write lines into a file that gets its name when all are written."""
-    with ExitStack() as stack:
-        open_whole(path, stack).writelines(lines)
+    with Outputs() as files:
+        for path, lines in texts.items():
+            files.text(path).writelines(lines)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from nmtalign.contextual.files import PRODUCTS
 from nmtalign.contextual.head import TokenPair
 from nmtalign.contextual.transformer import Encoder
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, NmtalignError
 
 Floats = NDArray[np.float32]
 
@@ -106,8 +106,12 @@ class _Cache:
     def _run(self, command: str, rows: Sequence[tuple[object, ...]]) -> list[tuple[bytes] | None]:
         try:
             with closing(sqlite3.connect(self.path, timeout=60)) as file, file:
+                if file.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'similarities'").fetchone():
+                    raise sqlite3.DatabaseError("it holds other tables")
                 file.execute("CREATE TABLE IF NOT EXISTS similarities (key TEXT PRIMARY KEY, value BLOB)")
                 return [file.execute(command, row).fetchone() for row in rows]
         except sqlite3.Error as error:
+            if "full" in str(error) or "I/O" in str(error):
+                raise NmtalignError(f"{self.path}: {error}") from None
             found = f"expected a cache that nmtalign wrote ({error}); name another file"
             raise DataError(found).at(self.path) from None

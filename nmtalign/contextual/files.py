@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import Archive, in_order, is_archive, read_array
+from nmtalign.arrays import Archive, Rows, in_order, is_archive, read_array
 from nmtalign.contextual.head import TokenPair
 from nmtalign.errors import DataError
 
@@ -108,9 +108,9 @@ class GivenVectors(_Given):
         An .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target`` and end
         with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
         ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
-        ``target_lengths.npy``, which is memory-mapped. Vectors of sub-words are averaged if there is also the
-        number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with
-        ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
+        ``target_lengths.npy``, which is read pair by pair. Vectors of sub-words are averaged if there is
+        also the number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin
+        with ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
     product : {"cosine", "dot"}
 
     Raises
@@ -175,20 +175,20 @@ def _of_folder(path: Path, side: str) -> _Side:
     rows, words = path / f"{side}.npy", path / f"{side}_words.npy"
     if not rows.exists():
         raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
-    vectors = read_array(rows, mapped=True)
-    of_word = read_array(words, mapped=True) if words.exists() else None
+    vectors = Rows(rows)
+    of_word = Rows(words) if words.exists() else None
     lengths = read_array(path / f"{side}_lengths.npy")
     if lengths.dtype.kind not in "iu" or lengths.ndim != 1 or (lengths < 0).any():
         found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
         raise DataError(found).at(path / f"{side}_lengths.npy")
     ends = np.cumsum(lengths, dtype=np.int64)
-    if vectors.ndim != 2 or int(lengths.sum()) != len(vectors):
+    if len(vectors.shape) != 2 or int(lengths.sum()) != vectors.shape[0]:
         found = f"expected {int(lengths.sum())} vectors, found an array of {vectors.shape}"
         raise DataError(found).at(rows)
 
     def read(n: int) -> tuple[Floats, Ints | None]:
-        own = slice(ends[n] - lengths[n], ends[n])
-        return np.asarray(vectors[own]), None if of_word is None else of_word[own]
+        own = int(ends[n] - lengths[n]), int(ends[n])
+        return vectors.read(*own), None if of_word is None else of_word.read(*own)
 
     return _Side(len(lengths), read)
 

@@ -93,8 +93,8 @@ class DenseHead:
         """Return what :meth:`state` was made of."""
         words, top = (lexicon.source_words, lexicon.target_words), CODE_LIMIT
         V = len(words[0]), len(words[1])
-        source = stored.mapped("source", "i", (V[0], None), low=-top, high=top)
-        target = stored.mapped("target", "i", (V[1], source.shape[1]), low=-top, high=top)
+        source = stored.large("source", "i", (V[0], None), low=-top, high=top)
+        target = stored.large("target", "i", (V[1], source.shape[1]), low=-top, high=top)
         norms = [stored.array(f"{s}_norms", "f", (n,)) for s, n in zip(("source", "target"), V, strict=True)]
         scale = stored.number("scale", low=0, high=1000)
         weight = stored.number("weight", low=0, high=1)

@@ -71,10 +71,10 @@ class StoredView(NamedTuple):
         if of_source.sum() != pairs:
             found = f"expected {pairs:,} word pairs of all forms, found {of_source.sum():,}"
             raise DataError(found).at(f"{stored.folder / 'arrays.npz'}, {stored.place}pairs")
-        targets = stored.mapped("targets", "i", (pairs,), low=0, high=forms - 1)
+        targets = stored.large("targets", "i", (pairs,), low=0, high=forms - 1)
         keys = np.repeat(np.arange(len(of_source)) * forms, of_source) + targets
         expect_rising(keys, name=stored.folder / f"{stored.place}targets.npy")
-        return cls((first, second), keys, stored.mapped("counts", "f", (pairs,), low=0), source, target)
+        return cls((first, second), keys, stored.large("counts", "f", (pairs,), low=0), source, target)
 
     def table(self, least: float) -> Any:
         """Return the pairs with at least `least` links as a sparse table, (source forms, target forms)."""

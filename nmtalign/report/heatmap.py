@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.output import whole_file
 from nmtalign.report.fonts import choose_fonts, suggestion
 from nmtalign.report.page import LEGEND_CELL, Page
 from nmtalign.report.style import DARK, is_light, shorten, visible
@@ -183,14 +184,11 @@ def cropped(
     return parts, left(links), kept
 
 
-def save_heatmaps(
-    figures: Iterable[Figure], path: str | Path, *, dpi: int = 150, name: str | Path | None = None
-) -> None:
+def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150) -> None:
     """Save pictures: one into a .png, .svg (text stays text) or .pdf, several as the pages of a .pdf.
 
     The same figures give the same bytes. `figures` is read one at a time, so memory does not grow with
-    the number of pages. `dpi` is dots per inch, for .png; `name` is what errors call the file, if its path
-    is a temporary one.
+    the number of pages. `dpi` is dots per inch, for .png. An older file stays until the new one is whole.
 
     Raises
     ------
@@ -202,11 +200,11 @@ def save_heatmaps(
     import matplotlib
 
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", "pdf.fonttype": 3}
-    with matplotlib.rc_context(fixed), _script_was_named():
+    with whole_file(path) as partial, matplotlib.rc_context(fixed), _script_was_named():
         if path.suffix.lower() == ".pdf":
-            _save_pages(figures, path, name or path)
+            _save_pages(figures, partial, path)
         else:
-            _save_one(figures, path, dpi, name or path)
+            _save_one(figures, partial, dpi, path)
 
 
 def check_format(path: str | Path) -> None:
@@ -215,25 +213,24 @@ def check_format(path: str | Path) -> None:
         raise UsageError(f"{path}: expected a file name ending in {', '.join(FORMATS)}")
 
 
-def _save_pages(figures: Iterable[Figure], path: Path, name: str | Path) -> None:
+def _save_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> None:
     from matplotlib.backends.backend_pdf import PdfPages
 
     count = 0
-    with PdfPages(path, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
+    with PdfPages(partial, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
         for figure in figures:
             pages.savefig(figure)
             count += 1
     if not count:
-        path.unlink(missing_ok=True)
-        raise UsageError(f"{name}: expected at least one picture to save, found none")
+        raise UsageError(f"{path}: expected at least one picture to save, found none")
 
 
-def _save_one(figures: Iterable[Figure], path: Path, dpi: int, name: str | Path) -> None:
+def _save_one(figures: Iterable[Figure], partial: str | Path, dpi: int, path: Path) -> None:
     listed = list(figures)
     if len(listed) != 1:
-        raise UsageError(f"{name}: a {path.suffix} holds one picture, found {len(listed)}; save to .pdf")
+        raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(listed)}; save to .pdf")
     metadata = {"Date": None, "Creator": "nmtalign"} if path.suffix.lower() == ".svg" else {"Software": None}
-    listed[0].savefig(path, dpi=dpi, metadata=metadata)
+    listed[0].savefig(partial, dpi=dpi, metadata=metadata)
 
 
 def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:

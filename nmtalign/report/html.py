@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts
+from nmtalign.output import Outputs
 from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon
 from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
@@ -112,8 +113,10 @@ def _page(
 
 
 def write_report(path: str | Path, pairs: Sequence[SamplePair], **options: Any) -> None:
-    """Write the HTML file of :func:`html_report`, which takes the same options."""
-    Path(path).write_text(html_report(pairs, **options), encoding="utf-8", newline="\n")
+    """Write the HTML file of :func:`html_report`, which takes the same options, under its name when whole."""
+    page = html_report(pairs, **options)
+    with Outputs() as files:
+        files.text(path).write(page)
 
 
 def _check(pairs: Sequence[SamplePair]) -> None:

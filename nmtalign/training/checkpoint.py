@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import read_arrays
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
-from nmtalign.files import new_partial
+from nmtalign.output import whole_file
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -65,18 +64,12 @@ class Checkpoint:
 
     def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the arrays, or raise a DataError if the file cannot be written."""
-        partial = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            partial = new_partial(self.path)
-            with partial.open("wb") as file:
+            with whole_file(self.path) as partial, open(partial, "wb") as file:
                 np.savez(file, **{_KEY: self._key}, **arrays)  # type: ignore[arg-type]
-            os.replace(partial, self.path)
         except OSError as error:
             raise DataError(f"{self.path}: cannot keep the state of training: {error.strerror}") from None
-        finally:
-            if partial is not None:
-                partial.unlink(missing_ok=True)
         self._written = time.monotonic()
 
     def write_if_due(self, arrays: Callable[[], Mapping[str, NDArray[Any]]]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
+from nmtalign.output import Outputs
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.text_files import BLOCK, check_writable, decoded, first_vectors, read_header, reading
@@ -67,7 +68,8 @@ def read_word2vec_binary(
 
 def write_word2vec_binary(embeddings: Embeddings, path: Path) -> None:
     """Write word2vec's binary form."""
-    with open(path, "wb") as file:
+    with Outputs() as files:
+        file = files.binary(path)
         file.write(f"{len(embeddings)} {embeddings.dimension}\n".encode())
         for word, vector in zip(embeddings.vocabulary, embeddings.matrix.astype("<f4"), strict=True):
             check_writable(word)

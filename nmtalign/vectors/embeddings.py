@@ -194,19 +194,19 @@ class Embeddings:
     def state(self) -> State:
         """Return words and vectors; rows that no word has are left out."""
         whole = self.compact()
-        mapped, lengths = {"vectors": np.ascontiguousarray(whole.matrix)}, None
+        large, lengths = {"vectors": np.ascontiguousarray(whole.matrix)}, None
         if pieces := whole.subwords:
-            mapped["subwords"], lengths = pieces.matrix, [pieces.shortest, pieces.longest]
+            large["subwords"], lengths = pieces.matrix, [pieces.shortest, pieces.longest]
         values = {"unknown": self.unknown, "subwords": lengths, "settings": dict(self.settings)}
-        return State("embeddings", values, mapped=mapped, words={"vocab": whole.vocabulary.words})
+        return State("embeddings", values, large=large, words={"vocab": whole.vocabulary.words})
 
     @classmethod
     def from_state(cls, stored: Stored) -> Embeddings:
-        """Return what :meth:`state` was made of; the vectors are memory-mapped."""
+        """Return what :meth:`state` was made of."""
         words = Vocabulary.from_words(stored.words("vocab"))
-        matrix, pieces = stored.mapped("vectors", "f", (len(words), None)), None
+        matrix, pieces = stored.large("vectors", "f", (len(words), None)), None
         if stored.value("subwords", object) is not None:
-            table = stored.mapped("subwords", "f", (None, matrix.shape[1]))
+            table = stored.large("subwords", "f", (None, matrix.shape[1]))
             pieces = CharacterNgrams(table, *stored.value("subwords", list))
         return cls(words, matrix, pieces, stored.text("unknown"), stored.value("settings", dict))
 

@@ -80,12 +80,12 @@ def _array(vectors: Record, place: Path, *names: str) -> NDArray[Any]:
 
 
 def _side_file(place: Path, name: str) -> NDArray[Any]:
-    """Return an array that gensim stored beside the pickle: .npy, memory-mapped, or .npz."""
+    """Return an array that gensim stored beside the pickle: .npy or .npz."""
     compressed = ".gz" in place.suffixes or ".bz2" in place.suffixes
     side = place.with_name(f"{place.name}.{name}.{'npz' if compressed else 'npy'}")
     if not side.exists():
         raise DataError(f"the file {side.name} should lie beside it, and does not")
-    return read_array(side, mapped=not compressed)
+    return read_array(side)
 
 
 def _with_subwords(vectors: Record, place: Path, words: list[str]) -> Embeddings:

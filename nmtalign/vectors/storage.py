@@ -3,7 +3,7 @@
 ====================  ==================================================================  =======
 format                what it is                                                          written
 ====================  ==================================================================  =======
-``folder``            the own format: vectors.npy (memory-mapped), vocab.txt, meta.json   yes
+``folder``            the own format: vectors.npy, vocab.txt, meta.json                  yes
 ``word2int``          the seeds' form: word2int_XX.pkl beside embeddings_XX.npz           yes
 ``word2vec``          text, also fastText's .vec; without a header line GloVe's; or gzip    yes
 ``word2vec-binary``   word2vec's binary form; plain or gzip                               yes
@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import read_array
+from nmtalign.arrays import Rows, read_array, write_array
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import is_text, read_json, read_utf8
+from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.binary_files import (
@@ -54,6 +55,8 @@ _FILE_NAMES = {
     "word2vec": "vectors_{}.vec",
     "word2vec-binary": "vectors_{}.bin",
 }
+_OF_FOLDER = ("meta.json", "vocab.txt", "vectors.npy", "subwords.npy")
+_OF_PAIR = ("pair.json", "word2int_*.pkl", "embeddings_*.npz", "vectors_*.vec", "vectors_*.bin")
 _OWN = {"format": "nmtalign-vectors", "version": 1}
 
 
@@ -99,7 +102,7 @@ def load_embeddings(
         raise UsageError(f"the limit must be at least 1, found {limit}")
     decoding = {"encoding": encoding} | ({"errors": errors} if errors else {})
     readers: dict[str, Callable[[], Embeddings]] = {
-        "folder": lambda: _read_folder(path),
+        "folder": lambda: _read_folder(path, limit),
         "word2int": lambda: _read_word2int(*_word2int_files(path), unsafe_pickle),
         "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
         "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
@@ -149,7 +152,9 @@ def _detect_content(start: bytes) -> str:
     return "word2vec" if is_text else "word2vec-binary"
 
 
-def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "folder") -> None:
+def save_embeddings(
+    embeddings: Embeddings, path: str | Path, *, format: str = "folder", overwrite: bool = False
+) -> None:
     """Save the word vectors of one language.
 
     Parameters
@@ -158,16 +163,19 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
         Rows that no word has are left out. Only ``folder`` keeps sub-words and settings.
     path : path
         A folder for ``folder``; ``word2int_XX.pkl`` or ``embeddings_XX.npz`` for ``word2int`` (both are
-        written); else a file.
+        written); else a file, packed if its name ends in .gz.
     format : {"folder", "word2int", "word2vec", "word2vec-binary"}
+    overwrite : bool
+        Replace older vectors of that name when the new ones are whole.
 
     Raises
     ------
     UsageError
-        If the format is not written. For gensim write ``word2vec-binary``, which it reads with
-        ``KeyedVectors.load_word2vec_format(path, binary=True)``.
+        If the name is taken, or the format is not written. For gensim write ``word2vec-binary``, which it
+        reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
     path, whole = Path(path), embeddings.compact()
+    expect_room_for_vectors(path, format, overwrite=overwrite)
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
     writers: dict[str, Callable[[], Any]] = {
         "folder": lambda: _write_folder(whole, path),
@@ -180,62 +188,81 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
             f"vectors are written as {', '.join(writers)}, not as {format!r}"
             " (for gensim write word2vec-binary; it is read by KeyedVectors.load_word2vec_format)"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
     writers[format]()
+
+
+def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -> None:
+    """Refuse what vectors of one language would destroy; with `overwrite` that are no older vectors."""
+    path = Path(path)
+    if format == "folder":
+        expect_room(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
+        return
+    for place in _word2int_files(path) if format == "word2int" else (path,):
+        expect_new_file(place, overwrite=overwrite)
+
+
+def expect_room_for_pair(folder: str | Path, *, overwrite: bool) -> None:
+    """Refuse what vectors of two languages would destroy; with `overwrite` that are no older vectors."""
+    of_folders = (f"*/{name}" for name in _OF_FOLDER)
+    own = _names(Path(folder), *_OF_PAIR, *of_folders)
+    expect_room(folder, own, "vectors", overwrite=overwrite)
+
+
+def _names(folder: Path, *patterns: str) -> list[str]:
+    return [path.relative_to(folder).as_posix() for pattern in patterns for path in folder.glob(pattern)]
 
 
 # ---------------------------------------------------------------- the own format
 
 
-def _read_folder(folder: Path) -> Embeddings:
-    """Read the own format; the matrices stay on disk until their rows are used."""
+def _read_folder(folder: Path, limit: int | None) -> Embeddings:
+    """Read the own format; of the rows only those that are wanted."""
     try:
-        return _open_folder(folder)
+        return _open_folder(folder, limit)
     except DataError as error:
         raise error.at(folder) from None
 
 
-def _open_folder(folder: Path) -> Embeddings:
+def _open_folder(folder: Path, limit: int | None) -> Embeddings:
     meta = _read_meta(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
-    words = read_utf8(folder / "vocab.txt").split("\n")[:-1]
-    matrix = _read_vectors(folder / "vectors.npy", mapped=True)
-    if len(words) != len(matrix):
-        raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {len(matrix)} rows").at(folder)
+    words, rows = read_utf8(folder / "vocab.txt").split("\n")[:-1], Rows(folder / "vectors.npy")
+    if len(words) != rows.shape[0]:
+        raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {rows.shape[0]} rows").at(folder)
+    words = words[:limit]
+    matrix = _finite(rows.read(0, len(words)), folder / "vectors.npy")
     pieces = None
     if found := meta.get("subwords"):
         if not isinstance(found, dict):
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
-        table = _read_vectors(folder / "subwords.npy", mapped=True)
+        table = _finite(read_array(folder / "subwords.npy"), folder / "subwords.npy")
         pieces = CharacterNgrams(table, found.get("shortest", -1), found.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta.get("settings", {}))
 
 
-def _read_vectors(path: Path, *, mapped: bool = False) -> NDArray[Any]:
-    """Return vectors from a file of NumPy's; DataError unless all numbers are finite."""
-    matrix = read_array(path, mapped=mapped)
+def _finite(matrix: NDArray[Any], path: Path) -> NDArray[Any]:
+    """Return vectors; a DataError unless all numbers are finite."""
     if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
         raise DataError("the vectors hold NaN or infinity").at(path)
     return matrix
 
 
 def _write_folder(embeddings: Embeddings, folder: Path) -> None:
-    """Write the own format; ``meta.json`` comes last, so a folder that has it is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "meta.json").unlink(missing_ok=True)
+    """Write the own format."""
     for row, word in enumerate(embeddings.vocabulary):
         if "\n" in word or not is_text(word):
             found = f"the word {word[:60]!r} in row {row} holds a line end or half a character"
             raise DataError(f"{found}; vocab.txt cannot keep it")
-    with open(folder / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{word}\n" for word in embeddings.vocabulary)
-    np.save(folder / "vectors.npy", embeddings.matrix, allow_pickle=False)
     meta: dict[str, Any] = {**_OWN, "words": len(embeddings), "dimension": embeddings.dimension}
-    if pieces := embeddings.subwords:
-        np.save(folder / "subwords.npy", pieces.matrix, allow_pickle=False)
-        meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
-    _write_json({**meta, "settings": dict(embeddings.settings)}, folder / "meta.json")
+    with whole_folder(folder) as new:
+        with open(new / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{word}\n" for word in embeddings.vocabulary)
+        write_array(new / "vectors.npy", embeddings.matrix)
+        if pieces := embeddings.subwords:
+            write_array(new / "subwords.npy", pieces.matrix)
+            meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
+        _write_json({**meta, "settings": dict(embeddings.settings)}, new / "meta.json")
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
@@ -276,7 +303,7 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
         vocabulary = Vocabulary(rows)
     except DataError as error:
         raise error.at(pickle_path) from error
-    matrix = _read_vectors(matrix_path)
+    matrix = _finite(read_array(matrix_path), matrix_path)
     try:
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
     except DataError as error:
@@ -286,8 +313,9 @@ def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) ->
 def _write_word2int(embeddings: Embeddings, pickle_path: Path, matrix_path: Path) -> None:
     """Write the seeds' form; the same content gives the same bytes."""
     word2int = {word: row for row, word in enumerate(embeddings.vocabulary)}
-    pickle_path.write_bytes(pickle.dumps(word2int, protocol=2))
-    np.savez_compressed(matrix_path, allow_pickle=False, embeddings=embeddings.matrix)
+    with Outputs() as files:
+        files.binary(pickle_path).write(pickle.dumps(word2int, protocol=2))
+        np.savez_compressed(files.binary(matrix_path), allow_pickle=False, embeddings=embeddings.matrix)
 
 
 # ---------------------------------------------------------------- two languages side by side
@@ -346,17 +374,19 @@ def save_pair(
     *,
     languages: tuple[str, str],
     format: str = "folder",
+    overwrite: bool = False,
 ) -> None:
-    """Save source and target vectors side by side.
+    """Save source and target vectors side by side, in a new or an empty folder.
 
     ``folder`` and ``word2int`` are found again by :func:`load_pair`, with the order of the languages and the
-    settings in ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``.
+    settings in ``pair.json``; other formats become files ``vectors_XX.vec`` or ``.bin``. With `overwrite`
+    they take the place of older vectors when both are whole; other files there are refused all the same.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for language, embeddings in zip(languages, (source, target), strict=True):
-        save_embeddings(embeddings, folder / _FILE_NAMES[format].format(language), format=format)
-    _write_json({"languages": list(languages), "settings": dict(source.settings)}, folder / "pair.json")
+    expect_room_for_pair(folder, overwrite=overwrite)
+    with whole_folder(folder) as new:
+        for language, embeddings in zip(languages, (source, target), strict=True):
+            save_embeddings(embeddings, new / _FILE_NAMES[format].format(language), format=format)
+        _write_json({"languages": list(languages), "settings": dict(source.settings)}, new / "pair.json")
 
 
 def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 from nmtalign.files import is_text
+from nmtalign.output import Outputs
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -211,7 +212,8 @@ def _parse_slowly(block: bytes, dimension: int, encoding: str, errors: str, path
 def write_text_vectors(embeddings: Embeddings, path: Path) -> None:
     """Write vectors as text with a header line; the shortest digits that give the same numbers back."""
     matrix = embeddings.matrix
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with Outputs() as files:
+        file = files.text(path)
         file.write(f"{len(embeddings)} {embeddings.dimension}\n")
         wide = matrix.astype(np.result_type(matrix, np.float32))
         for word, vector in zip(embeddings.vocabulary, wide, strict=True):

@@ -22,10 +22,11 @@ from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import Learning, learn
 from nmtalign.checks import fingerprints
 from nmtalign.cli import main
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.settings import PRESETS
 from tests.aligner.toy_language import toy_bitext
+from tests.corpus.test_parallel import run_alone
 
 TOY = toy_bitext(80)
 ODD = [
@@ -283,11 +284,67 @@ def test_folders_that_are_no_models(tmp_path: Path):
 
 
 def test_training_again_into_the_folder_leaves_nothing_of_the_old_model(folder: Path, tmp_path: Path):
-    other = learn(TOY.pairs, Learning(settings=PRESETS["default"], workers=1))
-    other.aligner.save(folder)
-    learn(TOY.pairs, Learning(settings=PRESETS["fast"], workers=1)).aligner.save(folder)
+    other = learn(TOY.pairs, settings=PRESETS["default"], workers=1)
+    other.aligner.save(folder, overwrite=True)
+    learn(TOY.pairs, settings=PRESETS["fast"], workers=1).aligner.save(folder, overwrite=True)
     load_aligner(folder).save(tmp_path / "fresh")
     assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "fresh").iterdir()}
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("name", ["thesis.py", "work/thesis.txt", "meta.json"])
+def test_what_is_no_model_is_never_replaced(training, tmp_path: Path, name: str, overwrite: bool):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("{}")
+    for place in (path, path.parent):
+        with pytest.raises(UsageError, match=r"is a file|holds other files"):
+            training.aligner.save(place, overwrite=overwrite)
+    assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path]
+    assert path.read_text() == "{}"
+
+
+def test_a_model_is_replaced_by_request_only_and_alone(training, folder: Path):
+    before = fingerprints(folder)
+    with pytest.raises(UsageError, match=r"holds a model; replace it with --force \(in Python: overwrite"):
+        training.aligner.save(folder)
+    (folder / "bahdanau").mkdir()
+    (folder / "bahdanau" / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="holds other files"):
+        training.aligner.save(folder, overwrite=True)
+    (folder / "bahdanau" / "thesis.txt").unlink()
+    assert fingerprints(folder) == before
+    training.aligner.save(folder, overwrite=True)
+    assert fingerprints(folder) == before
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_an_empty_folder_is_taken(training, tmp_path: Path):
+    training.aligner.save(tmp_path)
+    assert is_model(tmp_path)
+
+
+@pytest.mark.parametrize("languages", [("en",), "en", ("en", "fr", "de"), ("en", 3), None])
+def test_languages_are_two(languages: Any):
+    with pytest.raises(UsageError, match="expected a source and a target language"):
+        nmtalign.train([("never", "read")], languages=languages)
+    with pytest.raises(UsageError, match="expected a source and a target language"):
+        replace(nmtalign.load(), languages=languages)
+
+
+def test_an_open_model_does_not_see_its_files_shrink(training, folder: Path):
+    """Mapped arrays would end the process without a word, so another process looks."""
+    out = run_alone(f"""
+        import os, pathlib
+        from nmtalign.aligner.aligner import load_aligner
+        folder, pair = pathlib.Path({str(folder)!r}), {TOY.pairs[3]!r}
+        aligners = [load_aligner(folder), load_aligner(folder)]
+        expected = aligners[0].align(*pair).links
+        for path in folder.glob("*.npy"):
+            os.truncate(path, 130)
+        print(aligners[1].align(*pair).links == expected)
+    """)
+    assert out == "True\n"
 
 
 def test_training_writes_what_it_aligns(training, folder: Path):

@@ -8,6 +8,8 @@ import re
 import shutil
 from dataclasses import replace
 from itertools import combinations
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from nmtalign.cli import main
 from nmtalign.contextual import transformer
 from nmtalign.contextual.encoder import EncoderSimilarities
 from nmtalign.contextual.head import TokenPair
+from nmtalign.contextual.encoder import _Cache
 from nmtalign.contextual.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
@@ -124,6 +127,13 @@ def test_the_cache_keeps_layers_and_products_apart(tiny, tmp_path):
             np.testing.assert_array_equal(cached.of([pair])[0], found[layer, product])
     for one, other in combinations(found.values(), 2):
         assert np.abs(one - other).max() > 1e-3
+def test_a_database_of_something_else_is_no_cache(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "mine")) as file, file:
+        file.execute("CREATE TABLE mine (word TEXT)")
+    before = (tmp_path / "mine").read_bytes()
+    with pytest.raises(DataError, match=r"mine: expected a cache .*other tables"):
+        _Cache(tmp_path / "mine").write({"key": np.eye(2, dtype=np.float32)})
+    assert (tmp_path / "mine").read_bytes() == before
 
 
 def test_a_pair_is_encoded_once(tiny, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,8 @@ import nmtalign
 from nmtalign.aligner.contextual import counted
 from nmtalign.batch.stream import align_stream
 from nmtalign.contextual.calibration import _regression
-from nmtalign.contextual.files import cosines
-from nmtalign.contextual.head import Calibration
+from nmtalign.contextual.files import GivenVectors, cosines
+from nmtalign.contextual.head import Calibration, TokenPair
 from nmtalign.contextual.published import METHODS
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
@@ -202,6 +203,21 @@ def test_vectors_of_a_folder_and_of_an_archive_are_one(tmp_path):
         expected = aligned(similarities=tmp_path / "s.npz", method=method)
         for place in (tmp_path / "v.npz", folder):
             assert aligned(token_vectors=place, method=method) == expected
+
+
+def test_vectors_of_a_folder_that_become_fewer_are_told(tmp_path):
+    for side in ("source", "target"):
+        np.save(tmp_path / f"{side}.npy", np.ones((3, 5)))
+        np.save(tmp_path / f"{side}_lengths.npy", np.array([1, 2]))
+    given, words = GivenVectors(tmp_path), (("a", "b"), ("c", "d"))
+    pair = TokenPair(2, words, (0, 0), (2, 2))
+    np.testing.assert_allclose(given.of([pair])[0], np.ones((2, 2)), rtol=1e-6)
+    os.truncate(tmp_path / "target.npy", 200)
+    with pytest.raises(DataError, match=r"target\.npy: expected 3 rows; the file is too short"):
+        given.of([pair])
+    np.save(tmp_path / "target.npy", np.asfortranarray(np.ones((3, 5))))
+    with pytest.raises(DataError, match=r"target\.npy: expected rows one after another"):
+        GivenVectors(tmp_path)
 
 
 def test_subwords_are_joined_to_words_by_mean(tmp_path):

@@ -180,7 +180,7 @@ def _embeddings(file: str, *samples: bytes, **more: Any) -> Reader:
 READERS = {
     "npz": Reader("x.npz", read_arrays, (_npz(**_ARRAYS), _npz(True, **_ARRAYS))),
     "npy": Reader(
-        "x.npy", partial(read_array, mapped=True), (_npy(np.eye(2)), _npy(np.arange(3, dtype="i2")))
+        "x.npy", read_array, (_npy(np.eye(2)), _npy(np.arange(3, dtype="i2")))
     ),
     "word2vec": _embeddings("x.vec", b"2 2\nthe 1 2\ncat 3 4\n", b"the 1 2\ncat 3 4\n"),
     "word2vec.gz": _embeddings("x.vec.gz", gzip.compress(b"2 2\nthe 1 2\ncat 3 4\n", mtime=0)),

@@ -114,7 +114,7 @@ def test_an_archive_that_unpacks_out_of_proportion(tmp_path: Path, monkeypatch: 
 def test_bad_arrays_are_one_error(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.npy").write_bytes(data)
     with pytest.raises(DataError, match=r"x\.npy: "):
-        read_array(tmp_path / "x.npy", mapped=True)
+        read_array(tmp_path / "x.npy")
 
 
 def test_vectors_are_numbers(tmp_path: Path) -> None:

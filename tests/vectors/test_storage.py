@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import pickle
 import struct
 import tracemalloc
@@ -41,10 +42,15 @@ def made(dtype: str = "float32") -> Embeddings:
     return Embeddings(Vocabulary.from_words(WORDS), matrix)
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
 @pytest.mark.parametrize("format", PLACES)
 def test_what_is_written_is_read_back(format: str, dtype: str, tmp_path: Path) -> None:
-    path, embeddings = tmp_path / "new" / PLACES[format], made(dtype)
+    path, embeddings = tmp_path / PLACES[format], made(dtype)
     save_embeddings(embeddings, path, format=format)
     assert detect_format(path) == format
     found = load_embeddings(path)
@@ -69,17 +75,54 @@ def test_gensim_reads_what_is_written_and_gzip_is_read(format: str, tmp_path: Pa
     np.testing.assert_array_equal(load_embeddings(packed).matrix, embeddings.matrix)
 
 
-def test_the_own_format_is_mapped_and_keeps_subwords_and_settings(tmp_path: Path) -> None:
+def test_the_own_format_keeps_subwords_and_settings(tmp_path: Path) -> None:
     pieces = CharacterNgrams(np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32), 3, 6)
     plain = made()
     embeddings = Embeddings(plain.vocabulary, plain.matrix, pieces, settings={"method": "mine"})
     save_embeddings(embeddings, tmp_path / "x")
     found = load_embeddings(tmp_path / "x").with_unknown("subword")
-    assert isinstance(found.matrix, np.memmap)
     assert found.settings == {"method": "mine"}
     np.testing.assert_array_equal(
         found.vectors(["nouveau"]), embeddings.with_unknown("subword").vectors(["nouveau"])
     )
+
+
+def test_vectors_do_not_change_when_their_file_shrinks(tmp_path: Path) -> None:
+    save_embeddings(made(), tmp_path / "x")
+    found = load_embeddings(tmp_path / "x")
+    os.truncate(tmp_path / "x" / "vectors.npy", 130)
+    np.testing.assert_array_equal(found.matrix, made().matrix)
+    with pytest.raises(DataError, match=r"vectors\.npy: "):
+        load_embeddings(tmp_path / "x")
+
+
+@pytest.mark.parametrize("format", PLACES)
+def test_an_older_file_or_folder_is_replaced_by_request_only(format: str, tmp_path: Path) -> None:
+    path = tmp_path / PLACES[format]
+    save_embeddings(made(), path, format=format)
+    before = contents(tmp_path)
+    other = Embeddings(Vocabulary.from_words(["un"]), np.ones((1, 2), np.float32))
+    with pytest.raises(UsageError, match="replace it with --force"):
+        save_embeddings(other, path, format=format)
+    assert contents(tmp_path) == before
+    save_embeddings(other, path, format=format, overwrite=True)
+    assert load_embeddings(path).vocabulary.words == ["un"]
+    assert contents(tmp_path).keys() == before.keys()
+
+
+def test_other_files_in_a_folder_are_never_replaced(tmp_path: Path) -> None:
+    save_embeddings(made(), tmp_path / "x" / "fr")
+    save_pair(made(), made(), tmp_path / "y", languages=("en", "fr"))
+    for place in ("x/fr/thesis.txt", "y/en/thesis.txt"):
+        (tmp_path / place).write_text("mine")
+    before = contents(tmp_path)
+    with pytest.raises(UsageError, match=r"other files \(thesis\.txt\)"):
+        save_embeddings(made(), tmp_path / "x" / "fr", overwrite=True)
+    with pytest.raises(UsageError, match=r"other files \(en/thesis\.txt\)"):
+        save_pair(made(), made(), tmp_path / "y", languages=("en", "fr"), overwrite=True)
+    with pytest.raises(UsageError, match="is a file"):
+        save_embeddings(made(), tmp_path / "y" / "pair.json", overwrite=True)
+    assert contents(tmp_path) == before
 
 
 def test_the_seeds_own_code_reads_our_files(tmp_path: Path) -> None:
@@ -93,6 +136,7 @@ def test_the_seeds_own_code_reads_our_files(tmp_path: Path) -> None:
 
 def test_the_same_vectors_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
+        (tmp_path / name).mkdir()
         save_embeddings(made(), tmp_path / name / "word2int_fr.pkl", format="word2int")
     for file in ("word2int_fr.pkl", "embeddings_fr.npz"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()

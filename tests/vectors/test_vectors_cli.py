@@ -143,7 +143,7 @@ def test_map_evaluate_neighbours(two_spaces: tuple[Path, Path], tmp_path: Path) 
     dictionary = tmp_path / "d.txt"
     dictionary.write_text("".join(f"word{n} word{n}\n" for n in range(60, 80)), encoding="utf-8")
     for options in (["--dictionary", dictionary, "--no-refine"], ["--dictionary", dictionary], []):
-        said = run("map", *two_spaces, "-o", tmp_path / "v", *options).stderr
+        said = run("map", *two_spaces, "-o", tmp_path / "v", "--force", *options).stderr
         assert "seed pairs" in said
         assert "unrelated" not in said
         shown = run("evaluate", tmp_path / "v", dictionary).stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +32,7 @@ from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
 from nmtalign.cli.options.types import OUTPUT, OutputPrefix
-from nmtalign.cli.outputs import SIDES, open_sink, open_whole
+from nmtalign.cli.outputs import SIDES, open_sink
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import DataError, NmtalignError, UsageError
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from nmtalign.batch.stream import AlignedChunk, Shortened
     from nmtalign.cli.outputs import Sink
     from nmtalign.corpus.coverage import Coverage
+    from nmtalign.output import Outputs
     from nmtalign.text.bitext import SentencePair
 
     Chunks = Generator[AlignedChunk]
@@ -113,6 +114,7 @@ def align(
     """
     one_blas_thread()
     from nmtalign.batch.stream import Shortened
+    from nmtalign.output import Outputs
     from nmtalign.report.tables import table_format
 
     given.check(remap=remap, engine=engine.engine != "local", strict=strict, max_length=max_length)
@@ -121,7 +123,7 @@ def align(
         table_format(outputs["table"])  # before the work
     outputs |= {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
     run = sharding.open(bitext.files, outputs, given.source)
-    with warnings_to_stderr(), ExitStack() as stack:
+    with warnings_to_stderr(), Outputs() as stack:
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length, bitext.files)
@@ -171,13 +173,13 @@ def _opened(bitext: BitextOptions, bad: BadRecords | None) -> Iterator[SentenceP
     return bad.counted(pairs) if bad else pairs
 
 
-def _bad_records(on_error: str, path: str | None, stack: ExitStack) -> BadRecords | None:
+def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords | None:
     """Open the report of bad records, if they are to be replaced."""
     from nmtalign.batch.marking import BadRecords
 
     if (on_error == "skip-marked") != (path is not None):
         raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
-    return BadRecords(open_whole(path, stack).write) if path is not None else None
+    return BadRecords(files.text(path).write) if path is not None else None
 
 
 def _aligned(
@@ -277,7 +279,7 @@ def _close(
         warn(why)
 
 
-def _run_whole(write: Write, outputs: dict[str, str], stack: ExitStack) -> None:
+def _run_whole(write: Write, outputs: dict[str, str], stack: Outputs) -> None:
     stack.enter_context(_explained())
     write([open_sink(name, path, stack) for name, path in outputs.items()])
 
@@ -287,16 +289,17 @@ def _run_in_shards(
 ) -> None:
     """Make the missing shards; when all are there, assemble the outputs that have a file."""
     from nmtalign.batch.shards import resumable
+    from nmtalign.output import Outputs
 
     with resumable(run.folder, by=(KeyboardInterrupt,)), run:
         run.start(described, resume=resume)
         with resumable(run.folder):
             write([run.write])
             run.finish()
-            for name, path in outputs.items():
-                if path != "-":
-                    with ExitStack() as stack:
-                        assemble(run, name, path, open_whole(path, stack))
+            with Outputs() as files:
+                for name, path in outputs.items():
+                    if path != "-":
+                        assemble(run, name, path, files.text(path))
     kept = "all" if 0 < run.kept == run.shards else f"{run.kept:,}"
     text = f"{run.shards:,} shards in {run.folder}, {kept} of them done before"
     log(text, event="shards", shards=run.shards, done_before=run.kept)

@@ -67,7 +67,6 @@ def heatmap(
 
     Example: nmtalign heatmap "the black cat" "le chat noir" -o cat.png
     """
-    from nmtalign.batch.output import whole_file
     from nmtalign.report.heatmap import check_format, save_heatmaps
     from nmtalign.report.style import DARK, LIGHT
 
@@ -79,7 +78,7 @@ def heatmap(
     pairs = _pairs(source_sentence, target_sentence, bitext)
     look = {"numbers": numbers, "linear": linear or None, "colours": LIGHT if light else DARK}
     drawn = Progress("pictures")
-    with warnings_to_stderr(), whole_file(output) as partial, drawn:
+    with warnings_to_stderr(), drawn:
         aligner, records = chosen.open(pairs)
         if bitext.pairs is None:
             records = (record._replace(number=0) for record in records)  # no line of a file
@@ -88,7 +87,7 @@ def heatmap(
             _draw(aligner, record, view=view, links=links, rows=rows, columns=columns, **look)
             for record in covered(chosen.chosen(records), aligner, known)
         )
-        save_heatmaps(drawn.done_one_by_one(figures), partial, dpi=dpi, name=output)
+        save_heatmaps(drawn.done_one_by_one(figures), output, dpi=dpi)
     warn_of_doubt(known)
     log(f"{drawn.done:,} picture{'s'[: drawn.done > 1]} in {output}, {drawn.seconds:.1f} s", event="drawn")
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 def learn(
     bitext: BitextOptions,
     output: str,
+    force: bool,
     model: str | None,
     langs: str | None,
     to: str,
@@ -60,8 +61,9 @@ def learn(
     Example: nmtalign vectors learn text.en text.fr -o vectors
     """
     from nmtalign.training.count_vectors import learn_counted
-    from nmtalign.vectors.storage import save_pair, with_text_settings
+    from nmtalign.vectors.storage import expect_room_for_pair, save_pair, with_text_settings
 
+    expect_room_for_pair(output, overwrite=force)
     text = tokenization.settings()
     languages = two_languages(langs) if langs else languages_of_files(bitext.source, bitext.target)
     with warnings_to_stderr(), Progress("pairs") as progress:
@@ -72,7 +74,7 @@ def learn(
         else:
             learned = learn_counted(_tokenized(bitext.open(), text, languages, progress), **options)
         first, second = (with_text_settings(side, text) for side in learned)
-        save_pair(first, second, output, languages=languages, format=to)
+        save_pair(first, second, output, languages=languages, format=to, overwrite=force)
     found = f"{len(first):,} {languages[0]} and {len(second):,} {languages[1]} words"
     log(f"{found} of {first.dimension} dimensions in {progress.seconds:.1f} s -> {output}")
 
@@ -121,6 +123,7 @@ def map_(
     source: str,
     target: str,
     output: str,
+    force: bool,
     dictionary: str | None,
     refine: bool,
     words: int,
@@ -135,13 +138,14 @@ def map_(
     Example: nmtalign vectors map cc.en.300.vec.gz cc.fr.300.vec.gz --limit 100000 -o vectors
     """
     from nmtalign.vectors.mapping import identical_strings, map_spaces, read_dictionary
-    from nmtalign.vectors.storage import load_embeddings, save_pair
+    from nmtalign.vectors.storage import expect_room_for_pair, load_embeddings, save_pair
 
+    expect_room_for_pair(output, overwrite=force)
     languages = two_languages(langs) if langs else languages_of_files(source, target)
     with warnings_to_stderr():
         first, second = (load_embeddings(path, **reading) for path in (source, target))
         alike = identical_strings(first.vocabulary, second.vocabulary)
         seeds = alike if dictionary is None else read_dictionary(dictionary, encoding=reading["encoding"])
         mapped = map_spaces(first, second, seeds, refine=refine, words=words)
-        save_pair(mapped.source, mapped.target, output, languages=languages, format=to)
+        save_pair(mapped.source, mapped.target, output, languages=languages, format=to, overwrite=force)
     log(f"{mapped} -> {output}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -65,11 +65,12 @@ def lexicon(
     entries = [entry for entry in found if max(entry.forward, entry.reverse) >= least]
     if word is not None:
         entries = _of_word(entries, word)
-    if output is not None:
-        _write(entries, output, limit)
+    texts = {} if output is None else _texts(entries, output, limit)
     if priors is not None:
-        write_whole(priors, format_priors(entries))
-    if output is None and priors is None:
+        texts[priors] = format_priors(entries)
+    if texts:
+        write_whole(texts)
+    else:
         _show(entries, limit)
 
 
@@ -110,13 +111,15 @@ def _show(entries: list[Entry], limit: int) -> None:
         click.echo(_row(entry))
 
 
-def _write(entries: list[Entry], prefix: str, limit: int) -> None:
-    """Write PREFIX.s2t, PREFIX.t2s and PREFIX.tsv."""
+def _texts(entries: list[Entry], prefix: str, limit: int) -> dict[str, Iterable[str]]:
+    """Return the lines of PREFIX.s2t, PREFIX.t2s and PREFIX.tsv."""
     from nmtalign.links.lexicon import shortlist
 
-    write_whole(f"{prefix}.s2t", shortlist(entries, most=limit))
-    write_whole(f"{prefix}.t2s", shortlist(entries, reverse=True, most=limit))
-    write_whole(f"{prefix}.tsv", (f"{line}\n" for line in chain([_HEADER], map(_row, entries))))
+    return {
+        f"{prefix}.s2t": shortlist(entries, most=limit),
+        f"{prefix}.t2s": shortlist(entries, reverse=True, most=limit),
+        f"{prefix}.tsv": (f"{line}\n" for line in chain([_HEADER], map(_row, entries))),
+    }
 
 
 def _row(entry: Entry) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from nmtalign.cli.options.groups import Command, section, with_options
 from nmtalign.cli.options.linked import ADVICE, CutOptions, LinkedOptions, cut_options, linked_options
 from nmtalign.cli.options.model import SYMMETRIZATIONS
 from nmtalign.cli.options.types import INPUT, OUTPUT, OutputPrefix, Whole
-from nmtalign.cli.outputs import open_whole, write_whole
+from nmtalign.cli.outputs import write_whole
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def symmetrize(forward: str, reverse: str, method: str, reversed: bool, output: 
 
     Example: nmtalign symmetrize forward.txt reverse.txt --method grow-diag-final-and -o links.txt
     """
-    write_whole(output, _joined(_both(forward, reverse), method, swapped=reversed))
+    write_whole({output: _joined(_both(forward, reverse), method, swapped=reversed)})
 
 
 def _joined(lines: Iterator[tuple[Links, ...]], method: str, *, swapped: bool) -> Iterator[str]:
@@ -109,7 +109,7 @@ def convert(
     elif cut.given:
         raise UsageError("--tokenizer cuts the texts into words; give these: --source and --target")
     numbered = enumerate(records, 1)
-    write_whole(output, (format_record(record, format=to, number=number) for number, record in numbered))
+    write_whole({output: (format_record(record, format=to, number=number) for number, record in numbered)})
 
 
 def _with_words(
@@ -158,10 +158,11 @@ def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
     """
     from nmtalign.links.phrases import format_phrases
+    from nmtalign.output import Outputs
 
-    with ExitStack() as stack:
+    with Outputs() as outputs:
         paths = ["-"] if output is None else [f"{output}.extract", f"{output}.extract.inv"]
-        files = [open_whole(path, stack) for path in paths]
+        files = [outputs.text(path) for path in paths]
         for number, (_, source, target, links) in enumerate(linked.read(), 1):
             sides = (source, target, links), (target, source, links.reversed())
             for file, side in zip(files, sides, strict=False):
@@ -186,7 +187,7 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """
     lost: list[int] = []  # lines with an annotation whose words have no link
-    write_whole(output, _projected(linked, tags, _PROJECTIONS[tags_format], lost))
+    write_whole({output: _projected(linked, tags, _PROJECTIONS[tags_format], lost)})
     if lost:
         lines = ", ".join(map(str, dict.fromkeys(lost[:5]))) + (", ..." if len(lost) > 5 else "")
         done = "put between the words beside them" if tags_format == "xml" else "left out"

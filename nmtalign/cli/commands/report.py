@@ -57,7 +57,6 @@ def report(
 
     Example: nmtalign report text.en text.fr -o report.html --gold gold.txt --worst 50 --by gold
     """
-    from nmtalign.batch.output import whole_file
     from nmtalign.report.corpus import show
     from nmtalign.report.html import write_report
 
@@ -77,8 +76,7 @@ def report(
             shown = show(drawn.done_one_by_one(covered(kept, aligner, known)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
-        with whole_file(output) as partial:
-            write_report(partial, shown, title=title, corpus=figures, gold=gold or [""] * total)
+        write_report(output, shown, title=title, corpus=figures, gold=gold or [""] * total)
     warn_of_doubt(known)
     _say_where_heads_end(shown)
     of = f" of {total:,}" if len(shown) < total else ""

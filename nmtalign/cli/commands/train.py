@@ -140,7 +140,7 @@ def train(
         )
         found = learn(shortened(progress.counted(bitext.open(), then=progress.next_stage)), learning)
         aligner = _mix(found.aligner, context, shortened(bitext.open()), report) if context else found.aligner
-        aligner.save(output)
+        aligner.save(output, overwrite=force)
         remove_checkpoints(state)
         report(f"model in {output}{bound}")
         if outputs:
@@ -256,15 +256,9 @@ def _on_cluster(client: Client) -> BitextFactory:
 
 def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None:
     """Refuse what cannot be written, before any work is done; a model replaces only another one, by force."""
-    from nmtalign.aligner.model_folder import is_model
+    from nmtalign.aligner.model_folder import expect_room_for_model
 
-    folder = Path(output)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{output} is a file; give a folder for the model")
-    if folder.is_dir() and any(folder.iterdir()) and not is_model(folder):
-        raise UsageError(f"{output} holds other files; give a new or an empty folder for the model")
-    if is_model(folder) and not force:
-        raise UsageError(f"{output} holds a model; replace it with --force, or give another folder")
+    expect_room_for_model(output, overwrite=force)
     for path in outputs.values():
         if path != "-" and not Path(path).parent.is_dir():
             raise UsageError(f"{path}: there is no folder {Path(path).parent} to write into; make it first")
@@ -285,5 +279,4 @@ def _aligned(client: Client | None, aligner: Aligner, bitext: Iterator[SentenceP
 
 def _write_links(batch: AlignedBatch, outputs: dict[str, str]) -> None:
     texts = batch_texts()
-    for name, path in outputs.items():
-        write_whole(path, [texts[name](batch)])
+    write_whole({path: [texts[name](batch)] for name, path in outputs.items()})

@@ -21,7 +21,7 @@ from nmtalign.cli.options.bitext import (
 )
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
-from nmtalign.cli.options.vectors import WRITABLE, limit_option, reading_options, score_option
+from nmtalign.cli.options.vectors import WRITABLE, force_option, limit_option, reading_options, score_option
 
 if TYPE_CHECKING:
     from nmtalign.text.tokenization import TextSettings
@@ -103,20 +103,22 @@ def _text_coverage(embeddings: Embeddings, lines: Iterator[str], settings: TextS
 @reading_options
 @section("Output")
 @click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
-def convert(path: str, output: str, to: str, **reading: Any) -> None:
+@force_option
+def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> None:
     """Write the vectors at PATH in another format.
 
-    `folder` is our own: it opens in milliseconds and keeps sub-words. For `word2int` OUTPUT is
+    `folder` is our own: it opens fast and keeps sub-words. For `word2int` OUTPUT is
     word2int_XX.pkl, and embeddings_XX.npz is written beside it. gensim reads `word2vec-binary` with
     KeyedVectors.load_word2vec_format.
 
     Example: nmtalign vectors convert cc.fr.300.bin french --to folder
     """
-    from nmtalign.vectors.storage import load_embeddings, save_embeddings
+    from nmtalign.vectors.storage import expect_room_for_vectors, load_embeddings, save_embeddings
 
+    expect_room_for_vectors(output, to, overwrite=force)
     with warnings_to_stderr():
         embeddings = load_embeddings(path, **reading)
-        save_embeddings(embeddings, output, format=to)
+        save_embeddings(embeddings, output, format=to, overwrite=force)
         if embeddings.subwords is not None and to != "folder":
             warn(f"{to} cannot hold the sub-words; they are left out")
     log(f"{len(embeddings):,} words, {embeddings.dimension} dimensions -> {output}")

@@ -54,8 +54,8 @@ def index(linked: LinkedOptions, model: str | None, output: str) -> None:
 
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
-    from nmtalign.batch.output import whole_file
     from nmtalign.corpus.spotting import write_index
+    from nmtalign.output import whole_file
 
     if output == "-":
         raise UsageError("-o - : an index is a file of its own; name it")

@@ -40,10 +40,13 @@ reading_options = with_options(
     unsafe_pickle_option(False),
 )
 
+force_option = click.option("--force", is_flag=True, help="Replace the vectors that are there.")
+
 pair_output_options = with_options(
     section("Output"),
     click.option(
         "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for both languages."
     ),
+    force_option,
     click.option("--to", type=click.Choice(WRITABLE), default="folder", help="Format to write."),
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.batch.output import whole_file
 from nmtalign.errors import UsageError
+from nmtalign.output import whole_file
 
 
 def test_a_failed_block_leaves_the_older_file_and_nothing_else(tmp_path):

@@ -1,0 +1,170 @@
+"""Atomic output: a file or folder gets its name when it is complete."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, TextIO
+
+from nmtalign.errors import UsageError
+from nmtalign.files import new_partial, open_binary, open_text
+
+_HOW = "--force (in Python: overwrite=True)"
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[str | Path]:
+    """Yield a temporary name beside `path`; the file gets its own name when the block ends well.
+
+    If the block fails, the temporary file is removed and an older file under `path` stays as it was.
+    ``-`` (standard output) and things that are not plain files, such as ``/dev/null``, are given as they are.
+
+    Raises
+    ------
+    UsageError
+        If the folder of `path` does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "links.txt"
+    ...     with whole_file(path) as partial:
+    ...         _ = Path(partial).write_text("0-0", encoding="utf-8")
+    ...         path.exists()
+    ...     path.read_text(encoding="utf-8")
+    False
+    '0-0'
+    """
+    final = Path(path)
+    if str(path) == "-" or (final.exists() and not final.is_file()):
+        yield path
+        return
+    if not final.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {final.parent} to write into; make it first")
+    partial = new_partial(final)  # keeps the ending: it names the format
+    try:
+        yield partial
+        os.replace(partial, final)
+    except OSError as error:
+        if error.filename == str(partial):
+            error.filename, error.filename2 = str(path), None  # the name that the user gave
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+class Outputs(ExitStack):
+    """Files of one run: all are closed before the first gets its name, as of :func:`whole_file`.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Outputs() as files:
+    ...         _ = [files.text(f"{folder}/{name}").write(name) for name in "ab"]
+    ...     sorted(os.listdir(folder))
+    ['a', 'b']
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names = ExitStack()
+
+    def name(self, path: str | Path) -> str | Path:
+        """Return the temporary name of a file that someone else writes."""
+        return self._names.enter_context(whole_file(path))
+
+    def binary(self, path: str | Path) -> BinaryIO:
+        """Open a file for bytes, packed by its ending."""
+        file = open_binary(self.name(path), "w")
+        return file if str(path) == "-" else self.enter_context(file)
+
+    def text(self, path: str | Path) -> TextIO:
+        """Open a file for text, packed by its ending."""
+        return self.enter_context(open_text(self.name(path), "w"))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._names.push(super().__exit__)
+        return bool(self._names.__exit__(kind, error, trace))
+
+
+@contextmanager
+def whole_folder(path: str | Path) -> Iterator[Path]:
+    """Yield a new folder beside `path`, which takes the place of what is there when the block ends well.
+
+    If the block fails, the new folder is removed and the older one stays as it was. :func:`expect_room` tells
+    beforehand what may be replaced.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with whole_folder(f"{place}/model") as new:
+    ...         _ = (new / "meta.json").write_text("{}")
+    ...     os.listdir(place), os.listdir(f"{place}/model")
+    (['model'], ['meta.json'])
+    """
+    final = Path(path)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=final.parent) as place:
+        new = Path(place, "new")
+        new.mkdir()
+        try:
+            yield new
+        except OSError as error:
+            if error.filename is None or new in Path(error.filename).parents:
+                error.filename = str(path)  # the name that the user gave
+            raise
+        _swap(new, final, Path(place, "older"))
+
+
+def _swap(new: Path, final: Path, older: Path) -> None:
+    """Give a folder its name; what has that name goes to `older`, and comes back if the first fails."""
+    try:
+        if final.exists():
+            final.rename(older)
+        new.rename(final)
+    finally:
+        if older.exists() and not final.exists():
+            older.rename(final)
+
+
+def expect_new_file(path: str | Path, *, overwrite: bool) -> None:
+    """Refuse a file that is there; with `overwrite` none."""
+    if Path(path).is_file() and not overwrite:
+        raise UsageError(f"{path} is there; replace it with {_HOW}, or give another name")
+
+
+def expect_room(folder: str | Path, own: Collection[str], kind: str, *, overwrite: bool) -> None:
+    """Refuse a folder whose content would be lost.
+
+    Parameters
+    ----------
+    folder : str or Path
+        May be missing or empty.
+    own : collection of str
+        Those files in it that belong to an older result of the same `kind`, by their names inside the folder.
+    kind : str
+        What the folder is for, in messages.
+    overwrite : bool
+        Whether the older result may be replaced; other files may never.
+
+    Raises
+    ------
+    UsageError
+        Names what is there.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; give a folder for {kind}")
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    names = (path.relative_to(folder).as_posix() for path in paths)
+    if other := next((name for name in names if name not in own), None):
+        raise UsageError(f"{folder} holds other files ({other}); give a new or an empty folder for {kind}")
+    if own and not overwrite:
+        raise UsageError(f"{folder} holds {kind}; replace it with {_HOW}, or give another folder")

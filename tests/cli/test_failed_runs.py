@@ -1,0 +1,232 @@
+"""Whatever writes: a run that fails leaves what was there byte by byte, and nothing half-written beside it.
+
+Every option that writes is here (a new one makes a test fail until it is), with an input whose end is
+damaged, on a disk without any room, and on one whose room ends with the last byte of the largest output.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nmtalign.cli import main
+from nmtalign.cli.commands import demo, report
+from nmtalign.contextual import transformer
+from nmtalign.links.formats import format_pharaoh
+from nmtalign.report.heatmap import draw_heatmap
+from nmtalign.vectors.storage import load_embeddings
+from tests.aligner.toy_language import toy_bitext, toy_training
+from tests.cli.test_types import ALL, is_output
+
+resource = pytest.importorskip("resource")
+TOY = toy_bitext(120, seed=5)
+NO_TEXT = b"\xff\n"
+ALIGN = "align source target --model model --workers 1 "
+BAD_ROW = b"few 1\n"
+TWO_WORDS = b"two words" + b" 1" * 8 + b"\n"
+TRAIN = "train source target --preset fast --workers 1 -o out "
+LINKED = "source target links "
+ENCODER = "--encoder tiny --layer 1 --cache cache "
+
+
+@dataclass
+class Case:
+    """A command line with the parameter that it is about.
+
+    `bad` is the input whose last line becomes `tail`; `again` are options of the runs that are to fail;
+    `gone` is removed before them, so that they have something to do.
+    """
+
+    parameter: str
+    line: str
+    bad: str = "target"
+    tail: bytes = NO_TEXT
+    again: str = ""
+    gone: str = ""
+
+    @property
+    def command(self) -> str:
+        words = self.line.split()
+        return " ".join(words[:2] if words[0] == "vectors" else words[:1])
+
+
+CASES = [
+    Case("output", "demo", bad=""),
+    Case(
+        "error_report",
+        "align --pairs worse --model model --on-error skip-marked --error-report out",
+        bad="model/meta.json",
+    ),
+    Case("output", ALIGN + "-o out"),
+    Case("output", ALIGN + "-o out.gz"),
+    Case("output", ALIGN + "-o out.xz"),
+    Case("probabilities", ALIGN + "--probabilities out"),
+    Case("pair_scores", ALIGN + "--pair-scores out"),
+    Case("table", ALIGN + "-o links-out --table out.tsv"),
+    Case("table", ALIGN + "-o links-out --table out.parquet"),
+    Case("guided", ALIGN + "--guided out"),
+    Case("tokens", ALIGN + "--tokens out"),
+    Case(
+        "out_shards", ALIGN + "--out-shards out --shard-pairs 50", again="--resume", gone="out/000001.links"
+    ),
+    Case("cache", "align source target --method simalign-argmax " + ENCODER, again="--layer 2"),
+    Case("output", TRAIN),
+    Case("links", TRAIN + "--links links-out"),
+    Case("probabilities", TRAIN + "--probabilities links-out"),
+    Case("pair_scores", TRAIN + "--pair-scores links-out"),
+    Case("cache", TRAIN + ENCODER, again="--layer 2"),
+    Case("output", "symmetrize links links2 -o out", bad="links2"),
+    Case("output", "convert links --from pharaoh --to talp -o out", bad="links"),
+    Case("output", "phrases " + LINKED + "-o out", bad="links"),
+    Case("output", "project " + LINKED + "--tags tags --tags-format bio -o out", bad="tags"),
+    Case("output", "heatmap --pairs pairs --model model --lines 1,120 -o out.pdf", bad="pairs"),
+    Case("output", "heatmap --pairs pairs --model model --lines 120 -o out.png", bad="pairs"),
+    Case("cache", "heatmap --pairs pairs --lines 1 -o out.svg " + ENCODER, bad="pairs", again="--layer 2"),
+    Case("output", "report source target --model model --sample 5 -o out.html"),
+    Case("cache", "report source target --sample 5 -o out.html " + ENCODER, again="--layer 2"),
+    Case("output", "vectors convert x.vec out --to word2vec", "x.vec", TWO_WORDS),
+    Case("output", "vectors convert x.vec out --to word2vec-binary", "x.vec", TWO_WORDS),
+    Case("output", "vectors convert x.vec out --to folder", "x.vec", BAD_ROW),
+    Case("output", "vectors convert x.vec word2int_xx.pkl --to word2int", "x.vec", BAD_ROW),
+    Case("output", "vectors learn source target --dimension 8 -o out"),
+    Case("output", "vectors learn source target --dimension 8 --to word2vec -o out"),
+    Case("output", "vectors map x.vec y.vec --langs en,fr --to word2int -o out", "y.vec", BAD_ROW),
+    Case("output", "lexicon " + LINKED + "-o out", bad="links"),
+    Case("priors", "lexicon " + LINKED + "-o out --priors priors", bad="links"),
+    Case("output", "index " + LINKED + "-o out", bad="links"),
+]
+
+
+def test_every_option_that_writes_is_here():
+    found = {(name, str(param.name)) for name, own in ALL.items() for param in own.params if is_output(param)}
+    assert {(case.command, case.parameter) for case in CASES} == found
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
+    TOY.write(folder)
+    links = "".join(format_pharaoh(sorted(own)) + "\n" for own in TOY.links)
+    texts = {
+        "links": links,
+        "links2": links,
+        "pairs": "".join(f"{source} ||| {target}\n" for source, target in TOY.pairs),
+        "worse": "one ||| two\nneither\n",
+        "tags": "".join(" ".join("O" for _ in source) + "\n" for source, _ in TOY.words),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    toy_training("fast").aligner.save(folder / "model")
+    words = [f"word{n}" for n in range(200)]
+    for name in ("x.vec", "y.vec"):
+        matrix = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
+        rows = zip(words, matrix.tolist(), strict=True)  # without a header, which counts them
+        (folder / name).write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in rows))
+    draw_heatmap(toy_training("fast").aligner.align("a", "b").matrix)
+    load_embeddings(folder / "x.vec")  # what both import, all processes have
+    return folder
+
+
+def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return which file each name stands for, and its bytes; a cache, which any run adds to, is left out."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name[:5] != "cache")
+    return {str(path.relative_to(folder)): (path.stat().st_ino, path.read_bytes()) for path in files}
+
+
+def cached(folder: Path) -> set[tuple[str, bytes]]:
+    """Return the entries of the cache; to open it undoes what was not finished."""
+    if not (folder / "cache").exists():
+        return set()
+    with closing(sqlite3.connect(folder / "cache")) as file:
+        return set(file.execute("SELECT key, value FROM similarities"))
+
+
+def attempt(folder: Path, line: str, limit: int | None = None) -> tuple[int, str]:
+    """Run the program in a process of its own, whose files have no room for more bytes than `limit`."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child leaves alone
+        child = os.fork()
+    if not child:
+        work(folder, line.split(), writing, limit)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as said:
+        err = said.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), err
+
+
+def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> None:
+    code = 99
+    try:
+        os.chdir(folder)
+        sys.stdout, sys.stderr = Path(os.devnull).open("w"), os.fdopen(stderr, "w", buffering=1)
+        transformer.Encoder.check = lambda encoder: None
+        transformer.Encoder.identity = []
+        transformer.Encoder.vectors = vectors
+        demo.PAGES, report.SAMPLE = (1,), 3
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        main(arguments)
+    except SystemExit as end:
+        code = int(end.code or 0)
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def vectors(encoder: Any, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    """Return what stands for the states of an encoder."""
+    return [np.array([[len(word), *word[:2].encode()] for word in words], np.float32) for words in sentences]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.line.replace("/", "-"))
+def test_a_failed_run_leaves_what_was_there(case: Case, inputs: Path, tmp_path: Path):
+    if "parquet" in case.line:
+        pytest.importorskip("pyarrow")
+    folder = tmp_path / "work"
+    shutil.copytree(inputs, folder)
+    code, err = attempt(folder, case.line)
+    assert code == 0, err
+    new = set(os.listdir(folder)) - set(os.listdir(inputs))
+    assert new
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    written = [path for path in files if path.relative_to(folder).parts[0] in new]
+    about = "cache" if case.parameter == "cache" else case.gone
+    largest = max(path.stat().st_size for path in ([folder / about] if about else written))
+    if case.gone:
+        (folder / case.gone).unlink()
+    force = " --force" if any(param.name == "force" for param in ALL[case.command].params) else ""
+    line = f"{case.line} {case.again}{force}"
+    before = contents(folder)
+    for limit in (0, largest - 1):
+        fails(folder, line, before, limit)
+    if case.bad:
+        bad = folder / case.bad
+        bad.write_bytes(b"".join(bad.read_bytes().splitlines(keepends=True)[:-1]) + case.tail)
+        fails(folder, line, contents(folder))
+
+
+def fails(folder: Path, line: str, before: dict[str, tuple[int, bytes]], limit: int | None = None) -> None:
+    kept = cached(folder)
+    code, err = attempt(folder, line, limit)
+    assert kept <= cached(folder)
+    assert code in ((1, 4) if limit is not None else (2, 3)), err
+    assert "nmtalign: error: " in err
+    assert "not foreseen" not in err
+    after = contents(folder)
+    assert after.keys() == before.keys()
+    for name, (file, data) in before.items():
+        assert after[name][1] == data, name
+        assert after[name][0] == file or line.startswith("demo"), f"{name} is another file"  # one by one
