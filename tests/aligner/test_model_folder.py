@@ -284,9 +284,9 @@ def test_folders_that_are_no_models(tmp_path: Path):
 
 
 def test_training_again_into_the_folder_leaves_nothing_of_the_old_model(folder: Path, tmp_path: Path):
-    other = learn(TOY.pairs, settings=PRESETS["default"], workers=1)
+    other = learn(TOY.pairs, Learning(settings=PRESETS["default"], workers=1))
     other.aligner.save(folder, overwrite=True)
-    learn(TOY.pairs, settings=PRESETS["fast"], workers=1).aligner.save(folder, overwrite=True)
+    learn(TOY.pairs, Learning(settings=PRESETS["fast"], workers=1)).aligner.save(folder, overwrite=True)
     load_aligner(folder).save(tmp_path / "fresh")
     assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "fresh").iterdir()}
 
