@@ -17,7 +17,7 @@ from nmtalign.aligner.fitting import NULL, fit, fit_text, with_fit
 from nmtalign.aligner.opening import vector_aligner
 from nmtalign.corpus import buckets
 from nmtalign.errors import UsageError
-from nmtalign.heads.scoring import BahdanauScorer
+from nmtalign.heads.scoring import BahdanauScorer, untrained_bahdanau
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.positions.transitions import MAX_JUMP
 from nmtalign.text.bitext import SentencePair
@@ -37,6 +37,8 @@ def embeddings(seed: int) -> Embeddings:
 
 
 def hmm_aligner(score: str = "cosine", **options) -> Aligner:
+    if score == "bahdanau":
+        options["bahdanau"] = untrained_bahdanau(embeddings(1).dimension)
     aligner = vector_aligner(embeddings(1), embeddings(2), score=score, positions="hmm", **options)
     assert aligner.needs_fitting
     return replace(aligner, workers=1)
