@@ -6,9 +6,9 @@
 
 WORK is the folder of ``benchmark_aligners.py corpora``. A model is learned from the text of each corpus,
 without its gold. Each fold of gold lines is then aligned by it, and by the model with a rescorer that learned
-from some gold lines of the other folds. With `--corrected` the gold lines of the least certain pairs teach, in
-the file that the report's editor writes, and the others are aligned; so for as many pairs drawn at random. The
-figures are alignment error rates in percent (Och and Ney, 2003), and CPU seconds of one thread to train a
+from some gold lines of the other folds. With `--corrected` the gold lines of the least certain pairs teach,
+in the file that the report's editor writes, and the others are aligned; so for as many pairs drawn at random.
+The figures are alignment error rates in percent (Och and Ney, 2003), and CPU seconds of one thread to train a
 rescorer.
 """
 

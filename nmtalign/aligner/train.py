@@ -281,9 +281,7 @@ def _own_links(
 def _check_options(vectors: tuple[Embeddings, Embeddings] | None, weight: float | None) -> None:
     """Refuse options that have no such value or contradict each other, before any work is done."""
     if weight is not None and vectors is None:
-        raise UsageError(
-            "a weight of vectors is for vectors that are mixed with the lexicon; give these, too"
-        )
+        raise UsageError("a weight of vectors is for vectors beside the lexicon; add --vectors DIR")
     if weight is not None and not 0 <= weight <= 1:
         raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight}")
 
