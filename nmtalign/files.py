@@ -179,7 +179,7 @@ _PACKERS: dict[str, Callable[[str | Path], Any]] = {
 }
 
 
-def open_text(path: str | Path, mode: str = "r", *, encoding: str = "utf-8") -> io.TextIOWrapper:
+def open_text(path: str | Path, mode: str = "r") -> io.TextIOWrapper:
     """Open `path` as text; compressed by its ending, ``-`` for standard input or output.
 
     Line ends are neither translated on the way in nor on the way out.
@@ -196,8 +196,8 @@ def open_text(path: str | Path, mode: str = "r", *, encoding: str = "utf-8") -> 
     """
     stream = open_binary(path, mode)
     if str(path) == "-":
-        return _Borrowed(stream, encoding=encoding, newline="\n")
-    return io.TextIOWrapper(stream, encoding=encoding, newline="\n")
+        return _Borrowed(stream, encoding="utf-8", newline="\n")
+    return io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
 
 
 def new_partial(path: Path) -> Path:

@@ -44,8 +44,7 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
     if str(path) == "-" or (final.exists() and not final.is_file()):
         yield path
         return
-    if not final.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {final.parent} to write into; make it first")
+    expect_folder_of(final)
     partial = new_partial(final)  # keeps the ending: it names the format
     try:
         yield partial
@@ -56,6 +55,12 @@ def whole_file(path: str | Path) -> Iterator[str | Path]:
         raise
     finally:
         partial.unlink(missing_ok=True)
+
+
+def expect_folder_of(path: str | Path) -> None:
+    """Refuse a file whose folder is not there; ``-`` has none."""
+    if not (folder := Path(path).parent).is_dir():
+        raise UsageError(f"{path}: there is no folder {folder} to write into; make it first")
 
 
 class Outputs(ExitStack):

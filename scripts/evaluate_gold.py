@@ -2,16 +2,14 @@
 
     python scripts/benchmark_aligners.py corpora WORK --data DATA
     python scripts/evaluate_gold.py WORK [--sets a10k ...] [--folds 5] [--taught 50 1000]
-    python scripts/evaluate_gold.py WORK --sets h10k --distil additive,features scaled-dot,features
     python scripts/evaluate_gold.py WORK --corrected 50
 
 WORK is the folder of ``benchmark_aligners.py corpora``. A model is learned from the text of each corpus,
 without its gold. Each fold of gold lines is then aligned by it, and by the model with a rescorer that learned
-from some gold lines of the other folds. With `--distil` rescorers are distilled instead, and the gold lines
-are aligned by the model without it, with it, and by the rescorer alone. With `--corrected` the gold lines of
-the least certain pairs teach, in the file that the report's editor writes, and the others are aligned; so for
-as many pairs drawn at random. The figures are alignment error rates
-in percent (Och and Ney, 2003), and CPU seconds of one thread to train a rescorer.
+from some gold lines of the other folds. With `--corrected` the gold lines of the least certain pairs teach,
+in the file that the report's editor writes, and the others are aligned; so for as many pairs drawn at random.
+The figures are alignment error rates in percent (Och and Ney, 2003), and CPU seconds of one thread to train a
+rescorer.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from _corpora import lines_of, score
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import _distilled, _taught
+from nmtalign.aligner.train import _taught
 from nmtalign.aligner.train import learn as learn_aligner
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
@@ -96,20 +94,6 @@ def corrected(folder: Path, options: argparse.Namespace) -> list[list[str]]:
     return rows
 
 
-def distilled(folder: Path, options: argparse.Namespace) -> list[list[str]]:
-    """Return a row of errors for each rescorer that is distilled."""
-    aligner, pairs = learn(folder, options.preset)
-    gold, rows = lines_of(folder / "gold"), []
-    for name, inputs in (kind.split(",") for kind in options.distil):
-        start = time.process_time()
-        rescored = _distilled(aligner, encode_pairs(pairs), name, inputs, 0, None, None)
-        seconds = time.process_time() - start
-        aligners = aligner, rescored, rescored.with_heads([name])
-        errors = [f"{score(links(own, pairs[-len(gold) :]), gold).aer:.2f}" for own in aligners]
-        rows.append([folder.name, f"{name} over {inputs}", *errors, f"{seconds:.1f}"])
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -120,15 +104,12 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--taught", nargs="+", type=int, default=[50, 1000], help="gold lines that teach")
     parser.add_argument("--seed", type=int, default=0, help="of the folds")
-    parser.add_argument("--distil", nargs="+", metavar="NAME,INPUTS", help="distil these instead")
     parser.add_argument("--corrected", metavar="N", type=int, help="the N least certain pairs teach")
     options = parser.parse_args()
     table = [["text", "gold lines", "none", "taught", "CPU seconds"]]
-    if options.distil:
-        table = [["text", "rescorer", "without", "with", "alone", "CPU seconds"]]
     if options.corrected:
         table = [["text", "corrected", "other pairs", "before", "after", "CPU seconds"]]
-    rows_of = distilled if options.distil else corrected if options.corrected else by_folds
+    rows_of = corrected if options.corrected else by_folds
     for name in options.sets:
         table += rows_of(options.work / name, options)
     print(markdown(table))

@@ -1,6 +1,6 @@
 """Fit the coefficients of the probability that a sentence pair is parallel.
 
-    python scripts/fit_pair_scores.py WORK
+    python scripts/fit_parallelness.py WORK
 
 WORK is the folder of ``benchmark_aligners.py`` after ``make``. From each text in SAMPLES a part is taken, a
 tenth of its target lines change places, and a model is learned from it. Its pairs and those of another dirty

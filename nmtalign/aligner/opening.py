@@ -16,7 +16,7 @@ from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.errors import DataError, UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
-from nmtalign.heads.scoring import DotScorer, VectorScore, cosine_scale, make_scorer
+from nmtalign.heads.scoring import BahdanauScorer, DotScorer, VectorScore, cosine_scale, make_scorer
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.shipped import place_of, shipped
@@ -105,8 +105,7 @@ def vector_aligner(
     *,
     score: str = "cosine",
     temperature: float | None = None,
-    bahdanau: str | Path | None = None,
-    seed: int | None = None,
+    bahdanau: str | Path | BahdanauScorer | None = None,
     positions: str | None = None,
     diagonal: float | None = None,
     unknown: str | None = None,
@@ -119,7 +118,7 @@ def vector_aligner(
     ----------
     source, target : Embeddings
         Of one space.
-    score, temperature, bahdanau, seed
+    score, temperature, bahdanau
         As of :func:`nmtalign.heads.scoring.make_scorer`; `bahdanau` is its `weights`.
     positions, diagonal
         Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
@@ -136,7 +135,7 @@ def vector_aligner(
         :class:`~nmtalign.text.tokenization.TextSettings`. Left out: as the vectors were learned, where they
         say so, else words between spaces in lower case.
     """
-    scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau, seed=seed)
+    scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     aligner = Aligner(
@@ -181,11 +180,9 @@ def _positions(
         if strength is not None:
             raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")
         return unfitted_hmm()
-    if name == "simalign" and score != "cosine":
-        raise UsageError(f"positions simalign weigh cosines; choose them with score cosine, not {score}")
-    if strength is None and name in ("diagonal", "fast-align"):
+    if strength is None and name == "diagonal":
         strength = _fitting_strength(source, target, scorer)
-    return SoftmaxPositions(name, strength, scorer.scale)
+    return SoftmaxPositions(name, strength)
 
 
 def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:

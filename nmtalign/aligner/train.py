@@ -222,8 +222,7 @@ class Learning:
     def __post_init__(self) -> None:
         weight = self.vectors_weight
         if weight is not None and self.vectors is None:
-            found = "a weight of vectors is for vectors that are mixed with the lexicon"
-            raise UsageError(f"{found}; give these, too")
+            raise UsageError("a weight of vectors is for vectors beside the lexicon; add --vectors DIR")
         if weight is not None and not 0 <= weight <= 1:
             raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight}")
 

@@ -89,16 +89,12 @@ def stack(
     return stacked, lengths
 
 
-def make_buckets(
-    source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64] | None = None
-) -> list[Bucket]:
+def make_buckets(source: EncodedSide, target: EncodedSide) -> list[Bucket]:
     """Stack sentence pairs of like length; pairs with an empty side are left out.
 
     The cut depends on the lengths alone, never on the number of workers.
     """
-    if pairs is None:
-        pairs = np.arange(len(source.lengths), dtype=np.int64)
-    pairs = pairs[(source.lengths[pairs] > 0) & (target.lengths[pairs] > 0)]
+    pairs = np.flatnonzero((source.lengths > 0) & (target.lengths > 0))
     return [
         bucket
         for like_source in _alike(source, pairs, SPREAD * ENOUGH)

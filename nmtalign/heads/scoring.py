@@ -9,7 +9,7 @@ Axes: N distinct words, B sentence pairs, T target words, S source words, D dime
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -137,7 +137,7 @@ def _projected(vectors: Floats, weights: Floats) -> Floats:
     return np.asarray((rows @ weights)[:, 0, :])
 
 
-def untrained_bahdanau(dimension: int, *, seed: int = 0, scale: float = 1.0) -> BahdanauScorer:
+def untrained_bahdanau(dimension: int, *, seed: int = 0) -> BahdanauScorer:
     """Return a scorer with seeded random weights: it shows the shapes and the arithmetic, and knows nothing.
 
     Examples
@@ -148,10 +148,10 @@ def untrained_bahdanau(dimension: int, *, seed: int = 0, scale: float = 1.0) -> 
     random = np.random.default_rng(seed)
     W, U = random.normal(0, dimension**-0.5, (2, dimension, ATTENTION_SIZE))
     v = random.normal(0, ATTENTION_SIZE**-0.5, ATTENTION_SIZE)
-    return BahdanauScorer(W, U, v, np.zeros(ATTENTION_SIZE), scale, f"untrained, seed {seed}")
+    return BahdanauScorer(W, U, v, np.zeros(ATTENTION_SIZE), origin=f"untrained, seed {seed}")
 
 
-def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> BahdanauScorer:
+def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScorer:
     """Read the weights W (D, A), U (D, A), v (A,) and, where there is one, b (A,) from an npz file.
 
     Or two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2 (A, 1), maybe b.
@@ -167,7 +167,8 @@ def load_bahdanau(path: str | Path, dimension: int, *, scale: float = 1.0) -> Ba
     expected = {"W": (dimension, size), "U": (dimension, size), "v": (size,), "b": (size,)}
     for name, shape in expected.items():
         expect_array(arrays[name], "f", shape, -LARGEST, LARGEST, name=f"{path}, {name}")
-    return BahdanauScorer(**{name: arrays[name] for name in expected}, scale=scale, origin=Path(path).name)
+    W, U, v, b = (arrays[name] for name in expected)
+    return BahdanauScorer(W, U, v, b, origin=Path(path).name)
 
 
 def _of_two_layers(arrays: dict[str, Floats], dimension: int) -> dict[str, Floats]:
@@ -194,8 +195,7 @@ def make_scorer(
     dimension: int,
     *,
     temperature: float | None = None,
-    weights: str | Path | None = None,
-    seed: int | None = None,
+    weights: str | Path | BahdanauScorer | None = None,
 ) -> VectorScore:
     """Return the scorer of a name.
 
@@ -206,16 +206,14 @@ def make_scorer(
         Length D of the word vectors.
     temperature : float, optional
         Scores are divided by it. Left out: 1; for ``cosine`` 1/sqrt(D), not above 1/8 nor below 1/20.
-    weights : path, optional
-        npz file for ``bahdanau``; left out: random weights of `seed`, untrained.
-    seed : int, optional
-        0 if left out.
+    weights : path or BahdanauScorer, optional
+        For ``bahdanau``: an npz file, or what it holds.
 
     Raises
     ------
     UsageError
-        If the name is unknown, the temperature is not positive, or `weights` or `seed` is given to a score
-        that has no weights.
+        If the name is unknown, the temperature is not positive, ``bahdanau`` has no weights, or another score
+        has any.
 
     Examples
     --------
@@ -226,13 +224,14 @@ def make_scorer(
         raise UsageError(f"the temperature must be a positive number, found {temperature}")
     sharpness = None if temperature is None else 1 / temperature
     if name == "bahdanau":
-        if weights is not None:
-            return load_bahdanau(weights, dimension, scale=sharpness or 1.0)
-        return untrained_bahdanau(dimension, seed=seed or 0, scale=sharpness or 1.0)
+        if weights is None:
+            raise UsageError("the score bahdanau has trained weights; give their file: --bahdanau FILE")
+        scorer = weights if isinstance(weights, BahdanauScorer) else load_bahdanau(weights, dimension)
+        return scorer if sharpness is None else replace(scorer, scale=sharpness)
     if name not in SCORES:
         raise UsageError(f"expected one of the scores {', '.join(SCORES)}, found {name!r}")
-    if weights is not None or seed is not None:
-        raise UsageError(f"weights and seed belong to the score bahdanau; {name} has none")
+    if weights is not None:
+        raise UsageError(f"weights belong to the score bahdanau; {name} has none")
     scale = sharpness or (cosine_scale(dimension) if name == "cosine" else 1.0)
     if name == "scaled-dot":
         scale /= math.sqrt(dimension)

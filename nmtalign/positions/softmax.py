@@ -15,19 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.attention.positions import diagonal_prior
-from nmtalign.corpus.buckets import PADDED, Bucket
+from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
 from nmtalign.positions.model import BucketPosteriors, Matrix, SoftmaxPosteriors, TextScores
 from nmtalign.state import State, Stored
 
 DIAGONAL = 4.0  # strength that suits cosines at their own temperature
-# name -> (form of attention.positions.diagonal_prior, strength when none is given)
-_FORMS = {
-    "diagonal": ("centred", DIAGONAL),
-    "fast-align": ("fast_align", DIAGONAL),
-    "simalign": ("simalign", 0.5),
-}
-SOFTMAX_POSITIONS = ("none", *_FORMS)
+SOFTMAX_POSITIONS = ("none", "diagonal")
 
 
 @dataclass(frozen=True)
@@ -36,13 +30,10 @@ class SoftmaxPositions:
 
     Parameters
     ----------
-    name : {"none", "diagonal", "fast-align", "simalign"}
-        ``diagonal`` and ``fast-align`` are added to the scores, ``simalign`` multiplies cosines brought to
-        0 to 1; the formulas stand at :func:`nmtalign.attention.positions.diagonal_prior`.
+    name : {"none", "diagonal"}
+        ``diagonal`` adds :func:`nmtalign.attention.positions.diagonal_prior` to the scores.
     strength : float, optional
-        4; for ``simalign`` 0.5.
-    scale : float
-        The largest score that two words can have, for ``simalign``.
+        Of the diagonal; 4 if left out.
 
     Raises
     ------
@@ -52,7 +43,6 @@ class SoftmaxPositions:
 
     name: str = "none"
     strength: float | None = None
-    scale: float = 1.0
 
     def __post_init__(self) -> None:
         if self.name not in SOFTMAX_POSITIONS:
@@ -81,7 +71,7 @@ class SoftmaxPositions:
 
     @property
     def _strength(self) -> float:
-        return _FORMS[self.name][1] if self.strength is None else self.strength
+        return DIAGONAL if self.strength is None else self.strength
 
     @property
     def plain(self) -> SoftmaxPositions:
@@ -105,16 +95,12 @@ class SoftmaxPositions:
         lengths = np.stack([bucket.target_lengths, bucket.source_lengths])
         distinct, place = np.unique(lengths, axis=1, return_inverse=True)
         T, S, _ = bucket.shape
-        form = _FORMS[self.name][0]
         table = np.zeros((T, S, distinct.shape[1]))
         for n, (t, s) in enumerate(distinct.T.tolist()):
-            table[:t, :s, n] = _prior(t, s, form, self._strength)
-        prior = table[..., place.reshape(-1)]
-        if self.name == "simalign":
-            return np.where(scores > PADDED / 2, (scores + self.scale) * prior - self.scale, scores)
-        return np.asarray(scores + prior)
+            table[:t, :s, n] = _prior(t, s, self._strength)
+        return np.asarray(scores + table[..., place.reshape(-1)])
 
 
 @lru_cache(maxsize=4096)
-def _prior(T: int, S: int, form: str, strength: float) -> NDArray[np.float64]:
-    return np.asarray(diagonal_prior(T, S, form=form, strength=strength))
+def _prior(T: int, S: int, strength: float) -> NDArray[np.float64]:
+    return np.asarray(diagonal_prior(T, S, strength=strength))

@@ -21,6 +21,8 @@ from nmtalign.corpus.buckets import LONG
 Floats = NDArray[np.float32]
 
 MAX_JUMP = 512  # widest jump; a wider one, in a long piece of a longer sentence, counts as this
+NEAR = 9  # the counts of jumps from this width on are smoothed
+STRENGTH = 50.0  # how many jumps the table of all words counts for beside a word's own
 TINY = np.float32(1e-35)
 
 
@@ -150,10 +152,9 @@ def jump_counts(
     return words * model.tables.shape[1] + (width + MAX_JUMP - reach), counts[found].astype(np.float64)
 
 
-def _smooth(counts: NDArray[np.float64], near: int = 9) -> NDArray[np.float64]:
+def _smooth(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
-    result = counts.copy()
-    a = near
+    result, a = counts.copy(), NEAR
     while a <= MAX_JUMP:
         b = min(int(1.3 * a) + 1, MAX_JUMP)
         for low, high in ((MAX_JUMP + a, MAX_JUMP + b), (MAX_JUMP - b, MAX_JUMP - a)):
@@ -162,12 +163,10 @@ def _smooth(counts: NDArray[np.float64], near: int = 9) -> NDArray[np.float64]:
     return result
 
 
-def estimate_transitions(
-    counts: NDArray[np.float64], model: TransitionModel, *, strength: float = 50.0
-) -> TransitionModel:
+def estimate_transitions(counts: NDArray[np.float64], model: TransitionModel) -> TransitionModel:
     """M-step: return a transition model from expected jumps.
 
-    A word's own table is interpolated with that of all words, with weight ``n / (n + strength)`` for n jumps.
+    A word's own table is interpolated with that of all words, with weight ``n / (n + STRENGTH)`` for n jumps.
     """
     smooth = _smooth(counts.reshape(model.tables.shape))
     pooled = smooth.sum(axis=0)
@@ -175,5 +174,5 @@ def estimate_transitions(
     pooled /= pooled.sum()
     n = smooth.sum(axis=1, keepdims=True)
     own = smooth / np.maximum(n, 1e-9)
-    weight = n / (n + strength)
+    weight = n / (n + STRENGTH)
     return TransitionModel((weight * own + (1 - weight) * pooled).astype(np.float32), model.classes)

@@ -18,6 +18,8 @@ from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment
 from nmtalign.links.extraction import argmax_forward
 
+TRANSLATIONS = 1000  # most of them in a report
+
 
 @dataclass(frozen=True)
 class SamplePair:
@@ -177,7 +179,7 @@ class Translation(NamedTuple):
     probability: float
 
 
-def lexicon(pairs: Iterable[SamplePair], *, most: int = 1000) -> list[Translation]:
+def lexicon(pairs: Iterable[SamplePair]) -> list[Translation]:
     """Return the linked words of the sample in lower case: most frequent first, then the likeliest.
 
     `probability` is the mean over the links, so it lies between 0 and 1.
@@ -190,4 +192,4 @@ def lexicon(pairs: Iterable[SamplePair], *, most: int = 1000) -> list[Translatio
             found[key].append(pair.aligned.probabilities.get(link, matrix.weights[link.target, link.source]))
     entries = [Translation(*key, len(values), float(np.mean(values))) for key, values in found.items()]
     entries.sort(key=lambda e: (-e.links, -e.probability, e.source, e.target))
-    return entries[:most]
+    return entries[:TRANSLATIONS]

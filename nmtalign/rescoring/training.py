@@ -39,14 +39,12 @@ FEW_GOLD = 10  # gold pairs with which a rescorer has the weight 1/2
 FEWEST_GOLD = 50  # gold pairs that teach a rescorer
 LONGEST = 128  # words of a side of the pairs that teach
 SURE = np.float32(2)  # importance of a sure link: error rates ask for links of low odds
-LAST_RATE = 0.05  # last learning rate, as a share of the first
-
-
 RATE = 0.01  # learning rate of the first step; it falls linearly
+LAST_RATE = 0.05  # last learning rate, as a share of the first
 EPOCHS, STEP = 60, 16  # and minibatches of one step
 HELD_OUT = 6  # one minibatch in so many chooses the epoch
 DECAY = np.float32(1e-4)  # of weights inside and after a tanh towards zero, of all others to the first ones
-NETWORKS = 3
+NETWORKS = 3  # the mean of so many
 
 
 def learn_from_gold(

@@ -15,19 +15,20 @@ from nmtalign.errors import UsageError
 Floats = NDArray[np.float32]
 Matrix = Any  # a scipy sparse matrix or array
 
+_SMOOTHING = 0.5  # added to the sums, so that words with few links get low scores
 _EXTRA = 20  # directions beside the wanted ones
 _ROUNDS = 3  # of power iteration
 _COLUMNS = 64  # multiplied at a time
 
 
 def correspondence_analysis(
-    counts: Matrix, size: int, *, smoothing: float = 0.5, power: float = 1.0, seed: int = 0
+    counts: Matrix, size: int, *, power: float = 1.0, seed: int = 0
 ) -> tuple[Floats, Floats]:
     """Turn counts of links into vectors whose cosine is high for words that were linked.
 
     With the sums r of the rows and columns of the counts c itself, the scaled counts
 
-        M = (c / sqrt((r(e) + smoothing) (r(f) + smoothing)))^power,    M ~ U diag(s) V^T,
+        M = (c / sqrt((r(e) + 1/2) (r(f) + 1/2)))^power,    M ~ U diag(s) V^T,
 
     are factorised by random projection, three power iterations and the exact answer in the subspace that is
     left; the vectors are ``U sqrt(s)`` and ``V sqrt(s)``.
@@ -38,8 +39,6 @@ def correspondence_analysis(
         Expected or counted links, none negative.
     size : int
         D; columns beyond the number of words with links are zero.
-    smoothing : float
-        Added to the sums, so that words with few links get low scores.
     power : float
         Of each scaled count; below 1 it brings rarer translations nearer.
     seed : int
@@ -69,10 +68,9 @@ def correspondence_analysis(
     >>> (source @ target.T > 0.6).tolist()
     [[True, False, False], [False, True, True]]
     """
-    if size < 1 or smoothing < 0 or power <= 0:
-        found = f"{size}, {smoothing}, {power}"
-        raise UsageError(f"expected size >= 1, smoothing >= 0 and power > 0, found {found}")
-    scaled = _scaled_counts(counts, smoothing)
+    if size < 1 or power <= 0:
+        raise UsageError(f"expected size >= 1 and power > 0, found {size}, {power}")
+    scaled = _scaled_counts(counts)
     scaled.data **= np.float32(power)
     source, target = (np.zeros((length, size), np.float32) for length in scaled.shape)
     if not scaled.nnz:
@@ -83,14 +81,14 @@ def correspondence_analysis(
     return source, target
 
 
-def _scaled_counts(counts: Matrix, smoothing: float) -> Matrix:
-    """Return ``c / sqrt((r(e) + smoothing) (r(f) + smoothing))`` without its zeros, shape (E, F)."""
+def _scaled_counts(counts: Matrix) -> Matrix:
+    """Return ``c / sqrt((r(e) + 1/2) (r(f) + 1/2))`` without its zeros, shape (E, F)."""
     from scipy.sparse import coo_array
 
     table = coo_array(counts, dtype=np.float64)
     table.sum_duplicates()
     table.eliminate_zeros()
-    sums = (table.sum(axis=axis) + smoothing for axis in (1, 0))
+    sums = (table.sum(axis=axis) + _SMOOTHING for axis in (1, 0))
     by_row, by_column = (1 / np.sqrt(np.where(margin > 0, margin, 1)) for margin in sums)
     row, column = table.coords
     values = (table.data * by_row[row] * by_column[column]).astype(np.float32)

@@ -18,7 +18,7 @@ from nmtalign.corpus import buckets
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.errors import UsageError
 from nmtalign.heads.embeddings import EmbeddingHead
-from nmtalign.heads.scoring import BahdanauScorer
+from nmtalign.heads.scoring import BahdanauScorer, untrained_bahdanau
 from nmtalign.positions.hmm import NULL
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.positions.transitions import MAX_JUMP
@@ -39,6 +39,8 @@ def embeddings(seed: int) -> Embeddings:
 
 
 def hmm_aligner(score: str = "cosine", **options) -> Aligner:
+    if score == "bahdanau":
+        options["bahdanau"] = untrained_bahdanau(embeddings(1).dimension)
     aligner = vector_aligner(embeddings(1), embeddings(2), score=score, positions="hmm", **options)
     assert aligner.needs_fitting
     return replace(aligner, workers=1)

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
-from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.scoring import make_scorer
+from nmtalign.heads.scoring import make_scorer, untrained_bahdanau
 from nmtalign.links.alignments import Link
-from nmtalign.positions.softmax import SoftmaxPositions, SoftmaxPosteriors
+from nmtalign.positions.softmax import SoftmaxPosteriors
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -39,6 +38,8 @@ def embeddings(seed: int, *, dimension: int = 300) -> Embeddings:
 
 
 def aligner(score: str = "cosine", **options) -> Aligner:
+    if score == "bahdanau":
+        options.setdefault("bahdanau", untrained_bahdanau(300))
     return vector_aligner(embeddings(1), embeddings(2), score=score, **options)
 
 
@@ -227,16 +228,6 @@ def test_the_diagonal_prior_is_added_to_the_scores():
     np.testing.assert_allclose(prior.forward, weighted / weighted.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
-def test_simalign_positions_multiply_the_cosine_brought_between_0_and_1():
-    cosines = np.array([[0.5, -1.0], [1.0, 0.0]])
-    (bucket,) = encode_text([(["a", "b"], ["c", "d"])]).buckets
-    stacked = np.repeat(10 * cosines[..., None], len(bucket.pairs), axis=2)
-    scores = SoftmaxPositions("simalign", 0.5, scale=10).applied(stacked, bucket)
-    np.testing.assert_allclose(
-        scores[..., 0] / 10, 2 * ((1 + cosines) / 2 * np.array([[1, 0.5], [0.5, 1]])) - 1, rtol=1e-12
-    )
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -245,7 +236,7 @@ def test_simalign_positions_multiply_the_cosine_brought_between_0_and_1():
         {"symmetrize": "grow"},
         {"positions": "relative"},
         {"positions": "none", "diagonal": 3.0},
-        {"score": "dot", "positions": "simalign"},
+        {"score": "bahdanau", "bahdanau": None},
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(options):
@@ -330,23 +321,22 @@ def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:
         opened(spaces(related=False), tmp_path / "x")
     with pytest.warns(UserWarning, match="look unrelated"):
         load_vector_files(tmp_path / "x" / "en", tmp_path / "x" / "fr")
-    opened(spaces(related=False), tmp_path / "y", score="bahdanau")
+    opened(spaces(related=False), tmp_path / "y", score="bahdanau", bahdanau=untrained_bahdanau(12))
 
 
 @pytest.mark.parametrize("size", [0.0625, 1.0, 16.0])  # exact in binary: ties stay ties
-@pytest.mark.parametrize("positions", ["diagonal", "fast-align"])
-def test_the_default_diagonal_suits_dot_products_of_any_size(size: float, positions: str) -> None:
+def test_the_default_diagonal_suits_dot_products_of_any_size(size: float) -> None:
     """Vectors of one length have the links of cosines, whatever that length is."""
     sides = spaces()
     longer = [dataclasses.replace(side, matrix=side.matrix * np.float32(size)) for side in sides]
     random = np.random.default_rng(2)
     pairs = [tuple(list(random.choice(sides[0].vocabulary.words, 7)) for _ in range(2)) for _ in range(30)]
-    cosine = vector_aligner(sides[0], sides[1], positions=positions).align_batch(pairs)
+    cosine = vector_aligner(sides[0], sides[1]).align_batch(pairs)
     for score in ("dot", "scaled-dot"):
-        batch = vector_aligner(longer[0], longer[1], score=score, positions=positions).align_batch(pairs)
+        batch = vector_aligner(longer[0], longer[1], score=score, positions="diagonal").align_batch(pairs)
         assert [batch.links(n) for n in range(30)] == [cosine.links(n) for n in range(30)]
-    told = vector_aligner(longer[0], longer[1], score="dot", positions=positions, diagonal=2.0)
-    assert f"positions={positions}(2)" in told.settings
+    told = vector_aligner(longer[0], longer[1], score="dot", positions="diagonal", diagonal=2.0)
+    assert "positions=diagonal(2)" in told.settings
 
 
 def test_vectors_that_are_all_zero_give_finite_weights():

@@ -280,11 +280,14 @@ def test_a_3000_word_line_is_aligned(vectors, tmp_path):
     assert links == {(n, n) for n in range(3000)}
 
 
-def test_few_known_words_and_untrained_weights_are_warned_of(bitext, vectors, capsys):
-    assert run("align", *bitext, "--vectors", vectors, "--langs", "fr,en", "--score", "bahdanau") == 0
-    err = capsys.readouterr().err
-    assert "warning: untrained Bahdanau weights know nothing" in err
-    assert "warning: the sides are swapped" in err
+def test_swapped_sides_are_warned_of(bitext, vectors, capsys):
+    assert run("align", *bitext, "--vectors", vectors, "--langs", "fr,en") == 0
+    assert "warning: the sides are swapped" in capsys.readouterr().err
+
+
+def test_bahdanau_without_weights_is_refused(bitext, vectors, capsys):
+    assert run("align", *bitext, "--vectors", vectors, "--score", "bahdanau") == 2
+    assert "bahdanau has trained weights; give their file: --bahdanau FILE" in capsys.readouterr().err
 
 
 def test_chunks_do_not_change_the_result(vectors, tmp_path, monkeypatch):
@@ -382,7 +385,6 @@ def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, cap
     [
         (["--positions", "none"], "positions"),
         (["--score", "dot", "--unknown", "backoff"], "unknown, score"),
-        (["--score", "bahdanau"], "score"),
         (["--temperature", "0.5"], "temperature"),
         (["--limit", "5"], "limit"),
     ],

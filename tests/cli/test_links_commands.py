@@ -96,7 +96,7 @@ def test_evaluate_warns_where_only_one_file_counts_from_one(capsys, files, tmp_p
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        (("0-0",), "expected links for as many pairs as have gold links, found 1 in"),
+        (("0-0",), "bad: expected links for as many pairs as have gold links, 3, found 1"),
         (("0-0", "0:1", ""), "line 2: expected links like 0-1 between spaces, found '0:1'"),
     ],
 )

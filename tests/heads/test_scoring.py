@@ -16,7 +16,8 @@ KEYS = np.array([[3.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 4.0, 2.0
 
 
 def scores(name: str, **options: object) -> np.ndarray:
-    scorer = make_scorer(name, 4, **options)
+    weights = untrained_bahdanau(4, seed=3) if name == "bahdanau" else None
+    scorer = make_scorer(name, 4, weights=weights, **options)
     return scorer.score(scorer.queries(QUERIES), scorer.keys(KEYS))
 
 
@@ -94,7 +95,7 @@ def test_bahdanau_is_the_formula_of_the_paper():
         [scorer.v @ np.tanh(scorer.W.T @ query + scorer.U.T @ key + scorer.b) for key in KEYS]
         for query in QUERIES
     ]
-    np.testing.assert_allclose(scores("bahdanau", seed=3), expected, rtol=1e-12)
+    np.testing.assert_allclose(scores("bahdanau"), expected, rtol=1e-12)
 
 
 def test_bahdanau_projects_each_word_alike_alone_and_among_others():
@@ -105,9 +106,10 @@ def test_bahdanau_projects_each_word_alike_alone_and_among_others():
 
 
 def test_untrained_weights_are_repeatable_and_say_so():
-    assert "untrained, seed 5" in make_scorer("bahdanau", 4, seed=5).settings
-    np.testing.assert_array_equal(scores("bahdanau", seed=5), scores("bahdanau", seed=5))
-    assert (scores("bahdanau", seed=5) != scores("bahdanau", seed=6)).any()
+    first, again, other = (untrained_bahdanau(4, seed=seed) for seed in (5, 5, 6))
+    assert "untrained, seed 5" in first.settings
+    np.testing.assert_array_equal(first.W, again.W)
+    assert (first.W != other.W).any()
 
 
 def test_bahdanau_weights_come_from_a_file(tmp_path):
@@ -169,7 +171,7 @@ def test_a_weights_file_of_another_kind_is_refused(tmp_path):
         ("luong", {}),
         ("dot", {"temperature": 0.0}),
         ("cosine", {"temperature": float("nan")}),
-        ("dot", {"seed": 1}),
+        ("bahdanau", {}),
         ("cosine", {"weights": "w.npz"}),
     ],
 )

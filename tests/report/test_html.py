@@ -224,14 +224,15 @@ def test_the_headline_says_the_error_else_the_agreement_else_the_score() -> None
     assert headline(summarize([])) == "0 pairs"
 
 
-def test_jumps_and_lexicon_of_a_sample() -> None:
+def test_jumps_and_lexicon_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert jump_widths([CAT]).tolist() == [2, -1]  # le-the, chat-cat, noir-black
     assert [(e.source, e.target, e.links) for e in lexicon([CAT])] == [
         ("the", "le", 1),
         ("cat", "chat", 1),
         ("black", "noir", 1),
     ]
-    assert [e.links for e in lexicon([CAT, SamplePair(18, CAT.aligned)], most=2)] == [2, 2]
+    monkeypatch.setattr("nmtalign.report.sample.TRANSLATIONS", 2)
+    assert [e.links for e in lexicon([CAT, SamplePair(18, CAT.aligned)])] == [2, 2]
 
 
 @pytest.mark.parametrize(

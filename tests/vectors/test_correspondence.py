@@ -17,22 +17,22 @@ def table(seed: int, shape: tuple[int, int] = (40, 30), density: float = 0.2) ->
     return csr_array(9 * random.random(shape) * (random.random(shape) < density))
 
 
-def dense_definition(counts: csr_array, size: int, smoothing: float, power: float) -> np.ndarray:
+def dense_definition(counts: csr_array, size: int, power: float) -> np.ndarray:
     """The best product of rank `size` to the scaled counts, by the exact singular values."""
     c = counts.toarray()
-    margins = np.outer(c.sum(axis=1) + smoothing, c.sum(axis=0) + smoothing)
+    margins = np.outer(c.sum(axis=1) + 0.5, c.sum(axis=0) + 0.5)
     U, s, Vt = np.linalg.svd((c / np.sqrt(margins)) ** power, full_matrices=False)
     return np.asarray(U[:, :size] * s[:size] @ Vt[:size])
 
 
-@pytest.mark.parametrize(("smoothing", "power"), [(0.5, 1.0), (2.0, 0.75)])
+@pytest.mark.parametrize("power", [1.0, 0.75])
 @pytest.mark.parametrize("size", [3, 10])
-def test_products_equal_those_of_the_dense_definition(size: int, smoothing: float, power: float) -> None:
+def test_products_equal_those_of_the_dense_definition(size: int, power: float) -> None:
     """With 20 directions beside the wanted ones, 23 or 30 of 30 are kept: as good as exact."""
     counts = table(size)
-    source, target = correspondence_analysis(counts, size, smoothing=smoothing, power=power)
+    source, target = correspondence_analysis(counts, size, power=power)
     assert source.dtype == target.dtype == np.float32
-    expected = dense_definition(counts, size, smoothing, power)
+    expected = dense_definition(counts, size, power)
     np.testing.assert_allclose(source @ target.T, expected, atol=2e-3)
 
 
@@ -80,7 +80,7 @@ def test_swapped_tables_give_swapped_products(seed: int, size: int) -> None:
     np.testing.assert_allclose(source @ target.T, back @ there.T, atol=1e-5)
 
 
-@pytest.mark.parametrize("wrong", [{"size": 0}, {"smoothing": -1.0}, {"power": 0.0}])
+@pytest.mark.parametrize("wrong", [{"size": 0}, {"power": 0.0}])
 def test_senseless_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="size >= 1"):
         correspondence_analysis(table(0), **({"size": 2} | wrong))  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from nmtalign.errors import DataError
 
 if TYPE_CHECKING:
     from nmtalign.links.alignments import GoldAlignment
-    from nmtalign.links.evaluation import Difference, Evaluation, Links
+    from nmtalign.links.evaluation import Bootstrap, Difference, Evaluation, Links
 
 METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
@@ -67,11 +67,9 @@ def evaluate(
     golds = list(read_gold(gold, format=gold_format, encoding=text_encoding()))
     reading = {"format": links_format, "encoding": text_encoding()}
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
-    for path, system in systems.items():
-        _check_length(path, len(system), gold, len(golds))
     options = evaluation.Bootstrap(samples, confidence, seed)
     results = {
-        path: evaluation.evaluate(system, golds, bootstrap=options) for path, system in systems.items()
+        path: _evaluated(path, system, golds, options) for path, system in systems.items()
     }
     for path, system in systems.items():
         _warn_of_shift(path, system, golds, results[path])
@@ -85,12 +83,15 @@ def evaluate(
     click.echo(f"settings    {results[links].settings}|{formats}|version:{__version__}")
 
 
-def _check_length(path: str, found: int, gold: str, expected: int) -> None:
-    if found != expected:
-        raise DataError(
-            f"expected links for as many pairs as have gold links, found {found} in {path} and {expected} in"
-            f" {gold}"
-        )
+def _evaluated(
+    path: str, system: Sequence[Links], golds: Sequence[GoldAlignment], options: Bootstrap
+) -> Evaluation:
+    from nmtalign.links import evaluation
+
+    try:
+        return evaluation.evaluate(system, golds, bootstrap=options)
+    except DataError as error:
+        raise error.at(path) from None
 
 
 def _warn_of_shift(

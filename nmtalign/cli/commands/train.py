@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.em import BitextFactory
     from nmtalign.training.settings import Settings
+    from nmtalign.vectors.embeddings import Embeddings
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
@@ -204,18 +205,13 @@ def _vectors(
 
     if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
+    sides: tuple[Embeddings, Embeddings] | None = None
     if vectors is not None:
         languages = two_languages(langs) if langs else None
-        return {
-            "vectors": load_pair(place_of(vectors), languages=languages, **reading),
-            "vectors_weight": vectors_weight,
-        }
+        sides = load_pair(place_of(vectors), languages=languages, **reading)
     if source_vectors is not None and target_vectors is not None:
         sides = load_embeddings(source_vectors, **reading), load_embeddings(target_vectors, **reading)
-        return {"vectors": sides, "vectors_weight": vectors_weight}
-    if vectors_weight is not None:
-        raise UsageError("--vectors-weight is for vectors that are mixed with the lexicon; add --vectors DIR")
-    return {}
+    return {"vectors": sides, "vectors_weight": vectors_weight}
 
 
 def _costs(settings: Settings, **more: Any) -> list[float]:
@@ -257,11 +253,11 @@ def _on_cluster(client: Client) -> BitextFactory:
 def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None:
     """Refuse what cannot be written, before any work is done; a model replaces only another one, by force."""
     from nmtalign.aligner.model_folder import expect_room_for_model
+    from nmtalign.output import expect_folder_of
 
     expect_room_for_model(output, overwrite=force)
     for path in outputs.values():
-        if path != "-" and not Path(path).parent.is_dir():
-            raise UsageError(f"{path}: there is no folder {Path(path).parent} to write into; make it first")
+        expect_folder_of(path)
 
 
 def _aligned(client: Client | None, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:

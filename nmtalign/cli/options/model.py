@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import text_choices, two_languages
 from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.types import INPUT, OUTPUT, SEED, Number, Whole
+from nmtalign.cli.options.types import INPUT, OUTPUT, Number, Whole
 from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.errors import DataError, UsageError
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
 
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
-POSITIONS = ("none", "diagonal", "fast-align", "simalign", "hmm")
+POSITIONS = ("none", "diagonal", "hmm")
 EXTRACTORS = (
     *("posterior", "one-to-one", "argmax", "argmax-reverse"),
     *("mutual", "threshold", "itermax", "match", "transport"),
@@ -52,7 +51,6 @@ class ModelOptions:
     score: str | None = None
     temperature: float | None = None
     bahdanau: str | None = None
-    seed: int | None = None
     positions: str | None = None
     diagonal: float | None = None
     extract: str | None = None
@@ -130,7 +128,6 @@ model_options = option_group(
         "--temperature", type=Number(0, min_open=True), help="Divides scores.  [cosine: 1/sqrt(D), others: 1]"
     ),
     click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
-    click.option("--seed", type=SEED, help="Seed of untrained Bahdanau weights."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     section("Vectors of words in their sentence, alone or beside --model or --vectors"),
@@ -164,9 +161,6 @@ def load_aligner(options: ModelOptions) -> Aligner:
         If the options contradict each other.
     """
     _check_one_place(options)
-    over_vectors = options.vectors is not None or options.source_vectors is not None
-    if over_vectors and options.score == "bahdanau" and options.bahdanau is None:
-        warn("untrained Bahdanau weights know nothing; give trained ones: --bahdanau")
     if options.context is not None:
         return _in_context(options)
     running = {name: options.given[name] for name in _RUNNING if name in options.given and options.model}
