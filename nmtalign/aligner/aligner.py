@@ -17,7 +17,6 @@ from nmtalign.aligner.model_folder import read_model, save_aligner
 from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.contextual.encoder import EncoderSimilarities
 from nmtalign.contextual.head import NAME, ContextualHead
-from nmtalign.contextual.published import Published
 from nmtalign.corpus.coverage import Coverage, coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
@@ -48,7 +47,7 @@ class Aligner(Listed):
     ----------
     heads : Mixture, EmbeddingHead or ContextualHead
         Scores of word pairs.
-    positions : SoftmaxPositions, HiddenMarkov or Published, optional
+    positions : SoftmaxPositions or HiddenMarkov, optional
         Posteriors from scores; a softmax without a prior if left out.
     extraction : Extraction, optional
         How links are chosen.
@@ -77,7 +76,7 @@ class Aligner(Listed):
     """
 
     heads: Mixture | EmbeddingHead | ContextualHead
-    positions: SoftmaxPositions | HiddenMarkov | Published = field(default_factory=SoftmaxPositions)
+    positions: SoftmaxPositions | HiddenMarkov = field(default_factory=SoftmaxPositions)
     extraction: Extraction = field(default_factory=Extraction)
     text: TextSettings = field(default_factory=TextSettings)
     languages: tuple[str | None, str | None] = (None, None)
@@ -134,7 +133,7 @@ class Aligner(Listed):
     def needs_fitting(self) -> bool:
         """Whether something is to be fitted to a text before it is aligned."""
         if isinstance(self.heads, ContextualHead):
-            return self.heads.calibration is None and not isinstance(self.positions, Published)
+            return self.heads.calibration is None
         return isinstance(self.positions, HiddenMarkov) and self.positions.fitted == 0
 
     @property
@@ -168,12 +167,6 @@ class Aligner(Listed):
             return replace(self, heads=head.alone(), rescorer=None)
         base = self.base.with_heads(wanted - {NAME})
         return replace(base, heads=replace(head, base=base.heads), text=self.text) if NAME in wanted else base
-
-    def at(self, number: int) -> Aligner:
-        """Return the aligner for a text whose first pair has this number in the bitext, from 1."""
-        if isinstance(self.heads, ContextualHead):
-            return replace(self, heads=self.heads.at(number))
-        return self
 
     @property
     def head_names(self) -> tuple[str, ...]:
@@ -271,7 +264,7 @@ class Aligner(Listed):
         return decoder
 
     @property
-    def _attending(self) -> SoftmaxPositions | HiddenMarkov | Published:
+    def _attending(self) -> SoftmaxPositions | HiddenMarkov:
         """The position model of the heads: a contextual one has the softmaxes of both directions in it."""
         fit = self.heads.calibration if isinstance(self.heads, ContextualHead) else None
         if isinstance(self.positions, HiddenMarkov) and fit is not None and fit.weight > 0:

@@ -158,9 +158,7 @@ def fit_context(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> Conte
     if not isinstance(positions, HiddenMarkov) or positions.fitted is not None:
         transitions = alone.transitions
         positions = HiddenMarkov(transitions, ({}, {}), NULL)
-    if head.weight is not None:
-        calibration = calibration._replace(weight=head.weight)
-    elif scores.base is not None:
+    if scores.base is not None:
         calibration = calibration._replace(weight=alone.weight(calibration, scores.base, positions))
     return ContextualFit(sum(all(pair) for pair in pairs), calibration, of_base, transitions)
 

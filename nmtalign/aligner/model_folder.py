@@ -93,8 +93,7 @@ def _encoder(aligner: Aligner) -> dict[str, Any]:
     if not isinstance(aligner.heads, ContextualHead):
         return {}
     source, calibration = aligner.encoder, aligner.heads.calibration
-    if source is None:
-        raise UsageError("given vectors and similarities are of one text; only an encoder can be saved")
+    assert source is not None
     if calibration is None:
         raise UsageError("the encoder is to be fitted before it is saved: aligner = fit_to(aligner, text)")
     name = source.encoder.name

@@ -34,7 +34,7 @@ class AlignedChunk(NamedTuple):
     sizes : list of (int, int)
         Source and target words of each pair, as they were looked up.
     coverage : Coverage, optional
-        How many of the words are known; None for attention of other programs.
+        How many of the words are known; None for links from another program.
     text : TextSettings
         What cuts the lines into the tokens that the links count.
     languages : (str or None, str or None)
@@ -114,7 +114,7 @@ def align_stream(
 def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) -> AlignedChunk:
     """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
     text = encode_lines(chunk.lines, aligner.text, aligner.languages)
-    batch = aligner.at(chunk.first).align_text(text)
+    batch = aligner.align_text(text)
     known = coverage(text.source, text.target, aligner.heads.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths
     sizes = list(zip(*(side.tolist() for side in lengths), strict=True))

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.contextual.files import WordPair
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
-from nmtalign.errors import DataError
 from nmtalign.heads.dense import SCORE_LIMIT
 from nmtalign.heads.head import TINY
 from nmtalign.positions.model import SoftmaxPosteriors, TextScores
@@ -35,32 +35,13 @@ Floats = NDArray[np.float32]
 NAME = "contextual"
 
 
-class TokenPair(NamedTuple):
-    """One sentence pair of which similarities are asked for.
-
-    Attributes
-    ----------
-    number : int
-        In the bitext, from 1.
-    words : (sequence of str, sequence of str)
-        As they stand in the text; of a long pair those of a piece.
-    starts, lengths : (int, int)
-        Where the piece begins in its sentences, and how long these are.
-    """
-
-    number: int
-    words: tuple[Sequence[str], Sequence[str]]
-    starts: tuple[int, int]
-    lengths: tuple[int, int]
-
-
 class Similarities(Protocol):
-    """Where the similarities come from: an encoder, or a file."""
+    """Where the similarities come from: an encoder."""
 
     @property
     def settings(self) -> str: ...
 
-    def of(self, pairs: Sequence[TokenPair]) -> list[Floats]:
+    def of(self, pairs: Sequence[WordPair]) -> list[Floats]:
         """Return the similarities of the tokens of each pair, shape (T, S)."""
         ...
 
@@ -105,8 +86,6 @@ class ContextualHead:
     base: Any = None  # the other head: Mixture or EmbeddingHead
     text: TextSettings = field(default_factory=TextSettings)  # in which the words of `base` are looked up
     calibration: Calibration | None = None  # None before it is fitted
-    weight: float | None = None  # None: learned with the calibration
-    first: int = 1  # number of the first pair of the next text
 
     @property
     def settings(self) -> str:
@@ -129,10 +108,6 @@ class ContextualHead:
         known = (None, None) if self.base is None else self.base.vocabularies
         return _Words(known[0], self.text), _Words(known[1], self.text)
 
-    def at(self, number: int) -> ContextualHead:
-        """Return the head for a text whose first pair has this number in the bitext."""
-        return replace(self, first=number)
-
     def alone(self) -> ContextualHead:
         """Return the head without the other one."""
         calibration = self.calibration and self.calibration._replace(weight=1.0)
@@ -141,11 +116,8 @@ class ContextualHead:
     def read(self, text: EncodedText) -> ContextualScores:
         """Ask for the similarities of a text."""
         pieces = sorted(k for bucket in text.buckets for k in bucket.pairs.tolist() if k >= 0)
-        pairs = [self._pair(text, piece) for piece in pieces]
-        found = dict(zip(pieces, self.source.of(pairs), strict=True))
-        for pair, own in zip(pairs, found.values(), strict=True):
-            if not np.isfinite(own).all():
-                raise DataError(f"{self.source.settings}, pair {pair.number}: found NaN or infinity")
+        words = [(text.source.sentence(piece), text.target.sentence(piece)) for piece in pieces]
+        found = dict(zip(pieces, self.source.of(words), strict=True))
         looked_up = replace(text, source=self._folded(text.source), target=self._folded(text.target))
         base = None if self.base is None else self.base.read(looked_up)
         return ContextualScores(looked_up, found, base, self.calibration)
@@ -153,16 +125,6 @@ class ContextualHead:
     def _folded(self, side: EncodedSide) -> EncodedSide:
         """Return a side with its words as they are looked up."""
         return replace(side, words=["", *self.text.normalized(side.words[1:])])
-
-    def _pair(self, text: EncodedText, piece: int) -> TokenPair:
-        places = text.segments
-        pair = int(places.pair[piece])
-        return TokenPair(
-            self.first + pair,
-            (text.source.sentence(piece), text.target.sentence(piece)),
-            (int(places.source_start[piece]), int(places.target_start[piece])),
-            (int(places.source_lengths[pair]), int(places.target_lengths[pair])),
-        )
 
 
 @dataclass(frozen=True, eq=False)

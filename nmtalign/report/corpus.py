@@ -181,7 +181,7 @@ def _aligned(
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
         words = [aligner.text.words_of_pair(record.pair, aligner.languages) for record in chunk]
-        batch = aligner.at(chunk[0].number).align_batch(words)
+        batch = aligner.align_batch(words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
@@ -216,7 +216,7 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     if (cells := cells_of(record, aligner)) > CELLS:
         found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {found}; align gives the links alone")
-    return aligner.at(max(record.number, 1)).align(*record.pair)
+    return aligner.align(*record.pair)
 
 
 def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
@@ -224,7 +224,6 @@ def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
     if aligner is None:
         return record.by_head() if record.by_head else {}
     names = aligner.head_names if len(aligner.head_names) > 1 else ()
-    aligner = aligner.at(max(record.number, 1))
     return {name: aligner.with_heads([name]).align(*record.pair).matrix.weights for name in names}
 
 

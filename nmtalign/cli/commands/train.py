@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
 VECTORS = ("vectors", "source_vectors", "target_vectors", "vectors_weight", "limit", "unsafe_pickle")
-CONTEXT = ("encoder", "layer", "device", "cache", "weight")
+CONTEXT = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 

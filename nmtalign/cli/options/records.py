@@ -12,8 +12,8 @@ import click
 
 from nmtalign.cli.messages import doubt, warn
 from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
+from nmtalign.cli.options.sources import SourceOptions, source_options
 from nmtalign.cli.options.types import INPUT, Numbers
 from nmtalign.errors import DataError
 
@@ -28,11 +28,11 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """The values of the options, those of the model and of matrices included."""
+    """The values of the options, those of the model and of other programs included."""
 
     lines: tuple[int, ...] | None
     gold: str | None
-    given: MatrixOptions
+    given: SourceOptions
     options: ModelOptions
 
     def open(
@@ -49,16 +49,11 @@ class RecordOptions:
         from nmtalign.aligner.fitting import fit_text, with_fit
         from nmtalign.report.corpus import read_corpus
 
-        self.given.check()
-        if self.given.source is not None:
+        if self.given.named(self.options):
             bitext, again = tee(bitext)
             aligned = self.given.inspect(self.options, again)
             return None, read_corpus(bitext, gold=self.gold, others=others, aligned=aligned)
         aligner = load_aligner(self.options)
-        if self.options.context is not None:
-            from nmtalign.aligner.contextual import counted
-
-            bitext = counted(aligner, bitext)
         found, bitext = fit_text(aligner, bitext)
         aligner = with_fit(aligner, found)
         return aligner, read_corpus(bitext, gold=self.gold, others=others)
@@ -77,7 +72,7 @@ record_options = option_group(
     click.option("--lines", type=Numbers(1), help="These pairs only, like 3,7-9."),
     click.option("--gold", type=INPUT, help="Gold links, one line for each pair."),
     model_options,
-    matrix_options,
+    source_options,
 )
 
 
