@@ -126,8 +126,7 @@ class Aligner(Listed):
     @property
     def encoder(self) -> EncoderSimilarities | None:
         """What reads the text by an encoder; None if nothing does."""
-        source = self.heads.source if isinstance(self.heads, ContextualHead) else None
-        return source if isinstance(source, EncoderSimilarities) else None
+        return self.heads.source if isinstance(self.heads, ContextualHead) else None
 
     @property
     def needs_fitting(self) -> bool:

@@ -9,7 +9,8 @@ Axes: B pairs of a bucket, T target words, S source words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.contextual.cross_attention import AttentionFile, Reading, TranslatorAttention, best_reading
+from nmtalign.contextual.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.contextual.encoder import EncoderSimilarities
-from nmtalign.contextual.files import Given, GivenSimilarities, GivenVectors, Source, WordPair
+from nmtalign.contextual.files import Given, WordPair, read_similarities, read_vectors
 from nmtalign.contextual.published import METHODS, USUAL, Inside, attention_posteriors
 from nmtalign.contextual.transformer import Encoder, check_device, packages
 from nmtalign.contextual.translator import Translator
@@ -50,16 +51,16 @@ SETTINGS = {  # what goes with each source
 class Linker:
     """A source of matrices, and what makes links of them."""
 
-    source: Source
+    name: str  # of the source, with its settings
+    read: Callable[[Iterable[WordPair]], Iterator[Given]]
     posteriors: Callable[[Matrix, Inside], Posteriors]
     extraction: Extraction
-    method: str | None = None  # the name of a published one
+    reading: Reading | None = None  # of attention
 
     @property
     def settings(self) -> str:
         """The settings that make the links, in one line."""
-        method = "" if self.method is None else f"method={self.method} "
-        return f"{self.source.settings} {method}{self.extraction}"
+        return f"{self.name} {self.extraction}"
 
     def align(self, given: Sequence[Given]) -> AlignedBatch:
         """Return the links of some pairs."""
@@ -131,7 +132,7 @@ def links_from(
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
     named = source if method is None else source | {"method": method}
     linker, words = open_linker((_words(pair, text) for pair in pairs), **named)
-    given = linker.source.read(words)
+    given = linker.read(words)
     parts = iter(lambda: list(islice(given, PAIRS)), [])
     return joined_batches([linker.align(part) for part in parts] or [linker.align([])])
 
@@ -148,23 +149,13 @@ def _words(pair: tuple[str | Sequence[str], str | Sequence[str]], text: TextSett
 def source_of(given: Iterable[str], spelled: Callable[[str], str] = str) -> str:
     """Return which of some settings is the source; a UsageError if the others do not go with the source.
 
-    Parameters
-    ----------
-    given : iterable of str
-    spelled : callable, optional
-        How messages call a setting.
-
-    Examples
-    --------
-    >>> source_of(["pieces", "matrices"])
-    'matrices'
+    `spelled` says how messages call a setting.
     """
     given = list(given)
     sources = [name for name in SETTINGS if name in given]
-    if len(sources) > 1:
-        raise UsageError(f"{' and '.join(map(spelled, sources))} contradict each other; give one")
-    if not sources:
-        raise UsageError(f"expected one of {', '.join(map(spelled, SETTINGS))}")
+    if len(sources) != 1:
+        found = " and ".join(map(spelled, sources)) or "none"
+        raise UsageError(f"expected one of {', '.join(map(spelled, SETTINGS))}, found {found}")
     [source] = sources
     if unfit := [name for name in given if name not in (source, *SETTINGS[source])]:
         raise UsageError(f"{', '.join(map(spelled, unfit))}: without meaning for {spelled(source)}")
@@ -188,13 +179,16 @@ def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterat
         bool(given.get("normalize")),
     )
     if kind == "matrices":
-        return Linker(AttentionFile(given[kind], reading), attention_posteriors, extraction), pairs
-    if reading.shift < 0:
-        raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
-    translator = _translator(given[kind], given.get("languages"), given.get("device") or "cpu")
-    if not any(name in given for name in _HEADS):
-        reading, pairs = best_reading(translator, pairs)
-    return Linker(TranslatorAttention(translator, reading), attention_posteriors, extraction), pairs
+        read = partial(read_attention, given[kind], reading)
+    else:
+        translator = _translator(given[kind], given.get("languages"), given.get("device") or "cpu")
+        if reading.shift < 0:
+            raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
+        if not any(name in given for name in _HEADS):
+            reading, pairs = best_reading(translator, pairs)
+        reading = replace(reading, normalize=True, shifted=True)
+        read = partial(translated, translator, reading)
+    return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
 
 
 def _translator(name: str | Path, languages: tuple[str, str] | None, device: str) -> Translator:
@@ -206,18 +200,20 @@ def _translator(name: str | Path, languages: tuple[str, str] | None, device: str
 def _of_similarities(kind: str, *, method: str = USUAL, **given: Any) -> Linker:
     if method not in METHODS:
         raise UsageError(f"expected one of the methods {', '.join(METHODS)}, found {method!r}")
-    own = METHODS[method]
-    source = _SIMILARITIES[kind](own.product, **given)
-    return Linker(source, own.posteriors, Extraction(own.extract, own.threshold), method)
+    own, name = METHODS[method], f"{kind.replace('_', '-')}={given[kind]}"
+    if kind == "encoder":
+        source = _encoder(own.product, **given)
+        name, read = source.settings, source.read
+    elif kind == "token_vectors":
+        read = partial(read_vectors, given[kind], own.product)
+    else:
+        read = partial(read_similarities, given[kind])
+    extraction = Extraction(own.extract, own.threshold)
+    return Linker(f"{name} method={method}", read, own.posteriors, extraction)
 
 
-def _encoder(product: str, *, encoder: str | Path, cache: str | Path | None = None, **running: Any) -> Source:
+def _encoder(
+    product: str, *, encoder: str | Path, cache: str | Path | None = None, **running: Any
+) -> EncoderSimilarities:
     check_device(running.get("device", "cpu"))
     return EncoderSimilarities(Encoder(str(encoder), **running), product, cache)
-
-
-_SIMILARITIES: dict[str, Callable[..., Source]] = {
-    "encoder": _encoder,
-    "token_vectors": lambda product, token_vectors: GivenVectors(token_vectors, product),
-    "similarities": lambda _, similarities: GivenSimilarities(similarities),
-}

@@ -92,13 +92,11 @@ def _encoder(aligner: Aligner) -> dict[str, Any]:
     """Return the entry of an encoder that is mixed with a learned aligner, and of what was fitted."""
     if not isinstance(aligner.heads, ContextualHead):
         return {}
-    source, calibration = aligner.encoder, aligner.heads.calibration
-    assert source is not None
+    encoder, calibration = aligner.heads.source.encoder, aligner.heads.calibration
     if calibration is None:
         raise UsageError("the encoder is to be fitted before it is saved: aligner = fit_to(aligner, text)")
-    name = source.encoder.name
-    name = str(Path(name).resolve()) if Path(name).is_dir() else name
-    return {"encoder": {"name": name, "layer": source.encoder.layer, **calibration._asdict()}}
+    name = str(Path(encoder.name).resolve()) if Path(encoder.name).is_dir() else encoder.name
+    return {"encoder": {"name": name, "layer": encoder.layer, **calibration._asdict()}}
 
 
 def _write_parts(aligner: Aligner, heads: Mixture, positions: HiddenMarkov, folder: Path) -> dict[str, Any]:

@@ -21,24 +21,12 @@ def links_of_source(
     *,
     marks: str | None = None,
 ) -> Generator[AlignedChunk]:
-    """Choose links from what another program or model says of each pair; a chunk of it is in memory.
+    """Yield the links of the pairs of a bitext, whose words are as `text` cuts them, chunk by chunk.
 
-    Parameters
-    ----------
-    linker : Linker
-    pairs : iterable of SentencePair
-    words : iterable of (sequence of str, sequence of str)
-        Of the same pairs, as `text` cuts them.
-    text : TextSettings
-    marks : {"bpe", "sentencepiece"}, optional
-        How the words are marked sub-words, if the linker joins them.
-
-    Raises
-    ------
-    DataError
-        If the source has fewer or more than there are pairs, or does not fit one.
+    `marks` says how the words are marked sub-words, if the linker joins them. A DataError if the source has
+    fewer or more than there are pairs, or does not fit one.
     """
-    given = linker.source.read(words)
+    given = linker.read(words)
     for part in cut(pairs, chunk=PAIRS):
         own = list(islice(given, len(part.lines)))
         sizes = [(len(source), len(target)) for (source, target), *_ in own]

@@ -48,7 +48,7 @@ class Reading:
         Divide each row by its sum. Otherwise rows have to sum to 1, the end of the sentence included, or to
         be zero: a word without attention.
     shifted : bool
-        Whether row t has the weights of target word t already, as :class:`TranslatorAttention` has them.
+        Whether row t has the weights of target word t already, as those of :func:`translated`.
     """
 
     layers: tuple[int, ...] | None = None
@@ -171,52 +171,25 @@ class Reading:
         return shifted
 
 
-@dataclass(frozen=True)
-class AttentionFile:
-    """Attention in a file that :func:`~nmtalign.contextual.attention_files.read_matrices` reads."""
-
-    path: str | Path
-    reading: Reading = Reading()
-
-    @property
-    def settings(self) -> str:
-        return f"matrices={self.path} {self.reading}"
-
-    def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
-        """Yield the weights of each pair of pieces; a DataError if they do not fit."""
-        return beside(pairs, read_matrices(self.path), self.path, self.reading.given)
+def read_attention(path: str | Path, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield the weights that a file has for each pair of pieces; a DataError if they do not fit."""
+    return beside(pairs, read_matrices(path), path, reading.given)
 
 
-@dataclass(frozen=True)
-class TranslatorAttention:
-    """Cross-attention of a translation model; `reading` says of which layers and heads."""
-
-    translator: Translator
-    reading: Reading = Reading()
-
-    @property
-    def settings(self) -> str:
-        return f"translator={self.translator.name} {self._reading}"
-
-    @property
-    def _reading(self) -> Reading:
-        return replace(self.reading, normalize=True, shifted=True)
-
-    def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
-        """Yield the weights of each pair."""
-        words, again, asked = tee(pairs, 3)
-        found = (
-            attention.of_words(len(target), self.reading.shift)  # (L, H, T, S + 1)
-            for (_, target), attention in zip(again, self.translator.attention(asked), strict=True)
-        )
-        return beside(words, found, self.translator.name, self._reading.given)
+def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield the cross-attention of a translation model for each pair of words."""
+    words, again, asked = tee(pairs, 3)
+    found = (
+        attention.of_words(len(target), reading.shift)  # (L, H, T, S + 1)
+        for (_, target), attention in zip(again, translator.attention(asked), strict=True)
+    )
+    return beside(words, found, translator.name, reading.given)
 
 
 def best_reading(translator: Translator, pairs: Iterator[WordPair]) -> tuple[Reading, Iterator[WordPair]]:
     """Return which layer and head aligns best by the first pairs of a text, and the whole text.
 
-    Fewer than `FEW` pairs choose none: the mean of all is read, with a warning. See
-    :func:`nmtalign.contextual.choice.rank`.
+    Fewer than `FEW` pairs choose none: the mean of all is read, with a warning.
     """
     first = list(islice(pairs, CHOSEN))
     rest = chain(first, pairs)

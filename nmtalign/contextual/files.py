@@ -6,9 +6,9 @@ Axes: T target words, S source words, D dimension.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,17 +64,6 @@ class Given(NamedTuple):
     by_head: Callable[[], dict[str, Floats]] = dict
 
 
-class Source(Protocol):
-    """Where the matrices of sentence pairs come from: another program, a model, a file."""
-
-    @property
-    def settings(self) -> str: ...
-
-    def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
-        """Yield a matrix for each pair of source and target words, in order."""
-        ...
-
-
 def beside(
     pairs: Iterable[WordPair],
     found: Iterator[Item],
@@ -110,19 +99,9 @@ def finite(matrix: Floats) -> NDArray[np.float32]:
     return found
 
 
-@dataclass(frozen=True)
-class GivenSimilarities:
-    """Similarities in an .npz file, one array (T, S) a pair; their names end with its number, from 0 or 1."""
-
-    path: str | Path
-
-    @property
-    def settings(self) -> str:
-        return f"similarities={self.path}"
-
-    def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
-        """Yield the similarities of each pair; a DataError if they do not fit."""
-        return beside(pairs, read_npz(self.path), self.path, _similarities)
+def read_similarities(path: str | Path, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield the similarities of an .npz file, one array (T, S) a pair, in the order of :func:`in_order`."""
+    return beside(pairs, read_npz(path), path, _similarities)
 
 
 def _similarities(words: WordPair, found: Floats) -> Given:
@@ -134,9 +113,8 @@ def _similarities(words: WordPair, found: Floats) -> Given:
     return Given(words, finite(found))
 
 
-@dataclass(frozen=True)
-class GivenVectors:
-    """Products of the token vectors of other programs.
+def read_vectors(path: str | Path, product: str, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield products of the token vectors of other programs.
 
     Parameters
     ----------
@@ -148,42 +126,37 @@ class GivenVectors:
         number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with
         ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
     product : {"cosine", "dot"}
+    pairs : iterable of (sequence of str, sequence of str)
+
+    Raises
+    ------
+    DataError
+        If a file is not there or no such, the sides differ in their number of pairs or in D, or a pair has
+        not a vector for each word.
     """
+    opened = _of_folder if Path(path).is_dir() else _of_archive
+    sides = [opened(Path(path), side) for side in SIDES]
+    counts = [side.sentences for side in sides]
+    if counts[0] != counts[1]:
+        found = f"{counts[0]} source and {counts[1]} target lines"
+        raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
+    rows = ([side.read(n) for side in sides] for n in range(counts[0]))
+    return beside(pairs, rows, path, partial(_products, PRODUCTS[product]))
 
-    path: str | Path
-    product: str = "cosine"
 
-    @property
-    def settings(self) -> str:
-        return f"token-vectors={self.path}"
-
-    def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
-        """Yield the products of each pair.
-
-        Raises
-        ------
-        DataError
-            If a file is not there or no such, the sides differ in their number of pairs or in D, or a pair
-            has not a vector for each word.
-        """
-        opened = _of_folder if Path(self.path).is_dir() else _of_archive
-        sides = [opened(Path(self.path), side) for side in SIDES]
-        counts = [side.sentences for side in sides]
-        if counts[0] != counts[1]:
-            found = f"{counts[0]} source and {counts[1]} target lines"
-            raise DataError(f"expected vectors of both sides of each pair, found {found}").at(self.path)
-        rows = ([side.read(n) for side in sides] for n in range(counts[0]))
-        return beside(pairs, rows, self.path, self._products)
-
-    def _products(self, words: WordPair, found: Sequence[tuple[Floats, Ints | None]]) -> Given:
-        if not all(words):
-            return Given(words, np.zeros((len(words[1]), len(words[0]))))
-        both = [own if of_word is None else word_means(own, of_word) for own, of_word in found]
-        for name, vectors, side in zip(SIDES, both, words, strict=True):
-            if vectors.ndim != 2 or len(vectors) != len(side) or vectors.shape[1] != both[0].shape[-1]:
-                expected = f"expected {len(side)} {name} vectors of one length"
-                raise DataError(f"{expected}, found an array of {vectors.shape}")
-        return Given(words, finite(PRODUCTS[self.product](both[0], both[1])))
+def _products(
+    product: Callable[[Floats, Floats], Floats],
+    words: WordPair,
+    found: Sequence[tuple[Floats, Ints | None]],
+) -> Given:
+    if not all(words):
+        return Given(words, np.zeros((len(words[1]), len(words[0]))))
+    both = [own if of_word is None else word_means(own, of_word) for own, of_word in found]
+    for name, vectors, side in zip(SIDES, both, words, strict=True):
+        if vectors.ndim != 2 or len(vectors) != len(side) or vectors.shape[1] != both[0].shape[-1]:
+            expected = f"expected {len(side)} {name} vectors of one length"
+            raise DataError(f"{expected}, found an array of {vectors.shape}")
+    return Given(words, finite(product(both[0], both[1])))
 
 
 class _Side(NamedTuple):

@@ -14,14 +14,14 @@ Axes: B pairs of a bucket, T target words, S source words.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.contextual.files import WordPair
+from nmtalign.contextual.encoder import EncoderSimilarities
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
@@ -33,17 +33,6 @@ from nmtalign.text.tokenization import TextSettings
 Floats = NDArray[np.float32]
 
 NAME = "contextual"
-
-
-class Similarities(Protocol):
-    """Where the similarities come from: an encoder."""
-
-    @property
-    def settings(self) -> str: ...
-
-    def of(self, pairs: Sequence[WordPair]) -> list[Floats]:
-        """Return the similarities of the tokens of each pair, shape (T, S)."""
-        ...
 
 
 class Calibration(NamedTuple):
@@ -82,7 +71,7 @@ class _Words:
 class ContextualHead:
     """Similarities of tokens in their sentence pair, by themselves or mixed with another head."""
 
-    source: Similarities
+    source: EncoderSimilarities
     base: Any = None  # the other head: Mixture or EmbeddingHead
     text: TextSettings = field(default_factory=TextSettings)  # in which the words of `base` are looked up
     calibration: Calibration | None = None  # None before it is fitted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -37,6 +37,7 @@ from nmtalign.errors import DataError, NmtalignError, UsageError
 if TYPE_CHECKING:
     from distributed import Client
 
+    from nmtalign.aligner.aligner import Aligner
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, Shortened
@@ -120,11 +121,11 @@ def align(
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length, bitext.files)
-        aligned = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
-        stack.enter_context(closing(aligned.chunks))
-        settings, languages = aligned.settings, _names(aligned.languages, bitext)
+        aligner, chunks = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
+        stack.enter_context(closing(chunks))
+        settings, languages = aligner.settings, _names(aligner.languages, bitext)
         done = partial(say_done, languages, paths["links"], bound, run)
-        write = partial(write_chunks, aligned.chunks, progress, strict, done)
+        write = partial(write_chunks, chunks, progress, strict, done)
         if run is None:
             _run_whole(write, paths, stack)
         else:
@@ -140,14 +141,6 @@ def align(
     if bad is not None:
         log(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
     detail(settings, event="settings")
-
-
-class _Aligned(NamedTuple):
-    """Aligned chunks, the settings of their links, and source and target language where the model knows."""
-
-    chunks: Chunks
-    settings: str
-    languages: tuple[str | None, str | None]
 
 
 def paths_of(output: str | None, tokens: str | None, **more: str | None) -> dict[str, str]:
@@ -188,8 +181,8 @@ def _aligned(
     run: ShardRun | None,
     engine: EngineOptions,
     client: Client | None,
-) -> _Aligned:
-    """Align the bitext on a cluster or by processes."""
+) -> tuple[Aligner, Chunks]:
+    """Align the bitext on a cluster or by processes; return what aligns it, too."""
     from nmtalign.aligner.fitting import fit_text, with_fit
     from nmtalign.batch.workers import align_chunks
     from nmtalign.corpus.parallel import default_workers
@@ -209,7 +202,7 @@ def _aligned(
         found = align_on_cluster(client, aligner, chunks, remap_to=remap)
     else:
         found = align_chunks(aligner, chunks, workers=workers, remap_to=remap)
-    return _Aligned(found, aligner.settings, aligner.languages)
+    return aligner, found
 
 
 def write_chunks(

@@ -14,7 +14,7 @@ from nmtalign.cli.options.bitext import BitextOptions, Tokenizer, bitext_options
 from nmtalign.cli.options.engine import one_blas_thread
 from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.model import LinkOptions, encoder_options, extraction_options
-from nmtalign.cli.options.sources import SourceOptions, source_options
+from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
 from nmtalign.cli.outputs import open_sink
 from nmtalign.cli.progress import Progress
 
@@ -23,19 +23,20 @@ link_options = option_group(
     LinkOptions,
     section("Input"),
     click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [space]"),
-    section("Attention or similarities of another program"),
-    click.option("--langs", metavar="XX,YY", help="Languages of --translator, as its tokenizer calls them."),
-    *encoder_options,
     section("Links"),
     *extraction_options,
+    section(SECTION),
+    click.option("--langs", metavar="XX,YY", help="Languages of --translator, as its tokenizer calls them."),
+    *encoder_options,
 )
 
 
 @click.command("links-from", cls=Command)
 @bitext_options
 @output_options
-@source_options
 @link_options
+@source_options
+@section("Running")
 @quiet_option
 @verbose_option
 @log_option

@@ -97,7 +97,9 @@ encoder_options = (
 )
 extraction_options = (
     click.option(
-        "--extract", type=click.Choice(EXTRACTORS), help="Choice of links.  [posterior; vectors: mutual]"
+        "--extract",
+        type=click.Choice(EXTRACTORS),
+        help="Which links.  [posterior; vectors, attention: mutual]",
     ),
     click.option("--threshold", type=Number(0, 1), help="Least posterior probability of a link."),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nmtalign.aligner.links_from import Linker
+    from nmtalign.contextual.cross_attention import Reading
     from nmtalign.contextual.files import WordPair
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
@@ -29,6 +30,7 @@ METHODS = (
     *("simalign-argmax", "simalign-itermax", "simalign-match"),
     *("awesome-align", "awesome-align-entmax", "transport"),
 )
+SECTION = "Attention or similarities of another program"
 _SOURCES = ("matrices", "translator", "token_vectors", "similarities")
 
 
@@ -76,8 +78,11 @@ class SourceOptions:
         source_of(given, _spelled)
         words = (text.words_of_pair(pair, (None, None)) for pair in bitext)
         linker, chosen = open_linker(words, **given)
-        if self.translator is not None and (self.layers, self.attention_heads, self.shift) == (None,) * 3:
-            _tell(linker)
+        if (
+            linker.reading is not None
+            and not {"matrices", "layers", "attention_heads", "shift"} & given.keys()
+        ):
+            _tell(linker.reading)
         return linker, text, chosen
 
     def inspect(
@@ -85,12 +90,11 @@ class SourceOptions:
     ) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, NDArray[np.floating]]]]]:
         """Yield each pair of a bitext with its attention, and what computes that of each head."""
         linker, _, words = self.open(options, bitext)
-        return ((linker.pair(given), given.by_head) for given in linker.source.read(words))
+        return ((linker.pair(given), given.by_head) for given in linker.read(words))
 
 
-def _tell(linker: Linker) -> None:
+def _tell(reading: Reading) -> None:
     """Say which head of a translation model was chosen, as the options that name it."""
-    reading = vars(linker.source)["reading"]
     if reading.layers is not None:
         head = "" if reading.heads is None else f" --attention-heads {reading.heads[0]}"
         chosen = f"--layers {reading.layers[0]}{head} --shift {reading.shift}"
@@ -105,7 +109,7 @@ def _spelled(name: str) -> str:
 source_options = option_group(
     "given",
     SourceOptions,
-    section("Attention or similarities of another program"),
+    section(SECTION),
     click.option(
         "--matrices",
         type=INPUT,
