@@ -99,7 +99,7 @@ extraction_options = (
     click.option(
         "--extract",
         type=click.Choice(EXTRACTORS),
-        help="Which links.  [posterior; vectors, attention: mutual]",
+        help="Choice of links.  [posterior; without null: mutual]",
     ),
     click.option("--threshold", type=Number(0, 1), help="Least posterior probability of a link."),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
