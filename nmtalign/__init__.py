@@ -13,6 +13,7 @@ _HOME = {
     "load": "nmtalign.aligner.opening",
     "train": "nmtalign.aligner.train",
     "with_context": "nmtalign.aligner.contextual",
+    "links_from": "nmtalign.aligner.links_from",
     "fit_to": "nmtalign.aligner.fitting",
     "Aligner": "nmtalign.aligner.aligner",
     "read_bitext": "nmtalign.text.bitext",

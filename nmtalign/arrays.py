@@ -44,7 +44,7 @@ class Archive:
         self._path = path
         with _explained(path):
             _refuse_single(path)
-            self._file, self._process = zipfile.ZipFile(path), os.getpid()
+            self._file = zipfile.ZipFile(path)
             infos = self._file.infolist()
             self._members = {info.filename.removesuffix(".npy"): info for info in infos}
             if len(self._members) < len(infos):
@@ -68,17 +68,10 @@ class Archive:
             if name not in self._members:
                 raise DataError(f"expected an array named {name!r}, found {', '.join(self.names) or 'none'}")
             info = self._members[name]
-            archive = self._own()
-            with archive.open(info) as file:
+            with self._file.open(info) as file:
                 _check_header(file, info.file_size)
-            with archive.open(info) as file:
+            with self._file.open(info) as file:
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-
-    def _own(self) -> zipfile.ZipFile:
-        """Return the file, opened by this process: forked ones would share the place where they read."""
-        if self._process != os.getpid():
-            self._file, self._process = zipfile.ZipFile(self._path), os.getpid()
-        return self._file
 
 
 def in_order(names: Sequence[str], path: str | Path) -> list[str]:

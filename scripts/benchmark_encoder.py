@@ -1,4 +1,4 @@
-"""Time and memory of ``nmtalign align --encoder`` beside simalign, on the same text and the same weights.
+"""Time and memory of ``nmtalign links-from --encoder`` beside simalign, on the same text and weights.
 
     python scripts/benchmark_encoder.py SOURCE TARGET --peer-python PYTHON [--pairs 1000] [--repeats 3]
 
@@ -62,8 +62,9 @@ def compare(folder: Path, peer: str, repeats: int) -> None:
     """Print a table of both programs for each method of simalign."""
     print("| method | program | seconds | CPU seconds | pairs a second | peak memory in MB | equal lines |")
     print("|---|---|---|---|---|---|---|")
-    ours = [sys.executable, "-m", "nmtalign", "align", *(str(folder / side) for side in ("source", "target"))]
-    ours += ["--encoder", str(folder), "--layer", "8", "--workers", "1", "-o", str(folder / "nmtalign")]
+    text = [str(folder / side) for side in ("source", "target")]
+    ours = [sys.executable, "-m", "nmtalign", "links-from", *text]
+    ours += ["--encoder", str(folder), "--layer", "8", "-o", str(folder / "nmtalign")]
     for method, name in METHODS.items():
         commands = {
             "nmtalign": [*ours, "--method", f"simalign-{method}"],

@@ -22,10 +22,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy as np
 
 import nmtalign
-from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch.stream import align_stream
 from nmtalign.contextual.choice import rank
 from nmtalign.contextual.translator import Translator
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
 from tests.contextual.tiny import (
     LAYERS,
@@ -62,23 +61,26 @@ def main() -> None:
     pairs = [SentencePair(*pair) for pair in toy.pairs]
     gold = {(n, *link) for n, links in enumerate(toy.links) for link in links}
 
-    def show(name: str, aligner: Aligner) -> None:
-        aligner = nmtalign.fit_to(aligner, pairs)
-        [chunk] = align_stream(aligner, pairs)
-        found = {(n, *link) for n in range(len(pairs)) for link in chunk.batch.links(n)}
+    def show(name: str, batch: AlignedBatch) -> None:
+        found = {(n, *link) for n in range(len(pairs)) for link in batch.links(n)}
         error = 100 * (1 - 2 * len(found & gold) / (len(found) + len(gold)))
         print(f"{name:44} {error:5.1f} %", flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
         tiny = train_encoder(Path(folder))
         lexicon = nmtalign.train(pairs)
-        show("lexicon", lexicon)
+        show("lexicon", lexicon.align_batch(pairs))
         for layer, name in ((0, "static vectors (layer 0)"), (LAYERS, "contextual vectors")):
             for method in ("simalign-argmax", "simalign-itermax"):
-                show(f"{name}, {method}", nmtalign.with_context(encoder=tiny, layer=layer, method=method))
-        show("contextual vectors, ours", nmtalign.with_context(encoder=tiny, layer=LAYERS))
-        show("mixture with static vectors", nmtalign.with_context(lexicon, encoder=tiny, layer=0))
-        show("mixture with contextual vectors", nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS))
+                links = nmtalign.links_from(pairs, encoder=tiny, layer=layer, method=method)
+                show(f"{name}, {method}", links)
+        for name, base, layer in (
+            ("contextual vectors, ours", None, LAYERS),
+            ("mixture with static vectors", lexicon, 0),
+            ("mixture with contextual vectors", lexicon, LAYERS),
+        ):
+            aligner = nmtalign.fit_to(nmtalign.with_context(base, encoder=tiny, layer=layer), pairs)
+            show(name, aligner.align_batch(pairs))
     show_heads()
 
 

@@ -15,8 +15,7 @@ the mixture with the best weight for each text; at the end the mixture by fixed 
 from __future__ import annotations
 
 import argparse
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +35,7 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.batch.remapping import SPACES
 from nmtalign.batch.stream import align_stream
 from nmtalign.contextual.files import cosines
 from nmtalign.links.extraction import mutual_argmax
@@ -107,18 +107,34 @@ def error(aligner: Aligner, corpus: Corpus) -> float:
     return score([" ".join(f"{s}-{t}" for s, t in own) for own in links], lines_of(corpus.gold)).aer
 
 
-def errors(corpus: Corpus, lexicon: Aligner, found: list[NDArray[np.float32]], folder: Path) -> list[float]:
+class Simulated:
+    """Similarities of the pairs of a text, in the place of an encoder's."""
+
+    settings = "simulated"
+
+    def __init__(self, pairs: list[SentencePair], found: list[NDArray[np.float32]]) -> None:
+        self._known = {self._key(SPACES.words_of_pair(p)): own for p, own in zip(pairs, found, strict=True)}
+
+    def _key(self, words: tuple[Sequence[str], Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+        return tuple(map(tuple, words))
+
+    def of(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[NDArray[np.float32]]:
+        """Return the similarities (T, S) of each pair."""
+        return [self._known[self._key(words)] for words in pairs]
+
+
+def errors(corpus: Corpus, lexicon: Aligner, found: list[NDArray[np.float32]]) -> list[float]:
     """Return the error of encoder, lexicon, learned mixture, and of the mixture by fixed weights."""
-    np.savez(folder / "pairs.npz", **{f"pair-{n}": own for n, own in enumerate(found)})
     text = [SentencePair(*pair) for pair in corpus.gold_text]
-    alone, mixed, even = (
-        nmtalign.fit_to(nmtalign.with_context(base, similarities=folder / "pairs.npz", weight=weight), text)
-        for base, weight in ((None, None), (lexicon, None), (lexicon, 0.5))
+    alone, mixed = (nmtalign.with_context(base, encoder="simulated") for base in (None, lexicon))
+    alone, mixed = (
+        nmtalign.fit_to(replace(own, heads=replace(own.heads, source=Simulated(text, found))), text)
+        for own in (alone, mixed)
     )
     fixed = []
     for weight in WEIGHTS:
-        calibration = even.heads.calibration._replace(weight=float(weight))
-        fixed.append(error(replace(even, scorer=replace(even.heads, calibration=calibration)), corpus))
+        calibration = mixed.heads.calibration._replace(weight=float(weight))
+        fixed.append(error(replace(mixed, heads=replace(mixed.heads, calibration=calibration)), corpus))
     return [*(error(aligner, corpus) for aligner in (alone, lexicon, mixed)), *fixed]
 
 
@@ -140,17 +156,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     options = parser.parse_args()
     rows: dict[int, dict[str, list[list[float]]]] = {level: {} for level in LEVELS}
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (family, corpus) in enumerate(corpora(options.data, options.sets)):
-            pairs = [SentencePair(*pair) for pair in (*corpus.training, *corpus.gold_text)]
-            lexicon = nmtalign.train(pairs)
-            for k, level in enumerate(LEVELS):
-                encoder = Encoder(corpus, NOISES[(number + k) % len(NOISES)], seed=number)
-                found = errors(corpus, lexicon, encoder.with_error(level), Path(folder))
-                rows[level].setdefault(family, []).append(found)
-                print(
-                    f"{corpus.name:22} {level} {encoder.noise:10}", *(f"{e:5.1f}" for e in found), flush=True
-                )
+    for number, (family, corpus) in enumerate(corpora(options.data, options.sets)):
+        pairs = [SentencePair(*pair) for pair in (*corpus.training, *corpus.gold_text)]
+        lexicon = nmtalign.train(pairs)
+        for k, level in enumerate(LEVELS):
+            encoder = Encoder(corpus, NOISES[(number + k) % len(NOISES)], seed=number)
+            found = errors(corpus, lexicon, encoder.with_error(level))
+            rows[level].setdefault(family, []).append(found)
+            print(f"{corpus.name:22} {level} {encoder.noise:10}", *(f"{e:5.1f}" for e in found), flush=True)
     print("\n| argmax | encoder | lexicon | mixture | best weight |\n|---|---|---|---|---|")
     table = np.array([[np.mean(own, axis=0) for own in families.values()] for families in rows.values()])
     best = [

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from nmtalign.cli.commands.report import report
+from nmtalign.cli.looking.report import report
 from nmtalign.shipped import shipped
 from tests.browser.conftest import FLAGS
 

@@ -72,6 +72,7 @@ PUBLIC_NAMES = {
     "fit_to",
     "with_context",
     "link_table",
+    "links_from",
     "load",
     "load_embeddings",
     "read_bitext",

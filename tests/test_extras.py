@@ -26,7 +26,7 @@ EXTRAS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8
         ("parquet", "pyarrow.parquet", "align --pairs text.parquet"),
         ("parquet", "pyarrow", "align text text --table links.parquet"),
         ("transformers", "transformers", "align text text --encoder x"),
-        ("transformers", "torch", "align text text --translator x"),
+        ("transformers", "torch", "links-from text text --translator x"),
     ],
 )
 def test_an_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch, capsys, extra, module, command):

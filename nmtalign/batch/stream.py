@@ -34,7 +34,7 @@ class AlignedChunk(NamedTuple):
     sizes : list of (int, int)
         Source and target words of each pair, as they were looked up.
     coverage : Coverage, optional
-        How many of the words are known; None for attention of other programs.
+        How many of the words are known; None for links from another program.
     text : TextSettings
         What cuts the lines into the tokens that the links count.
     languages : (str or None, str or None)

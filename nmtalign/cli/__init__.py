@@ -32,6 +32,7 @@ from nmtalign.cli.options.types import has_outputs
 _HELP = {
     "demo": "Align, evaluate and draw the shipped sample.",
     "align": "Align a bitext: links, probabilities, table.",
+    "links-from": "Links from attention or similarities of another program.",
     "train": "Learn an alignment model from a bitext.",
     "evaluate": "Precision, recall, F1 and AER against gold links.",
     "symmetrize": "Join the links of two directions.",
@@ -50,11 +51,12 @@ _OF_LINKS = ("symmetrize", "convert", "phrases", "project")
 _MODULES = {  # the rest is called as its command
     **dict.fromkeys(_OF_LINKS, "commands.links"),
     **dict.fromkeys(("find", "index"), "looking.find"),
-    "serve": "looking.serve",
+    **{name: f"looking.{name}" for name in ("heatmap", "report", "serve")},
+    "links-from": "commands.links_from",
 }
 # name -> (module, attribute, one line of help)
 COMMANDS = {
-    name: (f"nmtalign.cli.{_MODULES.get(name, f'commands.{name}')}", name, text)
+    name: (f"nmtalign.cli.{_MODULES.get(name, f'commands.{name}')}", name.replace("-", "_"), text)
     for name, text in _HELP.items()
 }
 

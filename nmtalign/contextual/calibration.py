@@ -1,4 +1,4 @@
-"""Fit slope and bias of the contextual head, and its weight, to a text without gold links.
+"""Scores from the similarities of the tokens of sentence pairs; slope, bias and weight are fitted to a text.
 
 Slope and bias: an EM algorithm in which a cell is a link or not. Given the posteriors of the hidden Markov
 model, the likelihood ratio of links to other cells is a logistic regression on the log softmax ratio
@@ -14,15 +14,21 @@ its word pairs has one link less (``scripts/evaluate_weight.py``).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.contextual.head import Calibration, ContextualScores
+from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.parallel import in_order
+from nmtalign.corpus.text import EncodedText
+from nmtalign.heads.dense import SCORE_LIMIT
+from nmtalign.heads.head import TINY
 from nmtalign.positions.agreement import BothPosteriors, BothTransitions, hmm_posteriors
 from nmtalign.positions.hmm import HiddenMarkov
-from nmtalign.positions.model import TextScores
+from nmtalign.positions.model import SoftmaxPosteriors, TextScores
 from nmtalign.positions.transitions import estimate_transitions
 
 Floats = NDArray[np.float32]
@@ -35,6 +41,129 @@ SHARPNESS = 12.0  # scale of similarities whose standard deviation is 1, before 
 SURE = 0.9  # least posterior of a link that a head is sure of
 WEIGHTS = 0.05, 0.95  # least and largest: each head may know words that are foreign to the other
 NEWTON = 25  # steps at most
+
+
+class Calibration(NamedTuple):
+    """What was fitted to a text: inverse temperature, slope and bias, and weight beside the other head."""
+
+    scale: float
+    slope: float
+    bias: float
+    weight: float
+
+
+def exponents(weight: float) -> tuple[float, float]:
+    """Return the exponents of the ratios of the other head and of the contextual one in their mixture.
+
+    Examples
+    --------
+    >>> exponents(0.5), exponents(1.0)
+    ((1.0, 1.0), (0.0, 1.0))
+    """
+    squares = weight**2 + (1 - weight) ** 2
+    return (1 - weight) / squares, weight / squares
+
+
+@dataclass(frozen=True, eq=False)
+class ContextualScores:
+    """Scores of a text: similarities (T, S) by number of the piece, and the scores of the other head."""
+
+    text: EncodedText
+    found: Mapping[int, Floats]
+    base: TextScores | None
+    calibration: Calibration | None
+
+    def similarities(self, k: int) -> Floats:
+        """Return the similarities of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
+        bucket = self.text.buckets[k]
+        stacked = np.full(bucket.shape, PADDED, np.float32)
+        for column in np.flatnonzero(bucket.pairs >= 0):
+            own = self.found[int(bucket.pairs[column])]
+            stacked[: own.shape[0], : own.shape[1], column] = own
+        return stacked
+
+    def softmax_ratios(self, k: int, scale: float) -> Floats:
+        """Return log r of slope 1, without bias, shape (T, S, B); 0 outside of the sentences."""
+        bucket = self.text.buckets[k]
+        joint = SoftmaxPosteriors(self.similarities(k) * np.float32(scale), bucket.inside).log_joint
+        shift = np.log(np.maximum(bucket.source_lengths * bucket.target_lengths, 1)) / 2
+        return np.where(bucket.inside, joint + shift.astype(np.float32), 0)
+
+    def log_ratios(self, k: int, calibration: Calibration) -> Floats:
+        """Return the mixed log ratios of bucket k, shape (T, S, B)."""
+        scale, slope, bias, weight = calibration
+        of_base, own = exponents(weight)
+        found = self.softmax_ratios(k, scale) * np.float32(slope * own) + np.float32(bias * own)
+        if self.base is not None and weight < 1:
+            found += np.float32(of_base) * np.log(np.maximum(self.base.ratios(k), TINY))
+        return np.clip(found, -SCORE_LIMIT, SCORE_LIMIT, out=found)
+
+    def nulls(self, weight: float) -> tuple[Floats, Floats]:
+        """Return the likelihood ratios of the words under null; to the contextual head they are 1."""
+        if self.base is None:
+            first, second = (
+                np.ones(len(side.words), np.float32) for side in (self.text.source, self.text.target)
+            )
+        else:
+            first, second = (own ** np.float32(exponents(weight)[0]) for own in self.base.null_ratios)
+        return first, second
+
+    @property
+    def agreed(self) -> bool:
+        """Whether the ratios come from softmaxes of both directions."""
+        return self._fitted.weight > 0
+
+    @property
+    def training_words(self) -> tuple[int, int] | None:
+        """Those of the other head."""
+        return None if self.base is None else self.base.training_words
+
+    @property
+    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Those of the other head; 0 without one."""
+        if self.base is not None:
+            return self.base.training_counts
+        return np.zeros(len(self.text.source.words), np.int64), np.zeros(len(self.text.target.words), np.int64)
+
+    @property
+    def _fitted(self) -> Calibration:
+        assert self.calibration is not None
+        return self.calibration
+
+    @property
+    def null_ratios(self) -> tuple[Floats, Floats]:
+        """Likelihood ratio of each source and each target word under the null word."""
+        return self.nulls(self._fitted.weight)
+
+    def prepare(self, *, ratios: bool) -> None:
+        """Compute what all buckets share."""
+        if self.base is not None:
+            self.base.prepare(ratios=ratios)
+
+    def scores(self, k: int) -> Floats:
+        """Return the log ratios of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
+        return np.where(self.text.buckets[k].inside, self.log_ratios(k, self._fitted), PADDED)
+
+    def ratios(self, k: int) -> Floats:
+        """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
+        return self.likelihoods(k, self._fitted)
+
+    def likelihoods(self, k: int, calibration: Calibration) -> Floats:
+        """Return :meth:`ratios` under some calibration."""
+        bucket: Bucket = self.text.buckets[k]
+        return np.asarray(np.exp(self.log_ratios(k, calibration)) * bucket.inside)
+
+    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
+        """Tell which pairs of bucket k have words that are known: all."""
+        return np.ones(len(self.text.buckets[k].pairs), dtype=bool)
+
+    def evidence(self, k: int, ratios: Floats) -> Floats:
+        """Return the evidence of each cell that its pair is parallel, shape (T, S, B)."""
+        own = np.log(np.maximum(ratios, np.float32(1)))
+        weight = np.float32(self._fitted.weight)
+        if self.base is None or weight == 1:
+            return np.asarray(own)
+        return np.asarray(weight * own + (1 - weight) * self.base.evidence(k, ratios))
 
 
 class Fitting:

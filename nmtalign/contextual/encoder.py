@@ -8,23 +8,24 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.contextual.files import PRODUCTS
-from nmtalign.contextual.head import TokenPair
+from nmtalign.contextual.files import PRODUCTS, Given, WordPair, finite
 from nmtalign.contextual.transformer import Encoder
 from nmtalign.errors import DataError, NmtalignError
 
 Floats = NDArray[np.float32]
 
 PAIRS = 512  # whose vectors are in memory
+CELLS = 1 << 26  # of one pair
 REMEMBERED = 10_000  # pairs whose similarities stay in memory: a text is fitted to before it is aligned
 
 
@@ -49,7 +50,7 @@ class EncoderSimilarities:
     def settings(self) -> str:
         return f"encoder={self.encoder.name} layer={self.encoder.layer}"
 
-    def of(self, pairs: Sequence[TokenPair]) -> list[Floats]:
+    def of(self, pairs: Sequence[WordPair]) -> list[Floats]:
         """Return the similarities (T, S) of each pair."""
         keys = [self._key(pair) for pair in pairs]
         found = {key: self._memory[key] for key in keys if key in self._memory}
@@ -61,11 +62,24 @@ class EncoderSimilarities:
             found |= self._computed(dict(list(missing.items())[start : start + PAIRS]))
         return [found[key] for key in keys]
 
-    def _computed(self, pairs: dict[str, TokenPair]) -> dict[str, Floats]:
-        sides = [[pair.words[side] for pair in pairs.values()] for side in (0, 1)]
+    def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
+        """Yield the similarities of each pair; a DataError if a pair has more than `CELLS`."""
+        rest, first = iter(pairs), 1
+        while part := list(islice(rest, PAIRS)):
+            for number, (source, target) in enumerate(part, first):
+                if (cells := len(source) * len(target)) > CELLS:
+                    expected = f"expected at most {CELLS:,} cells (target by source words), found {cells:,}"
+                    raise DataError(f"pair {number}: {expected}; cut the pair into shorter ones")
+            found = iter(self.of([words for words in part if all(words)]))
+            for words in part:
+                yield Given(words, next(found) if all(words) else np.zeros((len(words[1]), len(words[0]))))
+            first += len(part)
+
+    def _computed(self, pairs: dict[str, WordPair]) -> dict[str, Floats]:
+        sides = [[pair[side] for pair in pairs.values()] for side in (0, 1)]
         vectors = self.encoder.vectors([*sides[0], *sides[1]])
         both = zip(vectors[: len(pairs)], vectors[len(pairs) :], strict=True)
-        found = {key: PRODUCTS[self.product](*own) for key, own in zip(pairs, both, strict=True)}
+        found = {key: finite(PRODUCTS[self.product](*own)) for key, own in zip(pairs, both, strict=True)}
         if self.cache is not None:
             _Cache(self.cache).write(found)
         if len(self._memory) < REMEMBERED:
@@ -77,8 +91,8 @@ class EncoderSimilarities:
         which = self.encoder.identity if self.cache is not None else []
         return [*which, str(self.encoder.layer), self.product, self.encoder.device]
 
-    def _key(self, pair: TokenPair) -> str:
-        text = json.dumps([self._identity, *pair.words], ensure_ascii=False)
+    def _key(self, pair: WordPair) -> str:
+        text = json.dumps([self._identity, *pair], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -88,12 +102,12 @@ class _Cache:
     def __init__(self, path: str | Path) -> None:
         self.path = path
 
-    def read(self, pairs: dict[str, TokenPair]) -> dict[str, Floats]:
+    def read(self, pairs: dict[str, WordPair]) -> dict[str, Floats]:
         """Return what is there of some pairs."""
         rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in pairs])
         found = {}
         for (key, pair), row in zip(pairs.items(), rows, strict=True):
-            shape = len(pair.words[1]), len(pair.words[0])
+            shape = len(pair[1]), len(pair[0])
             if row is not None and len(row[0]) == 4 * shape[0] * shape[1]:
                 found[key] = np.frombuffer(row[0], np.float32).reshape(shape)
         return found

@@ -1,23 +1,26 @@
-"""Token vectors and similarities of other programs, read pair by pair.
+"""Sources of similarities: files of token vectors and of similarities, read pair by pair.
 
 Axes: T target words, S source words, D dimension.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.arrays import Archive, Rows, in_order, is_archive, read_array
-from nmtalign.contextual.head import TokenPair
+from nmtalign.contextual.attention_files import read_npz
 from nmtalign.errors import DataError
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
+WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
+Item = TypeVar("Item")
 
 SIDES = ("source", "target")
 
@@ -44,63 +47,74 @@ def dot_products(source: Floats, target: Floats) -> Floats:
 PRODUCTS = {"cosine": cosines, "dot": dot_products}
 
 
-def _part(array: Floats, pair: TokenPair, axes: Sequence[int]) -> Floats:
-    """Return the rows and columns of a piece; `axes` are the sides (0 source, 1 target) of its axes."""
-    return array[tuple(slice(pair.starts[a], pair.starts[a] + len(pair.words[a])) for a in axes)]
+class Given(NamedTuple):
+    """What a source gives for one sentence pair.
+
+    Attributes
+    ----------
+    words : (sequence of str, sequence of str)
+        Those that the matrix is of, source and target.
+    matrix : array of shape (T, S)
+    by_head : callable
+        Computes the matrix of each attention head by name; empty where there are no heads.
+    """
+
+    words: WordPair
+    matrix: Floats
+    by_head: Callable[[], dict[str, Floats]] = dict
 
 
-class _Given:
-    """A file with something for each pair; another process opens it again."""
+def beside(
+    pairs: Iterable[WordPair],
+    found: Iterator[Item],
+    path: str | Path,
+    make: Callable[[WordPair, Item], Given],
+) -> Iterator[Given]:
+    """Yield what `make` makes of each pair and of what a file has `found` for the pair.
 
-    option = ""  # of the command line
-
-    def __init__(self, path: str | Path, pairs: int, *settings: str) -> None:
-        self.path, self._pairs, self._settings = path, pairs, settings
-
-    def __reduce__(self) -> tuple[type[_Given], tuple[str | Path, ...]]:
-        return type(self), (self.path, *self._settings)
-
-    @property
-    def settings(self) -> str:
-        return f"{self.option}={self.path}"
-
-    def __len__(self) -> int:
-        return self._pairs
-
-    def of(self, pairs: Sequence[TokenPair]) -> list[NDArray[np.float32]]:
-        """Return the similarities of some pairs; a DataError names the first that is not there or unfit."""
-        if pairs and pairs[-1].number > len(self):
-            found = f"expected an array for each pair, found none for pair {len(self) + 1}"
-            raise DataError(found).at(self.path)
-        return [np.asarray(self._of(pair), np.float32) for pair in pairs]
-
-    def _of(self, pair: TokenPair) -> Floats:
-        raise NotImplementedError
-
-    def _unfit(self, pair: TokenPair, found: object) -> DataError:
-        return DataError(f"pair {pair.number}: {found}").at(self.path)
+    Raises
+    ------
+    DataError
+        If the file has fewer or more than there are pairs; with the number of the pair if `make` raises it.
+    """
+    number = 0
+    for number, words in enumerate(pairs, 1):
+        own = next(found, None)
+        if own is None:
+            raise DataError(f"expected an array for each pair, found none for pair {number}").at(path)
+        try:
+            given = make(words, own)
+        except DataError as error:
+            raise DataError(f"pair {number}: {error}").at(path) from None
+        yield given
+    if next(found, None) is not None:
+        raise DataError(f"expected arrays for {number} pairs, as the text has, found more").at(path)
 
 
-class GivenSimilarities(_Given):
-    """Similarities in an .npz file, one array (T, S) a pair; their names end with its number, from 0 or 1."""
-
-    option = "similarities"
-
-    def __init__(self, path: str | Path) -> None:
-        self._archive = Archive(path)
-        self._names = in_order(self._archive.names, path)
-        super().__init__(path, len(self._names))
-
-    def _of(self, pair: TokenPair) -> Floats:
-        array = self._archive.read(self._names[pair.number - 1])
-        S, T = pair.lengths
-        if array.shape != (T, S):
-            raise self._unfit(pair, f"expected {T} target by {S} source words, found {array.shape}")
-        return _part(array, pair, (1, 0))
+def finite(matrix: Floats) -> NDArray[np.float32]:
+    """Return similarities in single precision; a DataError if one is no number."""
+    found = np.asarray(matrix, np.float32)
+    if not np.isfinite(found).all():
+        raise DataError("expected similarities, found NaN or infinity")
+    return found
 
 
-class GivenVectors(_Given):
-    """Token vectors of other programs.
+def read_similarities(path: str | Path, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield the similarities of an .npz file, one array (T, S) a pair, in the order of :func:`in_order`."""
+    return beside(pairs, read_npz(path), path, _similarities)
+
+
+def _similarities(words: WordPair, found: Floats) -> Given:
+    S, T = map(len, words)
+    if not S * T:
+        return Given(words, np.zeros((T, S)))
+    if found.shape != (T, S):
+        raise DataError(f"expected {T} target by {S} source words, found {found.shape}")
+    return Given(words, finite(found))
+
+
+def read_vectors(path: str | Path, product: str, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield products of the token vectors of other programs.
 
     Parameters
     ----------
@@ -112,6 +126,7 @@ class GivenVectors(_Given):
         also the number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin
         with ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
     product : {"cosine", "dot"}
+    pairs : iterable of (sequence of str, sequence of str)
 
     Raises
     ------
@@ -119,34 +134,29 @@ class GivenVectors(_Given):
         If a file is not there or no such, the sides differ in their number of pairs or in D, or a pair has
         not a vector for each word.
     """
+    opened = _of_folder if Path(path).is_dir() else _of_archive
+    sides = [opened(Path(path), side) for side in SIDES]
+    counts = [side.sentences for side in sides]
+    if counts[0] != counts[1]:
+        found = f"{counts[0]} source and {counts[1]} target lines"
+        raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
+    rows = ([side.read(n) for side in sides] for n in range(counts[0]))
+    return beside(pairs, rows, path, partial(_products, PRODUCTS[product]))
 
-    option = "token-vectors"
 
-    def __init__(self, path: str | Path, product: str = "cosine") -> None:
-        self._product = PRODUCTS[product]
-        opened = _of_folder if Path(path).is_dir() else _of_archive
-        self._sides = [opened(Path(path), side) for side in SIDES]
-        counts = [side.sentences for side in self._sides]
-        if counts[0] != counts[1]:
-            found = f"{counts[0]} source and {counts[1]} target lines"
-            raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
-        super().__init__(path, counts[0], product)
-
-    def _of(self, pair: TokenPair) -> Floats:
-        found = [self._words(side, pair) for side in self._sides]
-        for name, vectors, words in zip(SIDES, found, pair.lengths, strict=True):
-            if vectors.ndim != 2 or len(vectors) != words or vectors.shape[1] != found[0].shape[-1]:
-                expected = f"expected {words} {name} vectors of one length"
-                raise self._unfit(pair, f"{expected}, found an array of {vectors.shape}")
-        return self._product(*(_part(side, pair, (axis,)) for axis, side in enumerate(found)))
-
-    def _words(self, side: _Side, pair: TokenPair) -> Floats:
-        """Return the vectors of the words of one side of a pair."""
-        vectors, words = side.read(pair.number - 1)
-        try:
-            return vectors if words is None else word_means(vectors, words)
-        except DataError as error:
-            raise self._unfit(pair, error) from None
+def _products(
+    product: Callable[[Floats, Floats], Floats],
+    words: WordPair,
+    found: Sequence[tuple[Floats, Ints | None]],
+) -> Given:
+    if not all(words):
+        return Given(words, np.zeros((len(words[1]), len(words[0]))))
+    both = [own if of_word is None else word_means(own, of_word) for own, of_word in found]
+    for name, vectors, side in zip(SIDES, both, words, strict=True):
+        if vectors.ndim != 2 or len(vectors) != len(side) or vectors.shape[1] != both[0].shape[-1]:
+            expected = f"expected {len(side)} {name} vectors of one length"
+            raise DataError(f"{expected}, found an array of {vectors.shape}")
+    return Given(words, finite(product(both[0], both[1])))
 
 
 class _Side(NamedTuple):

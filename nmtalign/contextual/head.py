@@ -14,76 +14,26 @@ Axes: B pairs of a bucket, T target words, S source words.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from nmtalign.corpus.buckets import PADDED, Bucket
+from nmtalign.contextual.calibration import Calibration, ContextualScores, Fitting
+from nmtalign.contextual.encoder import EncoderSimilarities
+from nmtalign.contextual.transformer import Encoder, check_device
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText
-from nmtalign.errors import DataError
-from nmtalign.heads.dense import SCORE_LIMIT
-from nmtalign.heads.head import TINY
-from nmtalign.positions.model import SoftmaxPosteriors, TextScores
+from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.errors import UsageError
+from nmtalign.heads.scorer import Pairs, Scorer
+from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
+from nmtalign.positions.model import PositionModel
+from nmtalign.state import State, Stored
 from nmtalign.text.tokenization import TextSettings
 
-Floats = NDArray[np.float32]
-
 NAME = "contextual"
-
-
-class TokenPair(NamedTuple):
-    """One sentence pair of which similarities are asked for.
-
-    Attributes
-    ----------
-    number : int
-        In the bitext, from 1.
-    words : (sequence of str, sequence of str)
-        As they stand in the text; of a long pair those of a piece.
-    starts, lengths : (int, int)
-        Where the piece begins in its sentences, and how long these are.
-    """
-
-    number: int
-    words: tuple[Sequence[str], Sequence[str]]
-    starts: tuple[int, int]
-    lengths: tuple[int, int]
-
-
-class Similarities(Protocol):
-    """Where the similarities come from: an encoder, or a file."""
-
-    @property
-    def settings(self) -> str: ...
-
-    def of(self, pairs: Sequence[TokenPair]) -> list[Floats]:
-        """Return the similarities of the tokens of each pair, shape (T, S)."""
-        ...
-
-
-class Calibration(NamedTuple):
-    """What was fitted to a text: inverse temperature, slope and bias, and weight beside the other head."""
-
-    scale: float
-    slope: float
-    bias: float
-    weight: float
-
-
-def exponents(weight: float) -> tuple[float, float]:
-    """Return the exponents of the ratios of the other head and of the contextual one in their mixture.
-
-    Examples
-    --------
-    >>> exponents(0.5), exponents(1.0)
-    ((1.0, 1.0), (0.0, 1.0))
-    """
-    squares = weight**2 + (1 - weight) ** 2
-    return (1 - weight) / squares, weight / squares
+LAYER = 8  # of the encoder; the best of mBERT and XLM-R (Jalili Sabet et al. 2020)
+_RANGES = {"scale": {"low": 0}, "slope": {}, "bias": {}, "weight": {"low": 0, "high": 1}}
 
 
 @dataclass(frozen=True)
@@ -98,20 +48,21 @@ class _Words:
 
 
 @dataclass(frozen=True, eq=False)
-class ContextualHead:
-    """Similarities of tokens in their sentence pair, by themselves or mixed with another head."""
+class ContextualHead(Scorer):
+    """Similarities of tokens in their sentence pair, by themselves or mixed with another scorer."""
 
-    source: Similarities
-    base: Any = None  # the other head: Mixture or EmbeddingHead
-    text: TextSettings = field(default_factory=TextSettings)  # in which the words of `base` are looked up
+    source: EncoderSimilarities
+    base: Any = None  # the other scorer
+    looked_up: TextSettings = field(default_factory=TextSettings)  # in which the words of `base` are looked up
     calibration: Calibration | None = None  # None before it is fitted
-    weight: float | None = None  # None: learned with the calibration
-    first: int = 1  # number of the first pair of the next text
+
+    fit_pairs: ClassVar[int] = 2_000  # three numbers are fitted
+    parallel: ClassVar[bool] = False  # the encoder takes all cores
 
     @property
     def settings(self) -> str:
         """What makes the scores."""
-        parts = [] if self.base is None else [self.base.settings]
+        parts = ["heads=" + ",".join(self.names) if self.base is None else self.base.settings]
         parts.append(self.source.settings)
         if self.calibration is not None:
             scale, slope, bias, weight = self.calibration
@@ -120,131 +71,92 @@ class ContextualHead:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the heads."""
+        """Names of the scorers."""
         return (NAME,) if self.base is None else (*self.base.names, NAME)
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
-        """The source and target words that are known, before normalisation."""
+        """The source and target words that are known, before normalization."""
         known = (None, None) if self.base is None else self.base.vocabularies
-        return _Words(known[0], self.text), _Words(known[1], self.text)
+        return _Words(known[0], self.looked_up), _Words(known[1], self.looked_up)
 
-    def at(self, number: int) -> ContextualHead:
-        """Return the head for a text whose first pair has this number in the bitext."""
-        return replace(self, first=number)
+    @property
+    def lexicon(self) -> Any:
+        """That of the other scorer."""
+        return None if self.base is None else self.base.lexicon
 
-    def alone(self) -> ContextualHead:
-        """Return the head without the other one."""
-        calibration = self.calibration and self.calibration._replace(weight=1.0)
-        return replace(self, base=None, calibration=calibration)
+    @property
+    def unfitted(self) -> bool:
+        """Whether it has no calibration yet."""
+        return self.calibration is None
 
     def read(self, text: EncodedText) -> ContextualScores:
         """Ask for the similarities of a text."""
         pieces = sorted(k for bucket in text.buckets for k in bucket.pairs.tolist() if k >= 0)
-        pairs = [self._pair(text, piece) for piece in pieces]
-        found = dict(zip(pieces, self.source.of(pairs), strict=True))
-        for pair, own in zip(pairs, found.values(), strict=True):
-            if not np.isfinite(own).all():
-                raise DataError(f"{self.source.settings}, pair {pair.number}: found NaN or infinity")
+        words = [(text.source.sentence(piece), text.target.sentence(piece)) for piece in pieces]
+        found = dict(zip(pieces, self.source.of(words), strict=True))
         looked_up = replace(text, source=self._folded(text.source), target=self._folded(text.target))
         base = None if self.base is None else self.base.read(looked_up)
         return ContextualScores(looked_up, found, base, self.calibration)
 
     def _folded(self, side: EncodedSide) -> EncodedSide:
         """Return a side with its words as they are looked up."""
-        return replace(side, words=["", *self.text.normalized(side.words[1:])])
+        return replace(side, words=["", *self.looked_up.normalized(side.words[1:])])
 
-    def _pair(self, text: EncodedText, piece: int) -> TokenPair:
-        places = text.segments
-        pair = int(places.pair[piece])
-        return TokenPair(
-            self.first + pair,
-            (text.source.sentence(piece), text.target.sentence(piece)),
-            (int(places.source_start[piece]), int(places.target_start[piece])),
-            (int(places.source_lengths[pair]), int(places.target_lengths[pair])),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class ContextualScores:
-    """Scores of a text: similarities (T, S) by number of the piece, and the scores of the other head."""
-
-    text: EncodedText
-    found: Mapping[int, Floats]
-    base: TextScores | None
-    calibration: Calibration | None
-
-    def similarities(self, k: int) -> Floats:
-        """Return the similarities of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
-        bucket = self.text.buckets[k]
-        stacked = np.full(bucket.shape, PADDED, np.float32)
-        for column in np.flatnonzero(bucket.pairs >= 0):
-            own = self.found[int(bucket.pairs[column])]
-            stacked[: own.shape[0], : own.shape[1], column] = own
-        return stacked
-
-    def softmax_ratios(self, k: int, scale: float) -> Floats:
-        """Return log r of slope 1, without bias, shape (T, S, B); 0 outside of the sentences."""
-        bucket = self.text.buckets[k]
-        joint = SoftmaxPosteriors(self.similarities(k) * np.float32(scale), bucket.inside).log_joint
-        shift = np.log(np.maximum(bucket.source_lengths * bucket.target_lengths, 1)) / 2
-        return np.where(bucket.inside, joint + shift.astype(np.float32), 0)
-
-    def log_ratios(self, k: int, calibration: Calibration) -> Floats:
-        """Return the mixed log ratios of bucket k, shape (T, S, B)."""
-        scale, slope, bias, weight = calibration
-        of_base, own = exponents(weight)
-        found = self.softmax_ratios(k, scale) * np.float32(slope * own) + np.float32(bias * own)
-        if self.base is not None and weight < 1:
-            found += np.float32(of_base) * np.log(np.maximum(self.base.ratios(k), TINY))
-        return np.clip(found, -SCORE_LIMIT, SCORE_LIMIT, out=found)
-
-    def nulls(self, weight: float) -> tuple[Floats, Floats]:
-        """Return the likelihood ratios of the words under null; to the contextual head they are 1."""
+    def only(self, names: Iterable[str]) -> Scorer:
+        """Return the encoder alone, or some of the other scorers, with it or without."""
+        wanted = set(names)
+        if wanted == {NAME}:
+            calibration = self.calibration and self.calibration._replace(weight=1.0)
+            return replace(self, base=None, calibration=calibration)
         if self.base is None:
-            first, second = (
-                np.ones(len(side.words), np.float32) for side in (self.text.source, self.text.target)
-            )
-        else:
-            first, second = (own ** np.float32(exponents(weight)[0]) for own in self.base.null_ratios)
-        return first, second
+            raise UsageError(f"this aligner has the heads {NAME}, not {','.join(sorted(wanted)) or 'none'}")
+        base = self.base.only(wanted - {NAME})
+        return replace(self, base=base) if NAME in wanted else base
 
-    @property
-    def _fitted(self) -> Calibration:
-        assert self.calibration is not None
-        return self.calibration
-
-    @property
-    def null_ratios(self) -> tuple[Floats, Floats]:
-        """Likelihood ratio of each source and each target word under the null word."""
-        return self.nulls(self._fitted.weight)
-
-    def prepare(self, *, ratios: bool) -> None:
-        """Compute what all buckets share."""
+    def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
+        """Fit the calibration to pairs of words, and the weight beside the other scorer."""
+        text, scorer = encode_text(pairs), self
+        if not text.buckets:
+            return self, positions
         if self.base is not None:
-            self.base.prepare(ratios=ratios)
+            words = [tuple(self.looked_up.normalized(side) for side in pair) for pair in pairs]
+            base, positions = self.base.fitted(words, positions, workers)
+            scorer = replace(self, base=base)
+        scores = scorer.read(text)
+        scores.prepare(ratios=True)
+        sides = scores.text.source, scores.text.target
+        alone = Fitting(replace(scores, base=None), unfitted_hmm().transitions_of(*sides), NULL, workers)
+        calibration, plain = alone.calibrate(), positions.plain
+        if not isinstance(plain, HiddenMarkov) or plain.fitted is not None:
+            plain = positions = HiddenMarkov(alone.transitions, ({}, {}), NULL, fitted=sum(map(all, pairs)))
+        if scores.base is not None:
+            calibration = calibration._replace(weight=alone.weight(calibration, scores.base, plain))
+        return replace(scorer, calibration=calibration), positions
 
-    def scores(self, k: int) -> Floats:
-        """Return the log ratios of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
-        return np.where(self.text.buckets[k].inside, self.log_ratios(k, self._fitted), PADDED)
+    def running(self, *, device: str | None = None, cache: str | Path | None = None) -> ContextualHead:
+        """Return the scorer whose encoder runs on a device, or keeps what it found in a file."""
+        encoder = self.source.encoder
+        if device is not None:
+            check_device(device)
+            encoder = replace(encoder, device=device)
+        return replace(self, source=EncoderSimilarities(encoder, self.source.product, cache))
 
-    def ratios(self, k: int) -> Floats:
-        """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
-        return self.likelihoods(k, self._fitted)
+    def state(self) -> State:
+        """Return the name of the encoder, the calibration, and the other scorer."""
+        assert self.calibration is not None  # as a fitted aligner has
+        encoder = self.source.encoder
+        name = str(Path(encoder.name).resolve()) if Path(encoder.name).is_dir() else encoder.name
+        values = {"name": name, "layer": encoder.layer, "looked_up": self.looked_up.as_dict()}
+        parts = {} if self.base is None else {"base": self.base.state()}
+        return State("contextual", values | self.calibration._asdict(), parts=parts)
 
-    def likelihoods(self, k: int, calibration: Calibration) -> Floats:
-        """Return :meth:`ratios` under some calibration."""
-        bucket: Bucket = self.text.buckets[k]
-        return np.asarray(np.exp(self.log_ratios(k, calibration)) * bucket.inside)
-
-    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
-        """Tell which pairs of bucket k have words that are known: all."""
-        return np.ones(len(self.text.buckets[k].pairs), dtype=bool)
-
-    def evidence(self, k: int, ratios: Floats) -> Floats:
-        """Return the evidence of each cell that its pair is parallel, shape (T, S, B)."""
-        own = np.log(np.maximum(ratios, np.float32(1)))
-        weight = np.float32(self._fitted.weight)
-        if self.base is None or weight == 1:
-            return np.asarray(own)
-        return np.asarray(weight * own + (1 - weight) * self.base.evidence(k, ratios))
+    @classmethod
+    def from_state(cls, stored: Stored) -> ContextualHead:
+        """Return what :meth:`state` was made of; the encoder is opened when it is needed, never downloaded."""
+        layer = int(stored.number("layer", low=0, high=1000))
+        encoder = Encoder(stored.text("name"), layer, download=False)  # the folder may be a stranger's
+        calibration = Calibration(*(stored.number(name, **own) for name, own in _RANGES.items()))
+        base = stored.open("base") if "base" in stored.parts() else None
+        looked_up = TextSettings.from_dict(stored.value("looked_up", dict))
+        return cls(EncoderSimilarities(encoder), base, looked_up, calibration)

@@ -1,4 +1,4 @@
-"""Published ways from similarities to links, named after their papers.
+"""From the matrices of sentence pairs to posteriors: published methods for similarities, and attention.
 
 Axes: B pairs of a bucket, T target words, S source words.
 """
@@ -6,27 +6,42 @@ Axes: B pairs of a bucket, T target words, S source words.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nmtalign.attention.weights import entmax15, softmax
-from nmtalign.contextual.head import ContextualScores
-from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
+from nmtalign.positions.model import Matrix, Posteriors
+
+Inside = NDArray[np.bool_]  # (T, S, B)
 
 
 class Method(NamedTuple):
-    """An extraction; with a threshold it is of probabilities, normalised dot products."""
+    """A published way from similarities to links: an extraction of posteriors.
+
+    ``simalign-argmax``, ``-itermax``, ``-match`` are those of Jalili Sabet et al. (2020) over
+    ``(1 + cosine) / 2``. ``awesome-align`` links words for which both softmaxes of dot products are at least
+    0.001 (Dou and Neubig 2021), ``awesome-align-entmax`` those for which both 1.5-entmaxes are above 0
+    (Peters et al. 2019). ``transport`` is optimal transport. A word is the mean of its sub-words,
+    where the papers link sub-words and join their links.
+    """
 
     extract: str
-    threshold: float | None = None
+    threshold: float | None = None  # with one, probabilities of dot products are extracted
     normalize: Callable[..., Any] = softmax
 
     @property
     def product(self) -> str:
         """Of token vectors: ``cosine`` or ``dot``."""
         return "cosine" if self.threshold is None else "dot"
+
+    def posteriors(self, similarities: Matrix, inside: Inside) -> Posteriors:
+        """Return the posteriors of a bucket of similarities, `PADDED` outside of the sentences."""
+        forward, reverse = (self.normalize(similarities, axis) * inside for axis in (1, 0))
+        cosines = self.product == "cosine"
+        joint = np.where(inside, (1 + similarities) / 2, 0) if cosines else np.minimum(forward, reverse)
+        return Posteriors(forward, reverse, joint, scores=similarities)
 
 
 METHODS = {
@@ -37,43 +52,17 @@ METHODS = {
     "awesome-align-entmax": Method("threshold", 0.0, entmax15),
     "transport": Method("transport"),
 }
+USUAL = "simalign-itermax"
 
 
-@dataclass(frozen=True)
-class Published:
-    """Posteriors of a published method, over plain similarities of the contextual head.
+def attention_posteriors(weights: Matrix, inside: Inside) -> Posteriors:
+    """Return posteriors from the weights (T, S, B) that target words give to source words.
 
-    ``simalign-argmax``, ``-itermax``, ``-match`` are those of Jalili Sabet et al. (2020) over
-    ``(1 + cosine) / 2``. ``awesome-align`` links words for which both softmaxes of dot products are at least
-    0.001 (Dou and Neubig 2021), ``awesome-align-entmax`` those for which both 1.5-entmaxes are above 0
-    (Peters et al. 2019). ``transport`` is optimal transport. A word is the mean of its sub-words, where the
-    papers link sub-words and join their links.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`METHODS`.
+    What a word gave to the end of the sentence is lost to it: rows of `forward` sum to at most 1. Columns of
+    `reverse` are brought to the sum 1, and `joint` is sqrt(p(s|t) p(t|s)).
     """
-
-    name: str
-    has_null: ClassVar[bool] = False
-
-    @property
-    def settings(self) -> str:
-        """Name, as one setting."""
-        return f"method={self.name}"
-
-    def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
-        """Return a function that computes the posteriors of the bucket of a number."""
-        assert isinstance(scores, ContextualScores)
-
-        method = METHODS[self.name]
-
-        def attend(k: int) -> BucketPosteriors:
-            inside, found = scores.text.buckets[k].inside, np.asarray(scores.similarities(k), np.float64)
-            forward, reverse = (method.normalize(found, axis) * inside for axis in (1, 0))
-            cosines = method.product == "cosine"
-            joint = np.where(inside, (1 + found) / 2, 0) if cosines else np.minimum(forward, reverse)
-            return BucketPosteriors(Posteriors(forward, reverse, joint, scores=found), None)
-
-        return attend
+    forward = np.where(inside, weights, 0)
+    sums = forward.sum(axis=0)
+    reverse = np.asarray(forward / np.where(sums > 0, sums, 1))
+    compared = np.where(forward > 0, forward, -np.inf)  # a weight of 0 is never a link
+    return Posteriors(forward, reverse, np.sqrt(forward * reverse), scores=compared)

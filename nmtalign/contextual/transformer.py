@@ -111,15 +111,12 @@ class Pieces:
     tokenizer : tokeniser of transformers
     limit : int
         Sub-words of a window, special ones included.
-    prefix : str
-        Before each sentence.
     target : bool
         Whether these are sub-words of the target side of a translation model.
     """
 
     tokenizer: Any
     limit: int
-    prefix: str = ""
     target: bool = False
     _known: dict[str, list[int]] = field(default_factory=dict)
     _lost: int = 0
@@ -141,7 +138,7 @@ class Pieces:
     def special(self) -> tuple[list[int], list[int]]:
         """The special sub-words before and after a sentence."""
         plain = self._ids("a", add_special_tokens=False)
-        whole = self._ids(f"{self.prefix} a".strip())
+        whole = self._ids("a")
         start = max(n for n in range(len(whole)) if whole[n : n + len(plain)] == plain)
         return whole[:start], whole[start + len(plain) :]
 

@@ -43,7 +43,7 @@ class CrossAttention(NamedTuple):
     Attributes
     ----------
     weights : array of shape (L, H, R, S + 1)
-        The last column is for all that is no source word: end, language, prefix.
+        The last column is for all that is no source word: end, language.
     words : array of int
         Target word of each target sub-word.
     first : int
@@ -86,8 +86,6 @@ class Translator:
         Of a model on the hub, or its folder: Marian, mBART, NLLB, T5, ...
     languages : (str, str), optional
         Source and target as the tokeniser of a model of many languages calls them.
-    prefix : str
-        Before each source line, as T5 wants it.
     device : {"cpu", "cuda", "mps"}
 
     References
@@ -97,7 +95,6 @@ class Translator:
 
     name: str
     languages: tuple[str, str] | None = None
-    prefix: str = ""
     device: str = "cpu"
 
     @cached_property
@@ -106,7 +103,7 @@ class Translator:
         model, tokenizer = opened(kind, self.name, self.device, attn_implementation="eager")
         self._choose_languages(tokenizer)
         limit = limit_of(tokenizer, model.config)
-        return model, (Pieces(tokenizer, limit, self.prefix), Pieces(tokenizer, limit, target=True))
+        return model, (Pieces(tokenizer, limit), Pieces(tokenizer, limit, target=True))
 
     def _choose_languages(self, tokenizer: Any) -> None:
         """Tell the tokeniser both languages; a UsageError if it needs or knows no such."""

@@ -50,7 +50,7 @@ def _begins_bpe(pieces: Sequence[str]) -> list[bool]:
 
 
 def join_pieces(pieces: Sequence[str], marks: str) -> list[str]:
-    """Return the words that the pieces make, without the marks.
+    """Return the words that the pieces make, without the marks; one of nothing but a mark stays ``▁``.
 
     Examples
     --------
@@ -61,4 +61,4 @@ def join_pieces(pieces: Sequence[str], marks: str) -> list[str]:
     words = [""] * (numbers[-1] + 1 if numbers else 0)
     for number, piece in zip(numbers, pieces, strict=True):
         words[number] += piece.removesuffix("@@") if marks == "bpe" else piece.removeprefix("▁")
-    return words
+    return [word or "▁" for word in words]

@@ -8,9 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from nmtalign.aligner.external import external_decoder
 from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
+from nmtalign.contextual.files import Given
+from nmtalign.contextual.published import attention_posteriors
 from nmtalign.corpus import long_pairs
 from nmtalign.corpus.text import encode_text
 from nmtalign.heads.scoring import untrained_bahdanau
@@ -108,7 +110,8 @@ def test_a_word_pair_has_one_score_wherever_it_stands(score):
 
 
 def external(pairs, weights, extraction):
-    return external_decoder(pairs, weights, extraction).align(1)
+    linker = Linker("", iter, attention_posteriors, extraction.resolved(null=False))
+    return linker.align([Given(*own) for own in zip(pairs, weights, strict=True)])
 
 
 @pytest.mark.parametrize("extraction", [e for e in EXTRACTIONS if e.least is None], ids=str)

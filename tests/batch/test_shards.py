@@ -186,9 +186,7 @@ def test_parts_fill_one_folder(command, wanted, tmp_path, capsys):
         assert run(*command, "--shard", part) == 2
 
 
-@pytest.mark.parametrize(
-    "options", [["--table", "t.parquet"], ["--shard", "1/2", "-o", "x"], ["--matrices", "m.npz"]]
-)
+@pytest.mark.parametrize("options", [["--table", "t.parquet"], ["--shard", "1/2", "-o", "x"]])
 def test_what_shards_cannot_hold_is_refused(options, command):
     assert run(*command, *options) == 2
 

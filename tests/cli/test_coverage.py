@@ -153,11 +153,6 @@ def test_a_strict_run_in_shards_is_never_put_together(tmp_path, capfd):
     assert not (tmp_path / "links").exists()
 
 
-def test_matrices_know_no_words(tmp_path, capfd):
-    assert align(tmp_path, ENGLISH, FRENCH, "--matrices", tmp_path / "m.npz", "--strict") == 2
-    assert "--strict" in capfd.readouterr().err
-
-
 def test_text_that_the_tokenizer_cuts_otherwise_is_warned_of(tmp_path, capfd):
     english = ["Is it the black cat , he said ?", "It is .", "The house ."]
     french = ["Est-ce le chat noir , dit -il ?", "C' est cela .", "Il n' est pas là , est-ce vrai ."]

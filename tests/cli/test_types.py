@@ -22,6 +22,7 @@ WORDS |= {"source_sentence", "target_sentence", "prefix"}
 OUTPUTS = {
     "demo": "output",
     "align": "cache output error_report probabilities pair_scores table guided tokens out_shards",
+    "links-from": "cache output probabilities pair_scores table guided tokens",
     "train": "output links probabilities pair_scores cache",
     "symmetrize": "output",
     "convert": "output",

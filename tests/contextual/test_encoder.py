@@ -48,17 +48,22 @@ def encoder(tiny):
     return Encoder(str(tiny), LAYERS)
 
 
+def published(pairs=TOY.words, **source: object) -> list[set[tuple[int, int]]]:
+    return links_of(nmtalign.links_from(pairs, **source))
+
+
 def error(aligner: nmtalign.Aligner) -> float:
     return TOY.error(links_of(aligner.align_batch(TOY.words)))
 
 
 def test_context_is_better_than_static_vectors_and_the_mixture_than_both(tiny):
     lexicon = nmtalign.train(PAIRS)
-    context = nmtalign.with_context(encoder=tiny, layer=LAYERS, method="simalign-argmax")
-    static = nmtalign.with_context(encoder=tiny, layer=0, method="simalign-argmax")
+    context, static = (
+        TOY.error(published(encoder=tiny, layer=layer, method="simalign-argmax")) for layer in (LAYERS, 0)
+    )
     mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS), PAIRS)
-    assert error(context) < 0.7 * min(error(static), error(lexicon))
-    assert error(mixed) < 0.2 * error(context)
+    assert context < 0.7 * min(static, error(lexicon))
+    assert error(mixed) < 0.2 * context
 
 
 def check_against_the_library(folder, layer):
@@ -103,10 +108,7 @@ def test_windows_cover_each_sub_word_once(encoder):
 
 def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch):
     def aligned() -> list:
-        aligner = nmtalign.with_context(
-            encoder=tiny, layer=LAYERS, cache=tmp_path / "cache", method="simalign-itermax"
-        )
-        return links_of(aligner.align_batch(TOY.words[:20]))
+        return published(TOY.words[:20], encoder=tiny, layer=LAYERS, cache=tmp_path / "cache")
 
     first = aligned()
     monkeypatch.setattr(transformer, "packages", lambda: pytest.fail("not even torch is needed"))
@@ -205,17 +207,14 @@ def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
         assert Path(found).read_text().splitlines() == Path(whole).read_text().splitlines()[5:9]
     (tmp_path / "x.tsv").write_text("\t".join(PAIRS[0]) + "\n")
     run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --view heads --model {stored}/model -o x.svg")
-    other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other", weight=0.5)
-    assert (other.scorer.names, other.encoder.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
+    other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other")
+    assert (other.heads.names, other.encoder.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
 
 
 def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, capsys):
     base = nmtalign.load(stored / "model").base
-    np.savez(tmp_path / "s.npz", **{"pair-0": np.eye(2)})
     with pytest.raises(UsageError, match="is to be fitted before it is saved"):
         nmtalign.with_context(base, encoder=tiny).save(tmp_path / "model")
-    with pytest.raises(UsageError, match="only an encoder can be saved"):
-        nmtalign.with_context(base, similarities=tmp_path / "s.npz").save(tmp_path / "model")
     with pytest.raises(UsageError, match="device: only for a model that was learned with an encoder"):
         nmtalign.load(device="cpu")
     moved = tmp_path / "moved"
@@ -245,6 +244,26 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
     assert links_of(aligner.align_batch(TOY.words)) == list(map(set, read_links(stored / "links")))
 
 
+def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
+    """Empty sides, pairs beyond one call of the encoder, one that is too large."""
+    monkeypatch.setattr("nmtalign.contextual.encoder.PAIRS", 3)
+    lines = [*TOY.pairs[:4], ("", "X1"), ("x1", ""), *TOY.pairs[4:7]]
+    for side, own in zip(("source", "target"), zip(*lines, strict=True), strict=True):
+        (tmp_path / side).write_text("".join(f"{line}\n" for line in own))
+    options = f"--encoder {tiny} --layer {LAYERS}"
+    run_command(f"nmtalign links-from {tmp_path}/source {tmp_path}/target {options} -o {tmp_path}/links")
+    words = [(source.split(), target.split()) for source, target in lines]
+    found = list(map(set, read_links(tmp_path / "links")))
+    assert found == published(words, encoder=tiny, layer=LAYERS, method="simalign-itermax")
+    assert [bool(links) for links in found] == [all(pair) for pair in words]
+    report = f"-o {tmp_path}/report.html --method simalign-argmax"
+    run_command(f"nmtalign report {tmp_path}/source {tmp_path}/target {options} {report}")
+    assert "layer=2 method=simalign-argmax extract=mutual" in (tmp_path / "report.html").read_text()
+    monkeypatch.setattr("nmtalign.contextual.encoder.CELLS", 48)
+    with pytest.raises(DataError, match=r"pair 1: expected at most 48 cells .* found 49"):
+        published(words, encoder=tiny, layer=LAYERS)
+
+
 def test_words_that_the_tokeniser_loses(encoder):
     _, pieces = encoder._opened
     pieces.tokenizer.backend_tokenizer.normalizer = __import__("tokenizers").normalizers.Replace("\u200b", "")
@@ -257,7 +276,7 @@ def test_what_is_no_encoder(tiny, tmp_path):
     with pytest.raises(DataError, match="expected a model of the package transformers"):
         Encoder(str(tmp_path)).vectors([["a"]])
     with pytest.raises(DataError, match="/nowhere: expected a model of the package transformers"):
-        nmtalign.with_context(encoder="/nowhere", cache=tmp_path / "c", method="transport").align("a", "b")
+        nmtalign.links_from([("a", "b")], encoder="/nowhere", cache=tmp_path / "c", method="transport")
     with pytest.raises(UsageError, match=r"there is no layer 3: .* has 0 \(embeddings\) to 2"):
         Encoder(str(tiny), 3).vectors([["a"]])
     if not torch.cuda.is_available():

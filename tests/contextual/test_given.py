@@ -1,4 +1,4 @@
-"""Token vectors and similarities from files: what is read, what is refused, and what comes of them."""
+"""Similarities: what is read from files and refused, and what the contextual head makes of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.contextual import counted
 from nmtalign.batch.stream import align_stream
 from nmtalign.contextual.calibration import _regression
 from nmtalign.contextual.files import GivenVectors, cosines
@@ -23,7 +22,6 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 from tests.attention.naive import entmax15
-from tests.corpus.test_parallel import needs_fork, run_alone
 
 TOY = toy_bitext(60, seed=3)
 PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
@@ -48,27 +46,46 @@ def written(tmp_path):
     return path
 
 
-def aligned(pairs=TOY.words, **settings: object) -> list[set[tuple[int, int]]]:
+def aligned(pairs=TOY.words, **source: object) -> list[set[tuple[int, int]]]:
     """Return the links of a published method."""
-    return links_of(nmtalign.with_context(**settings).align_batch(pairs))
+    return links_of(nmtalign.links_from(pairs, **source))
+
+
+class Told:
+    """Similarities of the toy pairs, in the place of an encoder's."""
+
+    settings = "told"
+
+    def __init__(self, matrices: list[np.ndarray], pairs=TOY.words) -> None:
+        self.known = {
+            (tuple(source), tuple(target)): np.asarray(own, np.float32)
+            for (source, target), own in zip(pairs, matrices, strict=True)
+        }
+
+    def of(self, pairs):
+        return [self.known[tuple(source), tuple(target)] for source, target in pairs]
+
+
+def in_context(source: Told, base: nmtalign.Aligner | None = None) -> nmtalign.Aligner:
+    aligner = nmtalign.with_context(base, encoder="none")
+    return replace(aligner, heads=replace(aligner.heads, source=source))
 
 
 def error(aligner: nmtalign.Aligner) -> float:
     return TOY.error(links_of(aligner.align_batch(TOY.words)))
 
 
-def test_clear_similarities_give_the_links(written):
-    aligner = nmtalign.fit_to(nmtalign.with_context(similarities=written), PAIRS)
+def test_clear_similarities_give_the_links():
+    aligner = nmtalign.fit_to(in_context(Told(noisy(0.05))), PAIRS)
     assert error(aligner) < 0.02
     assert aligner.scorer.calibration.weight == 1
     assert aligner.positions.fitted == len(PAIRS)
 
 
-def test_noise_makes_the_softmax_flatter(tmp_path):
+def test_noise_makes_the_softmax_flatter():
     slopes = []
     for spread in (0.05, 0.2):
-        np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(spread))})
-        fitted = nmtalign.fit_to(nmtalign.with_context(similarities=tmp_path / "s.npz"), PAIRS)
+        fitted = nmtalign.fit_to(in_context(Told(noisy(spread))), PAIRS)
         slopes.append(fitted.heads.calibration.scale * fitted.heads.calibration.slope)
     assert slopes[0] > 2 * slopes[1]
 
@@ -81,56 +98,55 @@ def test_a_regression_whose_whole_first_step_leads_away():
     np.testing.assert_allclose(_regression(ratios, links), (2, 1 - odds), rtol=1e-3)
 
 
-def test_a_mixture_is_better_than_both(tmp_path):
+def test_a_mixture_is_better_than_both():
     """Each head is poor in its own way: the lexicon has seen few pairs, the similarities are noisy."""
-    np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(0.2))})
     poor = nmtalign.train(PAIRS[:12], preset="fast")
-    alone = nmtalign.fit_to(nmtalign.with_context(similarities=tmp_path / "s.npz"), PAIRS)
-    mixed = nmtalign.fit_to(nmtalign.with_context(poor, similarities=tmp_path / "s.npz"), PAIRS)
+    alone = nmtalign.fit_to(in_context(Told(noisy(0.2))), PAIRS)
+    mixed = nmtalign.fit_to(in_context(Told(noisy(0.2)), poor), PAIRS)
     assert error(mixed) < 0.8 * min(error(alone), error(poor))
     assert mixed.scorer.names == ("lexicon", "contextual")
     assert error(mixed.with_heads(["contextual"])) > error(mixed)
     assert mixed.with_heads(["lexicon"]).heads.lexicon is poor.heads.lexicon
 
 
-def test_the_weight_is_that_of_the_head_that_finds_what_the_other_knows(tmp_path):
+def test_the_weight_is_that_of_the_head_that_finds_what_the_other_knows():
     weights = []
     for spread in (0.1, 0.3, 2.0):
-        np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(spread))})
-        mixed = nmtalign.with_context(toy_training("fast").aligner, similarities=tmp_path / "s.npz")
+        mixed = in_context(Told(noisy(spread)), toy_training("fast").aligner)
         weights.append(nmtalign.fit_to(mixed, PAIRS).heads.calibration.weight)
     assert weights[0] == 0.95 > 0.6 > weights[1] > weights[2] == 0.05
 
 
-def test_a_model_that_met_each_word_once_or_never_has_the_least_weight(tmp_path):
+def test_a_model_that_met_each_word_once_or_never_has_the_least_weight():
     once = [SentencePair(f"a{n} b{n} c{n}", f"x{n} y{n} z{n}") for n in range(30)]
-    np.savez(tmp_path / "s.npz", **{f"pair-{n}": np.eye(3)[::-1] for n in range(30)})
+    told = Told([np.eye(3)[::-1]] * 30, [(pair.source.split(), pair.target.split()) for pair in once])
     for lexicon in (nmtalign.train(once, preset="fast"), toy_training("fast").aligner):
-        mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, similarities=tmp_path / "s.npz"), once)
-        assert mixed.scorer.calibration.weight == 0.95
+        mixed = nmtalign.fit_to(in_context(told, lexicon), once)
+        assert mixed.heads.calibration.weight == 0.95
 
 
-def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone(written):
+def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone():
     sides = [sorted({word for pair in TOY.words for word in pair[side]}) for side in (0, 1)]
     random = np.random.default_rng(1)
     vectors = [Embeddings(Vocabulary.from_words(own), random.normal(size=(len(own), 8))) for own in sides]
     base = nmtalign.vector_aligner(*vectors, positions="hmm")
-    mixed = nmtalign.fit_to(nmtalign.with_context(base, similarities=written), PAIRS)
+    mixed = nmtalign.fit_to(in_context(Told(noisy(0.05)), base), PAIRS)
     assert error(mixed) < 0.02
     assert mixed.scorer.base.scorer.scale == nmtalign.fit_to(base, PAIRS).heads.scorer.scale
     assert mixed.scorer.base.scorer.scale != base.heads.scorer.scale
 
 
-def test_weight_0_is_the_other_head(written):
+def test_weight_0_is_the_other_head():
     lexicon = toy_training("fast").aligner
-    mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, similarities=written, weight=0), PAIRS)
+    mixed = in_context(Told(noisy(0.05)), lexicon)
+    mixed = replace(mixed, heads=replace(mixed.heads, calibration=Calibration(7.0, 1.5, -0.25, 0.0)))
     assert links_of(mixed.align_batch(TOY.words)) == links_of(lexicon.align_batch(TOY.words))
 
 
-def test_ratios_are_the_formula(written):
+def test_ratios_are_the_formula():
     """Against plain loops over one pair."""
     fitted = Calibration(7.0, 1.5, -0.25, 1.0)
-    head = replace(nmtalign.with_context(similarities=written).heads, calibration=fitted)
+    head = replace(in_context(Told(noisy(0.05))).heads, calibration=fitted)
     scores = head.read(encode_text(TOY.words))
     similar = noisy(0.05)
     for k, bucket in enumerate(scores.text.buckets):
@@ -144,8 +160,8 @@ def test_ratios_are_the_formula(written):
             np.testing.assert_allclose(ratios[:T, :S, column], expected, rtol=2e-4, atol=1e-6)
 
 
-def test_mixed_ratios_are_the_formula(written):
-    heads = nmtalign.with_context(toy_training("fast").aligner, similarities=written).heads
+def test_mixed_ratios_are_the_formula():
+    heads = in_context(Told(noisy(0.05)), toy_training("fast").aligner).heads
     text = encode_text(TOY.words)
     own, other, mixed = (
         replace(heads, base=base, calibration=Calibration(7.0, 1.5, -0.25, weight)).read(text)
@@ -178,12 +194,20 @@ def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
         assert found_links == {(s, t) for t, s in np.argwhere(links)}
 
 
-def test_a_text_may_be_cut_into_chunks(written):
-    aligner = nmtalign.fit_to(nmtalign.with_context(similarities=written), PAIRS)
+def test_a_text_may_be_cut_into_chunks():
+    aligner = nmtalign.fit_to(in_context(Told(noisy(0.05))), PAIRS)
     whole = aligner.align_batch(TOY.words)
     cut = [links for part in align_stream(aligner, PAIRS, chunk=7) for links in links_of(part.batch)]
     assert cut == links_of(whole)
-    assert aligner.at(9).align(*TOY.pairs[8]).links == whole.links(8)
+    assert aligner.align(*TOY.pairs[8]).links == whole.links(8)
+
+
+def test_links_do_not_depend_on_how_many_matrices_are_in_memory(written, monkeypatch):
+    whole = aligned(similarities=written)
+    monkeypatch.setattr("nmtalign.aligner.links_from.PAIRS", 7)
+    assert aligned(similarities=written) == whole
+    np.savez(written)
+    assert aligned([], similarities=written) == []
 
 
 def test_vectors_of_a_folder_and_of_an_archive_are_one(tmp_path):
@@ -255,62 +279,62 @@ def test_words_of_subwords_that_do_not_fit(tmp_path, words):
 
 def test_a_folder_without_vectors(tmp_path):
     with pytest.raises(DataError, match=r"expected a file source.npy with the vectors of all words"):
-        nmtalign.with_context(token_vectors=tmp_path, method="simalign-argmax")
+        aligned(token_vectors=tmp_path)
 
 
-def test_long_pairs_take_their_pieces_of_a_matrix(tmp_path):
+def test_a_long_pair_is_one_matrix(tmp_path):
     words = [f"w{n}" for n in range(700)]
-    np.savez(tmp_path / "s.npz", pair_0=np.eye(700))
-    aligner = nmtalign.with_context(similarities=tmp_path / "s.npz", method="simalign-argmax")
-    assert links_of(aligner.align_batch([(words, words)])) == [{(n, n) for n in range(700)}]
-    scores = aligner.scorer.read(encode_text([(words, words)]))
+    np.savez(tmp_path / "s.npz", pair_0=np.eye(700)[::-1])
+    found = aligned([(words, words)], similarities=tmp_path / "s.npz", method="simalign-argmax")
+    assert found == [{(n, 699 - n) for n in range(700)}]
+
+
+def test_an_encoder_is_given_the_pieces_of_long_pairs():
+    words, seen = [f"w{n}" for n in range(700)], []
+    told = Told([], [])
+    told.of = lambda pairs: seen.extend(pairs) or [np.zeros((len(t), len(s)), np.float32) for s, t in pairs]
+    scores = in_context(told).heads.read(encode_text([(words, words)]))
+    assert len(seen) > 1
     lengths = zip(scores.text.target.lengths, scores.text.source.lengths, strict=True)
     assert [own.shape for own in scores.found.values()] == list(lengths)
 
 
 def test_files_that_do_not_fit_the_text(written, tmp_path):
-    def streamed(name: str, pairs: list[SentencePair]) -> None:
-        aligner = nmtalign.with_context(similarities=name, method="simalign-argmax")
-        list(align_stream(aligner, counted(aligner, pairs)))
-
     with pytest.raises(DataError, match="expected an array for each pair, found none for pair 61"):
-        streamed(written, [*PAIRS, PAIRS[0]])
-    with pytest.raises(DataError, match="expected arrays for 59 pairs, as the text has, found 60"):
-        streamed(written, PAIRS[:59])
+        aligned([*PAIRS, PAIRS[0]], similarities=written)
+    with pytest.raises(DataError, match="expected arrays for 59 pairs, as the text has, found more"):
+        aligned(PAIRS[:59], similarities=written)
     with pytest.raises(DataError, match=r"similarities.npz: pair 1: expected 1 target by 1 source words"):
-        streamed(written, [SentencePair("a", "b"), *PAIRS[1:]])
+        aligned([SentencePair("a", "b"), *PAIRS[1:]], similarities=written)
     np.savez(tmp_path / "nan.npz", pair_1=np.full((1, 1), np.nan))
-    with pytest.raises(DataError, match="pair 1: found NaN or infinity"):
-        streamed(tmp_path / "nan.npz", [SentencePair("a", "b")])
+    with pytest.raises(DataError, match="pair 1: expected similarities, found NaN or infinity"):
+        aligned([SentencePair("a", "b")], similarities=tmp_path / "nan.npz")
     np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)), target_1=np.ones((1, 3)))
     with pytest.raises(DataError, match="pair 1: expected 1 target vectors of one length"):
         aligned([(["a"], ["b"])], token_vectors=tmp_path / "v.npz", method="simalign-argmax")
+    np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)))
+    with pytest.raises(DataError, match="vectors of both sides of each pair, found 1 source and 0 target"):
+        aligned([(["a"], ["b"])], token_vectors=tmp_path / "v.npz")
 
 
-def test_settings_that_contradict_each_other(written):
-    with pytest.raises(UsageError, match="expected one of an encoder, token vectors and similarities"):
-        nmtalign.with_context()
-    with pytest.raises(UsageError, match="a weight is that beside a model"):
-        nmtalign.with_context(similarities=written, weight=0.5)
-    with pytest.raises(UsageError, match="leave the extraction out"):
-        nmtalign.with_context(similarities=written, method="transport", extract="mutual")
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ({}, "expected one of matrices, translator, encoder, token_vectors, similarities, found none"),
+        ({"similarities": "s", "encoder": "e"}, "found encoder and similarities"),
+        ({"similarities": "s", "extract": "mutual"}, "extract: without meaning for similarities"),
+        ({"similarities": "s", "method": "itermax"}, "expected one of the methods .*, found 'itermax'"),
+        ({"encoder": "e", "device": "abacus"}, "found 'abacus'"),
+        ({"matrices": "m", "method": "transport", "layer": 3}, "layer, method: without meaning for matrices"),
+    ],
+)
+def test_settings_that_contradict_each_other(source, told):
+    with pytest.raises(UsageError, match=told):
+        nmtalign.links_from([("a", "b")], **source)
+
+
+def test_what_is_not_fitted_or_is_no_pair(written):
     with pytest.raises(UsageError, match="to be fitted"):
-        nmtalign.with_context(similarities=written).align(*TOY.pairs[0])
-
-
-@needs_fork
-def test_forked_workers_do_not_share_the_place_in_a_file(tmp_path):
-    np.savez(tmp_path / "s.npz", **{f"pair-{n}": own for n, own in enumerate(noisy(0.05) * 20)})
-    out = run_alone(f"""
-        from nmtalign import with_context
-        from nmtalign.text.chunks import cut
-        from nmtalign.batch.workers import align_chunks
-        from tests.contextual.test_given import PAIRS
-
-        aligner, found = with_context(similarities={str(tmp_path / "s.npz")!r}, method="simalign-argmax"), []
-        for workers in 1, 3:
-            chunks = align_chunks(aligner, cut(PAIRS * 20, chunk=30), workers=workers)
-            found.append(b"".join(chunk.batch.source.tobytes() for chunk in chunks))
-        print(found[0] == found[1])
-    """)
-    assert out == "True\n"
+        in_context(Told(noisy(0.05))).align(*TOY.pairs[0])
+    with pytest.raises(UsageError, match="two lines of text or two lists of words"):
+        nmtalign.links_from([("a", ["b"])], similarities=written)

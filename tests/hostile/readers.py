@@ -21,10 +21,10 @@ import numpy as np
 
 import nmtalign
 from nmtalign.arrays import read_array, read_arrays
-from nmtalign.batch.attention_files import read_matrices
 from nmtalign.batch.shards import is_whole
 from nmtalign.checks import fingerprints
 from nmtalign.cli.config import read_config
+from nmtalign.contextual.attention_files import read_matrices
 from nmtalign.corpus.spotting import Index, write_index
 from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines

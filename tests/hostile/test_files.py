@@ -443,7 +443,7 @@ def test_unsafe_pickles_are_not_for_the_environment(
 
 @pytest.mark.parametrize("numbers", ["1-99999999999", "9" * 5000])
 def test_numbers_out_of_all_proportion(numbers: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (("report", "-o", "x.html", "--lines"), ("align", "--matrices", "m", "--layers")):
+    for command in (("report", "-o", "x.html", "--lines"), ("links-from", "--matrices", "m", "--layers")):
         code, said = ended(capsys, command[0], "a", "b", *command[1:], numbers)
         assert code == 2
         assert len(said) < 1000

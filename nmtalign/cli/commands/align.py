@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,8 +27,7 @@ from nmtalign.cli.options.bitext import (
     text_encoding,
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
-from nmtalign.cli.options.groups import Command, section
-from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
+from nmtalign.cli.options.groups import Command, section, with_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
 from nmtalign.cli.options.types import OUTPUT, OutputPrefix
@@ -39,6 +38,7 @@ from nmtalign.errors import DataError, NmtalignError, UsageError
 if TYPE_CHECKING:
     from distributed import Client
 
+    from nmtalign.aligner.aligner import Aligner
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, Shortened
@@ -49,6 +49,24 @@ if TYPE_CHECKING:
 
     Chunks = Generator[AlignedChunk]
     Write = Callable[[list[Sink]], None]
+
+
+output_options = with_options(
+    section("Output"),
+    click.option(
+        "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
+    ),
+    click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to LINKS."),
+    click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line."),
+    click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet."),
+    click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training."),
+    click.option(
+        "--tokens",
+        type=OutputPrefix(*(f".{side}" for side in SIDES)),
+        metavar="PREFIX",
+        help="PREFIX.source and PREFIX.target: the tokens that links count, a line a pair.",
+    ),
+)
 
 
 @click.command(cls=Command)
@@ -63,27 +81,14 @@ if TYPE_CHECKING:
 )
 @click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced.")
 @click.option("--strict", is_flag=True, help="Few known words, or swapped sides, are an error (exit code 3).")
+@output_options
 @section("Output")
-@click.option(
-    "-o", "--output", type=OUTPUT, metavar="LINKS", default="-", help="Pharaoh links, a line a pair."
-)
-@click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to LINKS.")
-@click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
-@click.option("--table", type=OUTPUT, help="One row a link: .csv, .tsv, .jsonl, .parquet.")
-@click.option("--guided", type=OUTPUT, help="Source, target and links between tabs: guided training.")
-@click.option(
-    "--tokens",
-    type=OutputPrefix(*(f".{side}" for side in SIDES)),
-    metavar="PREFIX",
-    help="PREFIX.source and PREFIX.target: the tokens that links count, a line a pair.",
-)
 @click.option(
     "--remap",
     type=click.Choice(["space", "bpe", "sentencepiece"]),
     help="Links of words between spaces, or of the words that marked sub-words make.",
 )
 @model_options
-@matrix_options
 @engine_options
 @shard_options
 @quiet_option
@@ -95,49 +100,37 @@ def align(
     on_error: str,
     error_report: str | None,
     strict: bool,
-    output: str,
-    tokens: str | None,
     remap: str | None,
     engine: EngineOptions,
     sharding: ShardOptions,
-    given: MatrixOptions,
     options: ModelOptions,
-    **more: str | None,
+    **outputs: str | None,
 ) -> None:
     """Align a bitext: two files, line by line, or one file with both sides (--pairs). `-` is stdin.
 
     Every pair gives one line of links `source-target`, counted from 0; an empty side gives an empty line.
-    Without an option for the model, the shipped English-French one is used; with --matrices, the attention of
-    another program, and the text holds the pieces that it is of.
+    Without an option for the model, the shipped English-French one is used. Links by a published method, or
+    from attention of another program: links-from.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     one_blas_thread()
     from nmtalign.batch.stream import Shortened
     from nmtalign.output import Outputs
-    from nmtalign.report.tables import table_format
 
-    given.check(remap=remap, engine=engine.engine != "local", strict=strict, max_length=max_length)
-    outputs = {"links": output} | {name: path for name, path in more.items() if path is not None}
-    if "table" in outputs:
-        table_format(outputs["table"])  # before the work
-    outputs |= {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
-    run = sharding.open(bitext.files, outputs, given.source)
+    paths = paths_of(**outputs)
+    run = sharding.open(bitext.files, paths)
     with warnings_to_stderr(), Outputs() as stack:
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length, bitext.files)
-        if given.source is None:
-            aligned = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
-        else:
-            aligned = _Aligned(*given.align(options, pairs))
-        stack.enter_context(closing(aligned.chunks))
-        settings, languages = aligned.settings, _names(aligned.languages, bitext)
-        write = partial(
-            _run, aligned.chunks, progress, strict, partial(_close, languages, output, bound, run)
-        )
+        aligner, chunks = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
+        stack.enter_context(closing(chunks))
+        settings, languages = aligner.settings, _names(aligner.languages, bitext)
+        done = partial(say_done, languages, paths["links"], bound, run)
+        write = partial(write_chunks, chunks, progress, strict, done)
         if run is None:
-            _run_whole(write, outputs, stack)
+            _run_whole(write, paths, stack)
         else:
             read = {
                 "format": bitext.pairs_format,
@@ -148,18 +141,20 @@ def align(
             }
             given_ = read | {"settings": settings, "remap": remap, "strict": strict}
             described = describe(bitext.files, options, **given_)
-            _run_in_shards(run, write, outputs, described, resume=sharding.may_exist)
+            _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
     if bad is not None:
         log(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
     detail(settings, event="settings")
 
 
-class _Aligned(NamedTuple):
-    """Aligned chunks, the settings of their links, and source and target language where the model knows."""
+def paths_of(output: str | None, tokens: str | None, **more: str | None) -> dict[str, str]:
+    """Return the files to write by what they hold, from the values of `output_options`."""
+    from nmtalign.report.tables import table_format
 
-    chunks: Chunks
-    settings: str
-    languages: tuple[str | None, str | None] = (None, None)
+    paths = {name: path for name, path in {"links": output, **more}.items() if path is not None}
+    if "table" in paths:
+        table_format(paths["table"])  # before the work
+    return paths | {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
 
 
 def _names(languages: tuple[str | None, str | None], bitext: BitextOptions) -> tuple[str, str]:
@@ -190,18 +185,14 @@ def _aligned(
     run: ShardRun | None,
     engine: EngineOptions,
     client: Client | None,
-) -> _Aligned:
-    """Align the bitext on a cluster or by processes."""
+) -> tuple[Aligner, Chunks]:
+    """Align the bitext on a cluster or by processes; return what aligns it, too."""
     from nmtalign.aligner.fitting import fit_text
     from nmtalign.batch.workers import align_chunks
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.text.chunks import PAIRS, cut
 
     aligner = load_aligner(options)
-    if options.context is not None:
-        from nmtalign.aligner.contextual import counted
-
-        bitext = counted(aligner, bitext)
     aligner, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
     workers = default_workers(engine.workers) if aligner.scorer.parallel else 1  # that takes all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # the last ones keep fewer cores waiting
@@ -214,10 +205,10 @@ def _aligned(
         found = align_on_cluster(client, aligner, chunks, remap_to=remap)
     else:
         found = align_chunks(aligner, chunks, workers=workers, remap_to=remap)
-    return _Aligned(found, aligner.settings, aligner.languages)
+    return aligner, found
 
 
-def _run(
+def write_chunks(
     chunks: Chunks,
     progress: Progress,
     strict: bool,
@@ -250,7 +241,7 @@ def _run(
     close(progress, links, known)
 
 
-def _close(
+def say_done(
     languages: tuple[str, str],
     output: str,
     bound: Shortened,

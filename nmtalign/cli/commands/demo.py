@@ -10,7 +10,7 @@ import click
 
 from nmtalign.cli.commands.align import align
 from nmtalign.cli.commands.evaluate import evaluate
-from nmtalign.cli.commands.report import SAMPLE, report
+from nmtalign.cli.looking.report import SAMPLE, report
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import OUTPUT

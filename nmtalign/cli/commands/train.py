@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
 VECTORS = ("vectors", "source_vectors", "target_vectors", "vectors_weight", "limit", "unsafe_pickle")
-CONTEXT = ("encoder", "layer", "device", "cache", "weight")
+CONTEXT = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
@@ -171,7 +171,7 @@ def _encoder(files: list[str], **context: Any) -> dict[str, Any]:
         raise UsageError(f"--{next(iter(context))}: only with --encoder")
     if any(file == "-" or Path(file).is_fifo() for file in files):
         raise UsageError("--encoder reads the bitext again; give a file, not standard input or a pipe")
-    from nmtalign.aligner.contextual import LAYER
+    from nmtalign.contextual.head import LAYER
     from nmtalign.contextual.transformer import Encoder, check_device
 
     check_device(context.get("device", "cpu"))

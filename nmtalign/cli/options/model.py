@@ -24,25 +24,40 @@ EXTRACTORS = (
 )
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 UNKNOWN_POLICIES = ("zero", "subword", "backoff")
-METHODS = (
-    *("simalign-argmax", "simalign-itermax", "simalign-match"),
-    *("awesome-align", "awesome-align-entmax", "transport"),
-)
 DEVICES = ("cpu", "cuda", "mps")
-_CONTEXT = ("encoder", "token_vectors", "similarities")  # of tokens in their sentence
 _ALONE = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode")
-_OF_CONTEXT = ("layer", "device", "cache", "weight", "method")
+_OF_ENCODER = ("layer", "device", "cache")
 _RUNNING = ("device", "cache")  # of an encoder, also of one that the model holds
 _PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
 
 @dataclass(frozen=True)
-class ModelOptions:
+class LinkOptions:
+    """The values of the options that `links-from` has, too; ``None`` where one was not given."""
+
+    langs: str | None = None
+    extract: str | None = None
+    threshold: float | None = None
+    symmetrize: str | None = None
+    tokenizer: str | None = None
+    encoder: str | None = None
+    layer: int | None = None
+    device: str | None = None
+    cache: str | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that the user gave."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class ModelOptions(LinkOptions):
     """The values of the options; ``None`` leaves the choice to the model."""
 
     model: str | None = None
     vectors: str | None = None
-    langs: str | None = None
     source_vectors: str | None = None
     target_vectors: str | None = None
     limit: int | None = None
@@ -53,27 +68,9 @@ class ModelOptions:
     bahdanau: str | None = None
     positions: str | None = None
     diagonal: float | None = None
-    extract: str | None = None
-    threshold: float | None = None
-    symmetrize: str | None = None
-    tokenizer: str | None = None
     lowercase: bool | None = None
     unicode: str | None = None
     heads: str | None = None
-    encoder: str | None = None
-    layer: int | None = None
-    device: str | None = None
-    cache: str | None = None
-    token_vectors: str | None = None
-    similarities: str | None = None
-    weight: float | None = None
-    method: str | None = None
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options that the user gave."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def places(self) -> dict[str, str]:
@@ -81,14 +78,9 @@ class ModelOptions:
         return {name: value for name, value in self.given.items() if name in _PLACES}
 
     @property
-    def context(self) -> str | None:
-        """The option that names the source of contextual similarities, as it is typed."""
-        return next(("--" + name.replace("_", "-") for name in _CONTEXT if name in self.given), None)
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The settings of a model or vectors by name."""
-        others = (*_PLACES, "langs", *_CONTEXT, *_OF_CONTEXT)
+        others = (*_PLACES, "langs", "encoder", *_OF_ENCODER)
         settings = {name: value for name, value in self.given.items() if name not in others}
         if self.heads is not None:
             settings["heads"] = tuple(name.strip() for name in self.heads.split(","))
@@ -100,7 +92,15 @@ encoder_options = (
     click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
     click.option("--device", type=click.Choice(DEVICES), help="Where the encoder runs.  [cpu]"),
     click.option("--cache", type=OUTPUT, help="Keeps what the encoder found, for the next run."),
-    click.option("--weight", type=Number(0, 1), help="Of these in the mixture.  [learned]"),
+)
+extraction_options = (
+    click.option(
+        "--extract",
+        type=click.Choice(EXTRACTORS),
+        help="Choice of links.  [posterior; without null: mutual]",
+    ),
+    click.option("--threshold", type=Number(0, 1), help="Least probability of a link; leaves second words out."),
+    click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
 )
 model_options = option_group(
     "options",
@@ -132,17 +132,8 @@ model_options = option_group(
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
     section("Vectors of words in their sentence, alone or beside --model or --vectors"),
     *encoder_options,
-    click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
-    click.option("--similarities", type=INPUT, help="npz of a matrix a pair: target by source words."),
-    click.option("--method", type=click.Choice(METHODS), help="Links of words by the rule of a paper."),
     section("Links"),
-    click.option(
-        "--extract", type=click.Choice(EXTRACTORS), help="Choice of links.  [posterior; vectors: mutual]"
-    ),
-    click.option(
-        "--threshold", type=Number(0, 1), help="Least probability of a link; leaves second words out."
-    ),
-    click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
+    *extraction_options,
     section("Input"),
     *text_choices(
         "How lines become words.  [the model's, else space]",
@@ -161,35 +152,28 @@ def load_aligner(options: ModelOptions) -> Aligner:
         If the options contradict each other.
     """
     _check_one_place(options)
-    if options.context is not None:
+    if options.encoder is not None:
         return _in_context(options)
     running = {name: options.given[name] for name in _RUNNING if name in options.given and options.model}
-    if unused := [name for name in _OF_CONTEXT if name in options.given and name not in running]:
+    if unused := [name for name in _OF_ENCODER if name in options.given and name not in running]:
         names = ", ".join("--" + name for name in unused)
-        raise UsageError(f"{names}: only with --encoder, --token-vectors or --similarities")
+        raise UsageError(f"{names}: only with --encoder")
     return _load(options, **running)
 
 
 def _in_context(options: ModelOptions) -> Aligner:
-    """Open what the options name as contextual head, mixed with a model or vectors where they name one."""
+    """Open an encoder, mixed with a model or vectors where the options name one."""
     from nmtalign.aligner.contextual import with_context
 
-    sources = [name for name in _CONTEXT if name in options.given]
-    if len(sources) > 1:
-        names = " and ".join("--" + name.replace("_", "-") for name in sources)
-        raise UsageError(f"{names} contradict each other; give one")
-    unused = [name for name in ("layer", "device", "cache") if name in options.given]
-    if options.encoder is None and unused:
-        raise UsageError(f"--{unused[0]}: only with --encoder")
     if options.positions is not None and options.positions != "hmm":
-        raise UsageError(f"--positions {options.positions}: {options.context} has hmm, or --method")
-    own = {name: options.given[name] for name in (*_CONTEXT, *_OF_CONTEXT) if name in options.given}
+        raise UsageError(f"--positions {options.positions}: --encoder has hmm; without positions: links-from")
+    own = {name: options.given[name] for name in ("encoder", *_OF_ENCODER) if name in options.given}
     if options.places:
         return with_context(_load(options), **own)
     settings = {name: value for name, value in options.settings.items() if name != "positions"}
     if unfit := [name for name in settings if name not in _ALONE]:
         name = "--" + unfit[0].replace("_", "-")
-        raise UsageError(f"{name}: not for {options.context} alone; name a model or vectors, too")
+        raise UsageError(f"{name}: not for --encoder alone; name a model or vectors, too")
     return with_context(**own, **settings)
 
 

@@ -13,8 +13,8 @@ import click
 from nmtalign.cli.messages import doubt, warn
 from nmtalign.cli.options.bitext import text_encoding
 from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
+from nmtalign.cli.options.sources import SourceOptions, source_options
 from nmtalign.cli.options.types import INPUT, Numbers
 from nmtalign.errors import DataError
 
@@ -29,11 +29,11 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """The values of the options, those of the model and of matrices included."""
+    """The values of the options, those of the model and of other programs included."""
 
     lines: tuple[int, ...] | None
     gold: str | None
-    given: MatrixOptions
+    given: SourceOptions
     options: ModelOptions
 
     def open(
@@ -50,17 +50,12 @@ class RecordOptions:
         from nmtalign.aligner.fitting import fit_text
         from nmtalign.report.corpus import read_corpus
 
-        self.given.check()
         files: Any = {"gold": self.gold, "others": others, "encoding": text_encoding()}
-        if self.given.source is not None:
+        if self.given.named(self.options):
             bitext, again = tee(bitext)
             aligned = self.given.inspect(self.options, again)
             return None, read_corpus(bitext, aligned=aligned, **files)
         aligner = load_aligner(self.options)
-        if self.options.context is not None:
-            from nmtalign.aligner.contextual import counted
-
-            bitext = counted(aligner, bitext)
         aligner, bitext = fit_text(aligner, bitext)
         return aligner, read_corpus(bitext, **files)
 
@@ -78,7 +73,7 @@ record_options = option_group(
     click.option("--lines", type=Numbers(1), help="These pairs only, like 3,7-9."),
     click.option("--gold", type=INPUT, help="Gold links, one line for each pair."),
     model_options,
-    matrix_options,
+    source_options,
 )
 
 

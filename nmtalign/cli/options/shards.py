@@ -48,9 +48,7 @@ class ShardOptions:
             return int(parts[0]), int(parts[1])
         raise UsageError(f"--shard wants I/N with I from 1 to N, like 2/8; found {self.shard!r}")
 
-    def open(
-        self, files: Sequence[str], outputs: Mapping[str, str], attention: str | None
-    ) -> ShardRun | None:
+    def open(self, files: Sequence[str], outputs: Mapping[str, str]) -> ShardRun | None:
         """Return the run of these options, None without them; `outputs` are the files to write."""
         from nmtalign.batch.shards import ShardRun
 
@@ -58,18 +56,16 @@ class ShardOptions:
             if self.may_exist:
                 raise UsageError("--resume and --shard go with --out-shards DIR; give it too")
             return None
-        self._check(files, outputs, attention)
+        self._check(files, outputs)
         paths = {**dict.fromkeys(_ALWAYS, ""), **outputs}
         texts = {_kind(output, path): text_of(output, path) for output, path in paths.items()}
         inputs = [Path(path) for path in files]
         return ShardRun(Path(self.out_shards), texts, inputs, pairs=self.shard_pairs, part=self.part())
 
-    def _check(self, files: Sequence[str], outputs: Mapping[str, str], attention: str | None) -> None:
+    def _check(self, files: Sequence[str], outputs: Mapping[str, str]) -> None:
         """Refuse inputs that cannot be read twice, and outputs that shards cannot be put together to."""
-        if attention is not None or "-" in files:
-            raise UsageError(
-                f"--out-shards: not with {attention or 'standard input'}, which cannot be read again"
-            )
+        if "-" in files:
+            raise UsageError("--out-shards: not with standard input, which cannot be read again")
         for path in files:
             _check_plain(Path(path))
         if self.shard is not None and any(path != "-" for path in outputs.values()):

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.aligner.external import external_decoder, given_posteriors
 from nmtalign.aligner.extraction import make_extraction
-from nmtalign.batch.attention_files import read_matrices
-from nmtalign.batch.matrices import Reading
+from nmtalign.aligner.links_from import Linker
+from nmtalign.contextual.attention_files import read_matrices
+from nmtalign.contextual.cross_attention import Reading
+from nmtalign.contextual.files import Given
+from nmtalign.contextual.published import attention_posteriors
 from nmtalign.errors import DataError
 
 FOUR = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 4))  # layers, heads, T, S
@@ -128,15 +130,19 @@ def test_an_opennmt_table_that_was_cut_is_refused(tmp_path):
         list(read_matrices(tmp_path / "log"))
 
 
-def pair_of(weights, words, extraction, settings=""):
+def linker(extraction, name=""):
+    return Linker(name, iter, attention_posteriors, extraction.resolved(null=False))
+
+
+def pair_of(weights, words, extraction, name=""):
     """One pair to look at."""
-    return external_decoder([words], [weights], extraction).pair(words, settings)
+    return linker(extraction, name).pair(Given(words, weights))
 
 
 def batch_of(weights, extraction):
     """The links of one pair of as many different words as the weights have columns and rows."""
     words = tuple([f"w{n}" for n in range(size)] for size in weights.shape[::-1])
-    return external_decoder([words], [weights], extraction).align(1)
+    return linker(extraction).align([Given(words, weights)])
 
 
 def test_a_pair_to_look_at_has_the_links_and_weights():
@@ -147,7 +153,7 @@ def test_a_pair_to_look_at_has_the_links_and_weights():
     np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, atol=1e-6)
     np.testing.assert_allclose(pair.matrix.weights, np.sqrt(weights * pair.reverse), atol=1e-6)
     assert set(pair.probabilities) == pair.alignment.links
-    assert pair.settings == "s"
+    assert pair.settings == "s extract=mutual"
     one_way = pair_of(weights, (["a", "b"], ["x", "y", "z"]), make_extraction("argmax"))
     np.testing.assert_allclose(one_way.matrix.weights, weights, atol=1e-9)
     empty = pair_of(np.zeros((0, 2)), (["a", "b"], []), make_extraction())
@@ -312,6 +318,6 @@ def test_links_are_those_of_the_weights_and_never_of_zeros(T, S, seed, method):
 
 
 def test_what_was_paid_to_the_end_of_the_sentence_is_lost():
-    posteriors = given_posteriors(np.array([[0.1, 0.0], [0.5, 0.5]])[..., None])
+    posteriors = attention_posteriors(np.array([[0.1, 0.0], [0.5, 0.5]])[..., None], np.ones((2, 2, 1), bool))
     np.testing.assert_allclose(posteriors.forward[..., 0], [[0.1, 0], [0.5, 0.5]], atol=1e-12)
     np.testing.assert_allclose(posteriors.reverse.sum(axis=0), 1)

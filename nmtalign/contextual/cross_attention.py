@@ -1,8 +1,12 @@
-"""Links from attention of translation models and other programs, streamed beside the bitext."""
+"""Sources of attention: files that other programs write, and translation models.
+
+Axes: T target words, S source words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, tee
@@ -12,148 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.external import external_decoder
-from nmtalign.aligner.extraction import Extraction
-from nmtalign.batch.attention_files import read_matrices
-from nmtalign.batch.remapping import SPACES
-from nmtalign.batch.stream import AlignedChunk
-from nmtalign.contextual.choice import Choice, rank
+from nmtalign.contextual.attention_files import read_matrices
+from nmtalign.contextual.choice import rank
+from nmtalign.contextual.files import Given, WordPair, beside
 from nmtalign.contextual.translator import Translator
 from nmtalign.errors import DataError
-from nmtalign.links.alignments import AlignedPair
-from nmtalign.text.bitext import SentencePair
-from nmtalign.text.chunks import Chunk, cut
 from nmtalign.text.subwords import join_pieces, word_numbers
 
-PAIRS = 1_000  # of one chunk, whose matrices are held in memory
 FEW, CHOSEN = 20, 300  # pairs from which on a head is chosen, and most that are looked at
 ROUNDED = 1e-3  # rows may differ so much from a sum of 1: programs write few decimals
 
 Floats = NDArray[np.floating]
-
-
-def align_matrices(
-    pairs: Iterable[SentencePair],
-    path: str | Path,
-    reading: Reading,
-    extraction: Extraction,
-    *,
-    matrices: Iterator[Floats] | None = None,
-    chunk: int = PAIRS,
-) -> Generator[AlignedChunk]:
-    """Choose links from attention matrices; those of a chunk are in memory.
-
-    Parameters
-    ----------
-    pairs : iterable of SentencePair
-        The pieces that the matrices are of, between spaces.
-    path : str or Path
-        Of the matrices, as of :func:`nmtalign.batch.attention_files.read_matrices`, one a pair.
-    reading : Reading
-    extraction : Extraction
-    matrices : iterator of arrays, optional
-        Instead of what the file at `path` holds: those of :func:`translated`.
-    chunk : int
-        Most pairs of a chunk.
-
-    Yields
-    ------
-    AlignedChunk
-        Its lines are those of the text, sub-words joined to words.
-
-    Raises
-    ------
-    DataError
-        If there are fewer or more matrices than pairs, or one does not fit its pair.
-    """
-    given = _Weights(path, reading, matrices)
-    for part in cut(pairs, chunk=chunk):
-        yield _aligned(part, given, extraction)
-    given.check_end()
-
-
-def inspect_matrices(
-    pairs: Iterable[SentencePair],
-    path: str | Path,
-    reading: Reading,
-    extraction: Extraction,
-    *,
-    matrices: Iterator[Floats] | None = None,
-) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, Floats]]]]:
-    """Yield each pair with its weights, and what computes those of each head.
-
-    Parameters and errors are those of :func:`align_matrices`.
-    """
-    given = _Weights(path, reading, matrices)
-    settings = f"{'matrices' if matrices is None else 'translator'}={path} {reading} {extraction}"
-    for pair in pairs:
-        words, weights = given.next(pair)
-        aligned = external_decoder([words], [weights], extraction).pair(words, settings)
-        yield aligned, partial(reading.by_head, *given.last)
-    given.check_end()
-
-
-def choose_head(
-    pairs: Iterator[SentencePair], translator: Translator
-) -> tuple[Choice | None, Iterator[SentencePair]]:
-    """Return the best candidate of a translation model by the first pairs of a text, and the whole text.
-
-    None is chosen from fewer than `FEW` pairs; see :func:`nmtalign.contextual.choice.rank`.
-    """
-    first = list(islice(pairs, CHOSEN))
-    words = [_words(pair) for pair in first]
-    choice = rank(words, translator.attention(words))[0] if len(first) >= FEW else None
-    return choice, chain(first, pairs)
-
-
-def translated(pairs: Iterable[SentencePair], translator: Translator, shift: int) -> Iterator[Floats]:
-    """Yield the attention (L, H, T, S + 1) of a translation model, pair by pair."""
-    pairs, again = tee(pairs)
-    found = translator.attention(map(_words, again))
-    for pair, attention in zip(pairs, found, strict=True):
-        yield attention.of_words(len(SPACES.words(pair.target)), shift)
-
-
-def _words(pair: SentencePair) -> tuple[list[str], list[str]]:
-    return SPACES.words(pair.source), SPACES.words(pair.target)
-
-
-class _Weights:
-    """The weights of one pair after the other."""
-
-    def __init__(self, path: str | Path, reading: Reading, matrices: Iterator[Floats] | None) -> None:
-        self.reading = reading
-        self._path, self._matrices, self._number = path, matrices or read_matrices(path), 0
-        self.last: tuple[Floats, list[str], list[str]]  # attention and pieces of the latest pair
-
-    def next(self, pair: SentencePair) -> tuple[tuple[list[str], list[str]], NDArray[np.floating]]:
-        """Return the words of the next pair and their weights, shape (T, S)."""
-        self._number += 1
-        attention = next(self._matrices, None)
-        if attention is None:
-            found = f"expected attention for each pair, found none for pair {self._number}"
-            raise DataError(found).at(self._path)
-        pieces = _words(pair)
-        try:
-            weights = self.reading.weights(attention, *pieces)
-            self.last = attention, *pieces
-        except DataError as error:
-            raise DataError(f"pair {self._number}: {error}").at(self._path) from None
-        return (self.reading.words(pieces[0]), self.reading.words(pieces[1])), weights
-
-    def check_end(self) -> None:
-        """Refuse more matrices than pairs."""
-        if next(self._matrices, None) is not None:
-            found = f"expected attention for {self._number} pairs, as the text has, found more"
-            raise DataError(found).at(self._path)
-
-
-def _aligned(part: Chunk, given: _Weights, extraction: Extraction) -> AlignedChunk:
-    words, weights = zip(*(given.next(pair) for pair in part.lines), strict=True)
-    lines = [SentencePair(*map(" ".join, pair)) for pair in words]
-    sizes = [(len(source), len(target)) for source, target in words]
-    batch = external_decoder(words, weights, extraction).align(1)
-    return AlignedChunk(part.first, lines, batch, sizes, None, SPACES, (None, None))
 
 
 @dataclass(frozen=True)
@@ -175,7 +48,7 @@ class Reading:
         Divide each row by its sum. Otherwise rows have to sum to 1, the end of the sentence included, or to
         be zero: a word without attention.
     shifted : bool
-        Whether row t has the weights of target word t already, as :func:`translated` gives them.
+        Whether row t has the weights of target word t already, as those of :func:`translated`.
     """
 
     layers: tuple[int, ...] | None = None
@@ -194,10 +67,14 @@ class Reading:
         return f"layers={layers} heads={heads} shift={self.shift} pieces={pieces}{normalized}"
 
     def words(self, pieces: Sequence[str]) -> list[str]:
-        """Return the words that the pieces of a line make; a word of nothing but a mark is kept as ``▁``."""
-        if self.pieces is None:
-            return list(pieces)
-        return [word or "▁" for word in join_pieces(pieces, self.pieces)]
+        """Return the words that the pieces of a line make."""
+        return list(pieces) if self.pieces is None else join_pieces(pieces, self.pieces)
+
+    def given(self, pieces: WordPair, attention: NDArray[Any]) -> Given:
+        """Return the words of one pair of pieces with their weights; errors as of :meth:`weights`."""
+        weights = self.weights(attention, *pieces)
+        words = self.words(pieces[0]), self.words(pieces[1])
+        return Given(words, weights, partial(self.by_head, attention, *pieces))
 
     def weights(self, attention: NDArray[Any], source: Sequence[str], target: Sequence[str]) -> Floats:
         """Return the weights of the words of one pair, target words by source words; rows sum to 1 at most.
@@ -292,6 +169,36 @@ class Reading:
         shifted = np.zeros((T, S))
         shifted[there] = weights[rows[there], :S]
         return shifted
+
+
+def read_attention(path: str | Path, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield the weights that a file has for each pair of pieces; a DataError if they do not fit."""
+    return beside(pairs, read_matrices(path), path, reading.given)
+
+
+def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield the cross-attention of a translation model for each pair of words."""
+    words, again, asked = tee(pairs, 3)
+    found = (
+        attention.of_words(len(target), reading.shift)  # (L, H, T, S + 1)
+        for (_, target), attention in zip(again, translator.attention(asked), strict=True)
+    )
+    return beside(words, found, translator.name, reading.given)
+
+
+def best_reading(translator: Translator, pairs: Iterator[WordPair]) -> tuple[Reading, Iterator[WordPair]]:
+    """Return which layer and head aligns best by the first pairs of a text, and the whole text.
+
+    Fewer than `FEW` pairs choose none: the mean of all is read, with a warning.
+    """
+    first = list(islice(pairs, CHOSEN))
+    rest = chain(first, pairs)
+    if len(first) < FEW:
+        names = "name --layers, --attention-heads, --shift"
+        warnings.warn(f"too few pairs to choose a head by: the mean of all; {names}", stacklevel=2)
+        return Reading(), rest
+    best = rank(first, translator.attention(first))[0]
+    return Reading((best.layer,), None if best.head is None else (best.head,), best.shift), rest
 
 
 def _numbers(attention: NDArray[Any]) -> Floats:

@@ -56,7 +56,7 @@ def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Floa
         If a file is of no such kind, a name has no number, or a line holds something else.
     """
     if str(path) != "-" and is_archive(path):
-        return _read_npz(path)
+        return read_npz(path)
     if str(path) != "-" and is_array(path):
         return iter([read_array(path)])
     lines = enumerate(read_lines(path, encoding=encoding), 1)
@@ -71,7 +71,8 @@ def _form(lines: Sequence[str]) -> Callable[[Lines, str | Path], Iterator[Floats
     return _read_opennmt if any(_OPENNMT.fullmatch(line) for line in lines) else _read_marian
 
 
-def _read_npz(path: str | Path) -> Iterator[Floats]:
+def read_npz(path: str | Path) -> Iterator[Floats]:
+    """Yield the arrays of an .npz file by the number that their names end with."""
     with Archive(path) as archive:
         yield from map(archive.read, in_order(archive.names, path))
 

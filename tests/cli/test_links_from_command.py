@@ -1,4 +1,4 @@
-"""nmtalign align with jumps that are fitted on the text, and with attention of other programs."""
+"""nmtalign links-from, pictures and reports of attention of other programs; jumps fitted on the text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_matrix_of_an_npy_file(tmp_path, capsys):
     for name, words in (("a", "a b c d"), ("b", "e f g h")):
         (tmp_path / name).write_text(f"{words}\n")
     np.save(tmp_path / "m.npy", ATTENTION)
-    assert run("align", tmp_path / "a", tmp_path / "b", "--matrices", tmp_path / "m.npy") == 0
+    assert run("links-from", tmp_path / "a", tmp_path / "b", "--matrices", tmp_path / "m.npy") == 0
     assert capsys.readouterr().out == "0-0 1-2 2-3 3-1\n"
 
 
@@ -45,16 +45,16 @@ def test_matrices_of_an_npz_file(pieces, tmp_path, capsys):
     layers = np.stack([np.full((2, 4, 4), 0.25), np.stack([ATTENTION] * 2)])  # (2, 2, T, S)
     np.savez(tmp_path / "m.npz", layers, np.ones((2, 2, 1, 1)), np.zeros((2, 2, 0, 0)))
     options = "--matrices", tmp_path / "m.npz", "--layers", "1", "--attention-heads", "0-1"
-    assert run("align", *pieces, *options, "-v") == 0
+    assert run("links-from", *pieces, *options, "-v") == 0
     out, err = capsys.readouterr()
     assert out == "0-0 1-2 2-3 3-1\n0-0\n\n"
     assert "layers=1 heads=0,1 shift=0 pieces=none extract=mutual" in err
     table = tmp_path / "links.tsv"
-    assert run("align", *pieces, *options, "--pieces", "bpe", "--table", table) == 0
+    assert run("links-from", *pieces, *options, "--pieces", "bpe", "--table", table) == 0
     assert capsys.readouterr().out == "0-0 1-2 2-1\n0-0\n\n"
     rows = [line.split("\t") for line in table.read_text().splitlines()]
     assert rows[2][:5] == ["1", "1", "unhappy", "2", "malheureux"]
-    assert run("align", *pieces, *options, "--pieces", "bpe", "--threshold", "0.8") == 0
+    assert run("links-from", *pieces, *options, "--pieces", "bpe", "--threshold", "0.8") == 0
     assert capsys.readouterr().out == "1-2 2-1\n0-0\n\n"
 
 
@@ -62,9 +62,9 @@ def test_matrices_of_a_marian_text(pieces, tmp_path, capsys):
     rows = [[*row, 0.0] for row in ATTENTION] + [[0, 0, 0, 0, 1]]  # with the end of the sentence
     text = " ".join(",".join(map(str, row)) for row in rows)
     (tmp_path / "soft").write_text(f"le chat mal@@ heureux ||| {text}\noui ||| 1,0 0,1\n ||| 1\n")
-    assert run("align", *pieces, "--matrices", tmp_path / "soft") == 0
+    assert run("links-from", *pieces, "--matrices", tmp_path / "soft") == 0
     assert capsys.readouterr().out == "0-0 1-2 2-3 3-1\n0-0\n\n"
-    assert run("align", *pieces, "--matrices", tmp_path / "soft", "--shift", "-1") == 0
+    assert run("links-from", *pieces, "--matrices", tmp_path / "soft", "--shift", "-1") == 0
     assert capsys.readouterr().out.splitlines()[0] == "0-1 1-3 3-2"
 
 
@@ -107,14 +107,14 @@ def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
     assert "found none for pair 2" in capsys.readouterr().err
     assert run("report", *pieces, *given, "--score", "dot", "-o", tmp_path / "x.html") == 2
     assert run("heatmap", "a", "b", "--layers", "1", "-o", tmp_path / "x.png") == 2
-    assert "--layers: only with --matrices" in capsys.readouterr().err
+    assert "--layers: only with --matrices, --translator, --token-vectors" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        (2, "m.npz: expected attention for each pair, found none for pair 3"),
-        (4, "m.npz: expected attention for 3 pairs, as the text has, found more"),
+        (2, "m.npz: expected an array for each pair, found none for pair 3"),
+        (4, "m.npz: expected arrays for 3 pairs, as the text has, found more"),
         (3, "m.npz: pair 2: expected attention of 1 target and 1 source pieces"),
     ],
 )
@@ -122,7 +122,7 @@ def test_matrices_that_do_not_fit_the_text_are_named(arrays, message, pieces, tm
     shapes = [(4, 4), (3, 3) if arrays == 3 else (1, 1), (0, 0), (0, 0)][:arrays]
     np.savez(tmp_path / "m.npz", *(np.ones(shape) / max(shape[1], 1) for shape in shapes))
     output = tmp_path / "links"
-    assert run("align", *pieces, "--matrices", tmp_path / "m.npz", "-o", output) == 3
+    assert run("links-from", *pieces, "--matrices", tmp_path / "m.npz", "-o", output) == 3
     assert message in capsys.readouterr().err
     assert not output.exists()
 
@@ -130,29 +130,27 @@ def test_matrices_that_do_not_fit_the_text_are_named(arrays, message, pieces, tm
 def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path, capsys):
     np.savez(tmp_path / "m.npz", ATTENTION, [[2.25]], np.zeros((0, 0)))
     output = "-o", tmp_path / "links", "--probabilities", tmp_path / "scores"
-    for command in ("align", "report"):
-        assert (
-            run(command, *pieces, "--matrices", tmp_path / "m.npz", *output[: 4 if command == "align" else 2])
-            == 3
-        )
+    for command in ("links-from", "report"):
+        own = output if command == "links-from" else output[:2]
+        assert run(command, *pieces, "--matrices", tmp_path / "m.npz", *own) == 3
         expected = "m.npz: pair 2: expected rows that sum to 1, found 2.25 in row 1; .*--normalize"
         assert re.search(expected, capsys.readouterr().err)
         assert not (tmp_path / "links").exists()
-    assert run("align", *pieces, "--matrices", tmp_path / "m.npz", *output, "--normalize", "-v") == 0
+    assert run("links-from", *pieces, "--matrices", tmp_path / "m.npz", *output, "--normalize", "-v") == 0
     assert "pieces=none normalized" in capsys.readouterr().err
     scores = [float(score) for score in (tmp_path / "scores").read_text().split()]
     assert max(scores) == 1
-    assert run("align", *pieces, "--normalize") == 2
-    assert "--normalize: only with --matrices" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--layers", "1"], "--layers: only with --matrices FILE"),
-        (["--matrices", "m.npz", "--score", "dot"], "--score: without meaning for --matrices"),
-        (["--matrices", "m.npz", "--remap", "space"], "--remap: without meaning"),
-        (["--matrices", "m.npz", "--max-length", "9"], "--max-length: without meaning"),
+        (["--layers", "1"], "--token-vectors, --similarities, found none"),
+        (["--matrices", "m.npz", "--similarities", "s"], "found --matrices and --similarities"),
+        (["--matrices", "m.npz", "--langs", "en,fr"], "--langs: without meaning for --matrices"),
+        (["--similarities", "s", "--pieces", "bpe"], "--pieces: without meaning for --similarities"),
+        (["--similarities", "s", "--threshold", "0.5"], "--threshold: without meaning"),
+        (["--encoder", "e", "--attention-heads", "1"], "--attention-heads: without meaning for --encoder"),
         (
             ["--matrices", "m.npz", "--attention-heads", "3-1"],
             "expected numbers from 0 on, ranges going up, of at most 1,000,000, like 3,7-9; found '3-1'",
@@ -160,8 +158,26 @@ def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path,
     ],
 )
 def test_options_that_contradict_each_other(options, message, pieces, capsys):
-    assert run("align", *pieces, *options) == 2
+    assert run("links-from", *pieces, *options) == 2
     assert message in capsys.readouterr().err
+
+
+def test_similarities_by_published_methods(tmp_path, capsys):
+    (tmp_path / "a").write_text("The cat.\n\n")
+    (tmp_path / "b").write_text("Le chat.\n\n")
+    np.savez(tmp_path / "s.npz", np.array([[0.9, 0.1, 0], [0.2, 0.7, 0.6], [0, 0.1, 0.5]]), np.zeros((0, 0)))
+    given = tmp_path / "a", tmp_path / "b", "--similarities", tmp_path / "s.npz", "--tokenizer", "simple"
+    expected = {"simalign-argmax": "0-0 1-1", "simalign-match": "0-0 1-1 2-2", "transport": "0-0 1-1 2-2"}
+    for method, links in expected.items():
+        assert run("links-from", *given, "--method", method, "-v", "--tokens", tmp_path / "tokens") == 0
+        out, err = capsys.readouterr()
+        assert out == f"{links}\n\n"
+        assert f"s.npz method={method} extract=" in err
+        assert "known" not in err
+    assert (tmp_path / "tokens.target").read_text() == "Le chat .\n\n"
+    report = tmp_path / "report.html"
+    assert run("report", *given, "--method", "transport", "-o", report) == 0
+    assert "method=transport" in report.read_text()
 
 
 def test_jumps_are_fitted_on_the_first_pairs_in_any_chunk_and_process(tmp_path, monkeypatch, capsys):

@@ -1,0 +1,219 @@
+"""Links from what another program or model says of each sentence pair: attention, or similarities.
+
+A source gives one matrix a pair. A published method, or attention in both directions, makes posteriors of it,
+and an extraction chooses links.
+
+Axes: B pairs of a bucket, T target words, S source words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nmtalign.aligner.decoding import Decoder
+from nmtalign.aligner.extraction import Extraction, make_extraction
+from nmtalign.contextual.cross_attention import Reading, best_reading, read_attention, translated
+from nmtalign.contextual.encoder import EncoderSimilarities
+from nmtalign.contextual.files import Given, WordPair, read_similarities, read_vectors
+from nmtalign.contextual.published import METHODS, USUAL, Inside, attention_posteriors
+from nmtalign.contextual.transformer import Encoder, check_device, packages
+from nmtalign.contextual.translator import Translator
+from nmtalign.corpus.buckets import PADDED, make_buckets
+from nmtalign.corpus.long_pairs import whole_pairs
+from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.text import EncodedText
+from nmtalign.errors import UsageError
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
+from nmtalign.positions.model import BucketPosteriors, Matrix, Posteriors
+from nmtalign.text.tokenization import TextSettings
+
+PAIRS = 1_000  # whose matrices are held in memory
+
+_HEADS = ("layers", "attention_heads", "shift")
+_EXTRACTION = ("extract", "threshold", "symmetrize")
+SETTINGS = {  # what goes with each source
+    "matrices": (*_HEADS, *_EXTRACTION, "pieces", "normalize", "encoding"),
+    "translator": (*_HEADS, *_EXTRACTION, "languages", "device"),
+    "encoder": ("method", "layer", "device", "cache"),
+    "token_vectors": ("method",),
+    "similarities": ("method",),
+}
+
+
+@dataclass(frozen=True)
+class Linker:
+    """A source of matrices, and what makes links of them."""
+
+    name: str  # of the source, with its settings
+    read: Callable[[Iterable[WordPair]], Iterator[Given]]
+    posteriors: Callable[[Matrix, Inside], Posteriors]
+    extraction: Extraction
+    reading: Reading | None = None  # of attention
+
+    @property
+    def settings(self) -> str:
+        """The settings that make the links, in one line."""
+        return f"{self.name} {self.extraction}"
+
+    def align(self, given: Sequence[Given]) -> AlignedBatch:
+        """Return the links of some pairs."""
+        return self._decoder(given).align(1)
+
+    def pair(self, given: Given) -> AlignedPair:
+        """Return the links of one pair with its attention."""
+        return self._decoder([given]).pair(given.words, self.settings)
+
+    def _decoder(self, given: Sequence[Given]) -> Decoder:
+        source, target = encode_pairs([own.words for own in given])
+        text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
+
+        def attend(k: int) -> BucketPosteriors:
+            bucket = text.buckets[k]
+            found = np.full(bucket.shape, PADDED)
+            for column in np.flatnonzero(bucket.pairs >= 0):
+                own = given[bucket.pairs[column]].matrix
+                found[: own.shape[0], : own.shape[1], column] = own
+            return BucketPosteriors(self.posteriors(found, bucket.inside), None)
+
+        return Decoder(text, attend, self.extraction)
+
+
+def links_from(
+    pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]],
+    *,
+    tokenizer: str = "space",
+    method: str | None = None,
+    **source: Any,
+) -> AlignedBatch:
+    """Return links from attention or similarities of another program or model.
+
+    Parameters
+    ----------
+    pairs : iterable of (source, target)
+        Lines of text, or their words; for attention of sub-words these.
+    tokenizer : str, optional
+        How lines become words.
+    method : str, optional
+        A published way from similarities to links: ``simalign-itermax`` (if left out), ``simalign-argmax``,
+        ``simalign-match``, ``awesome-align``, ``awesome-align-entmax`` or ``transport``.
+    **source
+        One of these sources, with its settings, which mean what the options of ``nmtalign links-from`` mean.
+        Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `device`,
+        `cache`), `token_vectors` or `similarities`, files. Attention: `matrices`, a file (`pieces`,
+        `normalize`, `encoding`), or `translator`, name or folder of a translation model (`languages`, `device`), both
+        with `layers`, `attention_heads`, `shift`, `extract`, `threshold`, `symmetrize`.
+
+    Raises
+    ------
+    UsageError
+        If there are several sources or none, or settings have no meaning for the source.
+    DataError
+        If a file is no such, or does not fit the pairs.
+
+    References
+    ----------
+    Jalili Sabet et al. (2020); Dou and Neubig (2021).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/s.npz", np.array([[0.9, 0.1], [0.2, 0.8]]))
+    ...     links_from([("the cat", "le chat")], similarities=f"{folder}/s.npz").links(0)
+    [Link(source=0, target=0), Link(source=1, target=1)]
+    """
+    text = TextSettings(tokenizer, lowercase=False, unicode="none")
+    named = source if method is None else source | {"method": method}
+    linker, words = open_linker((_words(pair, text) for pair in pairs), **named)
+    given = linker.read(words)
+    parts = iter(lambda: list(islice(given, PAIRS)), [])
+    return joined_batches([linker.align(part) for part in parts] or [linker.align([])])
+
+
+def _words(pair: tuple[str | Sequence[str], str | Sequence[str]], text: TextSettings) -> WordPair:
+    source, target = pair
+    if isinstance(source, str) and isinstance(target, str):
+        return text.words_of_pair((source, target), (None, None))
+    if isinstance(source, str) or isinstance(target, str):
+        raise UsageError("expected two lines of text or two lists of words, found one of each")
+    return list(source), list(target)
+
+
+def source_of(given: Iterable[str], spelled: Callable[[str], str] = str) -> str:
+    """Return which of some settings is the source; a UsageError if the others do not go with the source.
+
+    `spelled` says how messages call a setting.
+    """
+    given = list(given)
+    sources = [name for name in SETTINGS if name in given]
+    if len(sources) != 1:
+        found = " and ".join(map(spelled, sources)) or "none"
+        raise UsageError(f"expected one of {', '.join(map(spelled, SETTINGS))}, found {found}")
+    [source] = sources
+    if unfit := [name for name in given if name not in (source, *SETTINGS[source])]:
+        raise UsageError(f"{', '.join(map(spelled, unfit))}: without meaning for {spelled(source)}")
+    return source
+
+
+def open_linker(pairs: Iterator[WordPair], **given: Any) -> tuple[Linker, Iterator[WordPair]]:
+    """Return what makes links of pairs of words, and the pairs, some of which may choose a head.
+
+    Parameters and errors are those of :func:`links_from`.
+    """
+    kind = source_of(given)
+    if "method" in SETTINGS[kind]:
+        return _of_similarities(kind, **given), pairs
+    extraction = make_extraction(*(given.get(name) for name in _EXTRACTION), null=False)
+    reading = Reading(
+        given.get("layers"),
+        given.get("attention_heads"),
+        given.get("shift") or 0,
+        given.get("pieces"),
+        bool(given.get("normalize")),
+    )
+    if kind == "matrices":
+        read = partial(read_attention, given[kind], reading, encoding=given.get("encoding", "utf-8"))
+    else:
+        translator = _translator(given[kind], given.get("languages"), given.get("device") or "cpu")
+        if reading.shift < 0:
+            raise UsageError("shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)")
+        if not any(name in given for name in _HEADS):
+            reading, pairs = best_reading(translator, pairs)
+        reading = replace(reading, normalize=True, shifted=True)
+        read = partial(translated, translator, reading)
+    return Linker(f"{kind}={given[kind]} {reading}", read, attention_posteriors, extraction, reading), pairs
+
+
+def _translator(name: str | Path, languages: tuple[str, str] | None, device: str) -> Translator:
+    packages()  # or it says that they are missing, before the text is read
+    check_device(device)
+    return Translator(str(name), languages, device)
+
+
+def _of_similarities(kind: str, *, method: str = USUAL, **given: Any) -> Linker:
+    if method not in METHODS:
+        raise UsageError(f"expected one of the methods {', '.join(METHODS)}, found {method!r}")
+    own, name = METHODS[method], f"{kind.replace('_', '-')}={given[kind]}"
+    if kind == "encoder":
+        source = _encoder(own.product, **given)
+        name, read = source.settings, source.read
+    elif kind == "token_vectors":
+        read = partial(read_vectors, given[kind], own.product)
+    else:
+        read = partial(read_similarities, given[kind])
+    extraction = make_extraction(own.extract, own.threshold)
+    return Linker(f"{name} method={method}", read, own.posteriors, extraction)
+
+
+def _encoder(
+    product: str, *, encoder: str | Path, cache: str | Path | None = None, **running: Any
+) -> EncoderSimilarities:
+    check_device(running.get("device", "cpu"))
+    return EncoderSimilarities(Encoder(str(encoder), **running), product, cache)

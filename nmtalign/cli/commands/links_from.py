@@ -1,0 +1,70 @@
+"""``nmtalign links-from``: links from attention or similarities of another program or model."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from functools import partial
+from itertools import tee
+
+import click
+
+from nmtalign.cli.commands.align import output_options, paths_of, say_done, write_chunks
+from nmtalign.cli.messages import detail, log_option, quiet_option, verbose_option, warnings_to_stderr
+from nmtalign.cli.options.bitext import BitextOptions, Tokenizer, bitext_options, languages_of_files
+from nmtalign.cli.options.engine import one_blas_thread
+from nmtalign.cli.options.groups import Command, option_group, section
+from nmtalign.cli.options.model import LinkOptions, encoder_options, extraction_options
+from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
+from nmtalign.cli.outputs import open_sink
+from nmtalign.cli.progress import Progress
+
+link_options = option_group(
+    "options",
+    LinkOptions,
+    section("Input"),
+    click.option("--tokenizer", type=Tokenizer(), help="How lines become words.  [space]"),
+    section("Links"),
+    *extraction_options,
+    section(SECTION),
+    click.option("--langs", metavar="XX,YY", help="Languages of --translator, as its tokenizer calls them."),
+    *encoder_options,
+)
+
+
+@click.command("links-from", cls=Command)
+@bitext_options
+@output_options
+@link_options
+@source_options
+@section("Running")
+@quiet_option
+@verbose_option
+@log_option
+def links_from(
+    bitext: BitextOptions, given: SourceOptions, options: LinkOptions, **outputs: str | None
+) -> None:
+    """Choose links from attention (--matrices, --translator) or from similarities of words (--encoder,
+    --token-vectors, --similarities), which another program or model has found.
+
+    Attention becomes links by an extraction, similarities by a published method. The text holds the words, or
+    the sub-words (--pieces), that attention is of.
+
+    Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
+    """
+    one_blas_thread()
+    from nmtalign.batch.links_from import links_of_source
+    from nmtalign.batch.stream import Shortened
+    from nmtalign.output import Outputs
+
+    paths = paths_of(**outputs)
+    with warnings_to_stderr(), Outputs() as stack:
+        progress = stack.enter_context(Progress("pairs", bitext.files))
+        pairs, again = tee(progress.reading(bitext.open()))
+        linker, text, words = given.open(options, again)
+        chunks = links_of_source(linker, pairs, words, text, marks=given.pieces)
+        stack.enter_context(closing(chunks))
+        languages = languages_of_files(bitext.source, bitext.target)
+        done = partial(say_done, languages, paths["links"], Shortened(None), None)
+        sinks = [open_sink(name, path, stack) for name, path in paths.items()]
+        write_chunks(chunks, progress, False, done, sinks)
+    detail(linker.settings, event="settings")

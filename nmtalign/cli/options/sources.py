@@ -1,0 +1,133 @@
+"""The options that name attention or similarities of another program or model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nmtalign.cli.messages import log
+from nmtalign.cli.options.bitext import text_encoding, two_languages
+from nmtalign.cli.options.groups import option_group, section
+from nmtalign.cli.options.model import LinkOptions
+from nmtalign.cli.options.types import INPUT, Numbers, Whole
+from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nmtalign.aligner.links_from import Linker
+    from nmtalign.contextual.cross_attention import Reading
+    from nmtalign.contextual.files import WordPair
+    from nmtalign.links.alignments import AlignedPair
+    from nmtalign.text.bitext import SentencePair
+    from nmtalign.text.tokenization import TextSettings
+
+METHODS = (
+    *("simalign-argmax", "simalign-itermax", "simalign-match"),
+    *("awesome-align", "awesome-align-entmax", "transport"),
+)
+SECTION = "Attention or similarities of another program"
+_SOURCES = ("matrices", "translator", "token_vectors", "similarities")
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """The values of the options; ``None`` where one was not given."""
+
+    matrices: str | None = None
+    translator: str | None = None
+    token_vectors: str | None = None
+    similarities: str | None = None
+    method: str | None = None
+    layers: tuple[int, ...] | None = None
+    attention_heads: tuple[int, ...] | None = None
+    shift: int | None = None
+    pieces: str | None = None
+    normalize: bool | None = None
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def named(self, options: LinkOptions) -> bool:
+        """Tell whether links come from a source, not from our own model; `report` can show both."""
+        given = list(self._given)
+        if given and not any(name in given for name in _SOURCES) and None in (self.method, options.encoder):
+            needed = ", ".join(map(_spelled, _SOURCES))
+            raise UsageError(
+                f"{', '.join(map(_spelled, given))}: only with {needed}, or --encoder and --method"
+            )
+        return bool(given)
+
+    def open(
+        self, options: LinkOptions, bitext: Iterator[SentencePair]
+    ) -> tuple[Linker, TextSettings, Iterator[WordPair]]:
+        """Return what makes links of the words of a bitext, what cuts it into these, and the words."""
+        from nmtalign.aligner.links_from import open_linker, source_of
+        from nmtalign.text.tokenization import TextSettings
+
+        given = self._given | options.given
+        text = TextSettings(given.pop("tokenizer", "space"), lowercase=False, unicode="none")
+        if "langs" in given:
+            given["languages"] = two_languages(given.pop("langs"))
+        source_of(given, _spelled)
+        if "matrices" in given:
+            given["encoding"] = text_encoding()
+        words = (text.words_of_pair(pair, (None, None)) for pair in bitext)
+        linker, chosen = open_linker(words, **given)
+        if (
+            linker.reading is not None
+            and not {"matrices", "layers", "attention_heads", "shift"} & given.keys()
+        ):
+            _tell(linker.reading)
+        return linker, text, chosen
+
+    def inspect(
+        self, options: LinkOptions, bitext: Iterator[SentencePair]
+    ) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, NDArray[np.floating]]]]]:
+        """Yield each pair of a bitext with its attention, and what computes that of each head."""
+        linker, _, words = self.open(options, bitext)
+        return ((linker.pair(given), given.by_head) for given in linker.read(words))
+
+
+def _tell(reading: Reading) -> None:
+    """Say which head of a translation model was chosen, as the options that name it."""
+    if reading.layers is not None:
+        head = "" if reading.heads is None else f" --attention-heads {reading.heads[0]}"
+        chosen = f"--layers {reading.layers[0]}{head} --shift {reading.shift}"
+        log(f"chosen by the text: {chosen}", event="head chosen")
+
+
+def _spelled(name: str) -> str:
+    """Write the name of a setting as its option is typed."""
+    return "--langs" if name == "languages" else "--" + name.replace("_", "-")
+
+
+source_options = option_group(
+    "given",
+    SourceOptions,
+    section(SECTION),
+    click.option(
+        "--matrices",
+        type=INPUT,
+        help="Attention of others: npz, npy, or text of Marian, fairseq, OpenNMT-py. Rows sum to 1.",
+    ),
+    click.option("--translator", type=INPUT, metavar="NAME", help="Translation model of Hugging Face."),
+    click.option("--layers", type=Numbers(0), help="Layers to average, like 0,2-3.  [all]"),
+    click.option("--attention-heads", type=Numbers(0), help="Heads to average.  [all]"),
+    click.option("--shift", type=Whole(-1, 1), help="Row offset: target piece t is row t + SHIFT.  [0]"),
+    click.option("--pieces", type=click.Choice(["bpe", "sentencepiece"]), help="Join sub-words to words."),
+    click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),
+    click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
+    click.option("--similarities", type=INPUT, help="npz of a matrix a pair: target by source words."),
+    click.option(
+        "--method",
+        type=click.Choice(METHODS),
+        help="Links of similarities as a paper has them.  [simalign-itermax]",
+    ),
+)
