@@ -128,13 +128,13 @@ def errors(corpus: Corpus, lexicon: Aligner, found: list[NDArray[np.float32]]) -
     text = [SentencePair(*pair) for pair in corpus.gold_text]
     alone, mixed = (nmtalign.with_context(base, encoder="simulated") for base in (None, lexicon))
     alone, mixed = (
-        nmtalign.fit_to(replace(own, heads=replace(own.heads, source=Simulated(text, found))), text)
+        nmtalign.fit_to(replace(own, scorer=replace(own.heads, source=Simulated(text, found))), text)
         for own in (alone, mixed)
     )
     fixed = []
     for weight in WEIGHTS:
-        calibration = mixed.heads.calibration._replace(weight=float(weight))
-        fixed.append(error(replace(mixed, heads=replace(mixed.heads, calibration=calibration)), corpus))
+        calibration = mixed.scorer.calibration._replace(weight=float(weight))
+        fixed.append(error(replace(mixed, scorer=replace(mixed.scorer, calibration=calibration)), corpus))
     return [*(error(aligner, corpus) for aligner in (alone, lexicon, mixed)), *fixed]
 
 

@@ -23,7 +23,6 @@ from _corpora import lines_of
 from scipy.optimize import minimize
 
 from nmtalign.aligner import decoding, pair_scores
-from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.train import Learning, learn
 from nmtalign.text.tokenization import TextSettings
 

@@ -46,7 +46,7 @@ class Aligner(Listed):
     positions : PositionModel, optional
         Posteriors from scores; a softmax without a prior if left out.
     extraction : Extraction, optional
-        How links are chosen; left out, by posterior decoding where there is a null word, else by mutual argmax.
+        How links are chosen; left out: posterior decoding where there is a null word, else mutual argmax.
     text : TextSettings, optional
         How lines become words.
     languages : (str or None, str or None), optional
@@ -91,7 +91,7 @@ class Aligner(Listed):
     @property
     def lexicon(self) -> Lexicon:
         """The lexicon of a learned aligner; UsageError over given vectors."""
-        lexicon = self.scorer.lexicon
+        lexicon: Lexicon | None = self.scorer.lexicon
         if lexicon is None:
             raise UsageError("word vectors have no lexicon; learn an aligner from a bitext")
         return lexicon
@@ -116,9 +116,9 @@ class Aligner(Listed):
         """Return what the aligner is made of."""
         text, files = self.text.kept()
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
-        parts = {"scorer": self.scorer, "positions": self.positions, "extraction": self.links}
-        states = {name: part.state() for name, part in parts.items()}
-        return State("aligner", values, files=files, parts=states)
+        scorer, positions, links = self.scorer.state(), self.positions.state(), self.links.state()
+        parts = {"scorer": scorer, "positions": positions, "extraction": links}
+        return State("aligner", values, files=files, parts=parts)
 
     @classmethod
     def from_state(cls, stored: Stored) -> Aligner:

@@ -108,7 +108,7 @@ class Threshold(Extraction):
 
 
 class PosteriorDecoding(Threshold):
-    """Posterior thresholding, and second words (:func:`grown`) unless a threshold is given: they lie below."""
+    """Posterior thresholding, and second words (:func:`grown`), which a given threshold leaves out."""
 
     name, default = "posterior", THRESHOLD
 
@@ -222,8 +222,8 @@ class Transport(_Stacked):
 
     def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
         """Choose cells that carry much of the transport plan."""
-        limit = {} if self.threshold is None else {"threshold": self.threshold}
-        return transport(stack(posteriors.joint), **limit)
+        weights = stack(posteriors.joint)
+        return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
 
     def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
         return np.asarray(probability > 0)

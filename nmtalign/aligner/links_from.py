@@ -107,8 +107,8 @@ def links_from(
         One of these sources, with its settings, which mean what the options of ``nmtalign links-from`` mean.
         Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `device`,
         `cache`), `token_vectors` or `similarities`, files. Attention: `matrices`, a file (`pieces`,
-        `normalize`, `encoding`), or `translator`, name or folder of a translation model (`languages`, `device`), both
-        with `layers`, `attention_heads`, `shift`, `extract`, `threshold`, `symmetrize`.
+        `normalize`, `encoding`), or `translator`, name or folder of a translation model (`languages`,
+        `device`), both with `layers`, `attention_heads`, `shift`, `extract`, `threshold`, `symmetrize`.
 
     Raises
     ------

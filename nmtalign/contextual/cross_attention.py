@@ -171,9 +171,11 @@ class Reading:
         return shifted
 
 
-def read_attention(path: str | Path, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:
+def read_attention(
+    path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
+) -> Iterator[Given]:
     """Yield the weights that a file has for each pair of pieces; a DataError if they do not fit."""
-    return beside(pairs, read_matrices(path), path, reading.given)
+    return beside(pairs, read_matrices(path, encoding=encoding), path, reading.given)
 
 
 def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:

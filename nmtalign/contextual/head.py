@@ -134,13 +134,14 @@ class ContextualHead(Scorer):
             calibration = calibration._replace(weight=alone.weight(calibration, scores.base, plain))
         return replace(scorer, calibration=calibration), positions
 
-    def running(self, *, device: str | None = None, cache: str | Path | None = None) -> ContextualHead:
-        """Return the scorer whose encoder runs on a device, or keeps what it found in a file."""
+    def running(self, **settings: Any) -> ContextualHead:
+        """Return the scorer whose encoder runs on a `device`, or keeps what it found in a file, `cache`."""
         encoder = self.source.encoder
-        if device is not None:
+        if device := settings.get("device"):
             check_device(device)
             encoder = replace(encoder, device=device)
-        return replace(self, source=EncoderSimilarities(encoder, self.source.product, cache))
+        source = EncoderSimilarities(encoder, self.source.product, settings.get("cache"))
+        return replace(self, source=source)
 
     def state(self) -> State:
         """Return the name of the encoder, the calibration, and the other scorer."""

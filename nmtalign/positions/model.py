@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.corpus.text import EncodedText
+from nmtalign.positions.agreement import BothTransitions
 from nmtalign.state import State
 
 Floats = NDArray[np.float32]
@@ -93,6 +94,11 @@ class PositionModel(Protocol):
     @property
     def settings(self) -> str:
         """Name and parameters, as one setting."""
+        ...
+
+    @property
+    def transitions(self) -> BothTransitions | None:
+        """Those of a hidden Markov model."""
         ...
 
     @property

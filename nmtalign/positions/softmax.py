@@ -58,6 +58,7 @@ class SoftmaxPositions:
 
     has_null: ClassVar[bool] = False  # every word is aligned to some word
     unfitted: ClassVar[bool] = False
+    transitions: ClassVar[None] = None
 
     def state(self) -> State:
         """Return name and strength."""

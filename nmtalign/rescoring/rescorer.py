@@ -22,6 +22,7 @@ from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
+from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
 from nmtalign.rescoring.convention import KINDS, with_convention
 from nmtalign.rescoring.features import (
@@ -103,6 +104,11 @@ class Rescored:
     def unfitted(self) -> bool:
         """Whether the position model has to be fitted to a text first."""
         return self.base.unfitted
+
+    @property
+    def transitions(self) -> BothTransitions | None:
+        """Those of the position model."""
+        return self.base.transitions
 
     @property
     def plain(self) -> PositionModel:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import Learning, learn

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.train import Learning, Training
+    from nmtalign.aligner.train import Training
 
 
 class Toy(NamedTuple):

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.train import Learning, Training, learn
 from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main

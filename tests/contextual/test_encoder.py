@@ -6,10 +6,10 @@ import json
 import os
 import re
 import shutil
-from dataclasses import replace
-from itertools import combinations
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +18,8 @@ import pytest
 import nmtalign
 from nmtalign.cli import main
 from nmtalign.contextual import transformer
-from nmtalign.contextual.encoder import EncoderSimilarities
+from nmtalign.contextual.encoder import EncoderSimilarities, _Cache
 from nmtalign.contextual.head import TokenPair
-from nmtalign.contextual.encoder import _Cache
 from nmtalign.contextual.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
@@ -208,7 +207,7 @@ def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
     (tmp_path / "x.tsv").write_text("\t".join(PAIRS[0]) + "\n")
     run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --view heads --model {stored}/model -o x.svg")
     other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other")
-    assert (other.heads.names, other.encoder.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
+    assert (other.scorer.names, other.encoder.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
 
 
 def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, capsys):

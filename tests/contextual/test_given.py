@@ -68,7 +68,7 @@ class Told:
 
 def in_context(source: Told, base: nmtalign.Aligner | None = None) -> nmtalign.Aligner:
     aligner = nmtalign.with_context(base, encoder="none")
-    return replace(aligner, heads=replace(aligner.heads, source=source))
+    return replace(aligner, scorer=replace(aligner.scorer, source=source))
 
 
 def error(aligner: nmtalign.Aligner) -> float:
@@ -122,7 +122,7 @@ def test_a_model_that_met_each_word_once_or_never_has_the_least_weight():
     told = Told([np.eye(3)[::-1]] * 30, [(pair.source.split(), pair.target.split()) for pair in once])
     for lexicon in (nmtalign.train(once, preset="fast"), toy_training("fast").aligner):
         mixed = nmtalign.fit_to(in_context(told, lexicon), once)
-        assert mixed.heads.calibration.weight == 0.95
+        assert mixed.scorer.calibration.weight == 0.95
 
 
 def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone():
@@ -139,7 +139,7 @@ def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone():
 def test_weight_0_is_the_other_head():
     lexicon = toy_training("fast").aligner
     mixed = in_context(Told(noisy(0.05)), lexicon)
-    mixed = replace(mixed, heads=replace(mixed.heads, calibration=Calibration(7.0, 1.5, -0.25, 0.0)))
+    mixed = replace(mixed, scorer=replace(mixed.scorer, calibration=Calibration(7.0, 1.5, -0.25, 0.0)))
     assert links_of(mixed.align_batch(TOY.words)) == links_of(lexicon.align_batch(TOY.words))
 
 

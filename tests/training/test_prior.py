@@ -53,7 +53,6 @@ def test_going_on_from_a_model_keeps_what_it_knows():
 
 
 def test_training_links_are_those_of_the_model():
-    from nmtalign.aligner.extraction import make_extraction
 
     found = learn(toy_bitext(60).pairs, Learning(settings=FAST, prior=Prior([("aa", "bb", 1.0)]), workers=1))
     own, again = found.align(), found.aligner.align_batch(toy_bitext(60).words)

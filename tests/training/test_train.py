@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus import sides as sides_module

@@ -99,7 +99,9 @@ extraction_options = (
         type=click.Choice(EXTRACTORS),
         help="Choice of links.  [posterior; without null: mutual]",
     ),
-    click.option("--threshold", type=Number(0, 1), help="Least probability of a link; leaves second words out."),
+    click.option(
+        "--threshold", type=Number(0, 1), help="Least probability of a link; leaves second words out."
+    ),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
 )
 model_options = option_group(
