@@ -41,6 +41,7 @@ FLOORS = {
     "files": 0,
     "output": 0,
     "shipped": 0,
+    "state": 0,
     "views": 0,
 }
 # sideways on one floor: checkpoints; emissions and the E-step, which positions read and scorers are fitted by

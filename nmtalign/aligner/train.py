@@ -20,10 +20,9 @@ from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError, UsageError
+from nmtalign.heads.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_head
 from nmtalign.heads.lexicon import Lexicon
-from nmtalign.heads.mapped import WEIGHT, check_vectors, make_vectors_head
 from nmtalign.heads.mixture import Mixture, PairScores, SeenViews
-from nmtalign.heads.spectral import learn_spectral
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
 from nmtalign.positions.hmm import HiddenMarkov

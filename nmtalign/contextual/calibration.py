@@ -25,7 +25,7 @@ from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.heads.dense import SCORE_LIMIT
-from nmtalign.heads.head import TINY
+from nmtalign.heads.scorer import TINY
 from nmtalign.positions.agreement import BothPosteriors, BothTransitions, hmm_posteriors
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.model import SoftmaxPosteriors, TextScores
@@ -123,7 +123,8 @@ class ContextualScores:
         """Those of the other head; 0 without one."""
         if self.base is not None:
             return self.base.training_counts
-        return np.zeros(len(self.text.source.words), np.int64), np.zeros(len(self.text.target.words), np.int64)
+        sizes = len(self.text.source.words), len(self.text.target.words)
+        return np.zeros(sizes[0], np.int64), np.zeros(sizes[1], np.int64)
 
     @property
     def _fitted(self) -> Calibration:

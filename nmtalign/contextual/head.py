@@ -53,7 +53,8 @@ class ContextualHead(Scorer):
 
     source: EncoderSimilarities
     base: Any = None  # the other scorer
-    looked_up: TextSettings = field(default_factory=TextSettings)  # in which the words of `base` are looked up
+    # how words are looked up in `base`
+    looked_up: TextSettings = field(default_factory=TextSettings)
     calibration: Calibration | None = None  # None before it is fitted
 
     fit_pairs: ClassVar[int] = 2_000  # three numbers are fitted
@@ -154,7 +155,7 @@ class ContextualHead(Scorer):
 
     @classmethod
     def from_state(cls, stored: Stored) -> ContextualHead:
-        """Return what :meth:`state` was made of; the encoder is opened when it is needed, never downloaded."""
+        """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
         layer = int(stored.number("layer", low=0, high=1000))
         encoder = Encoder(stored.text("name"), layer, download=False)  # the folder may be a stranger's
         calibration = Calibration(*(stored.number(name, **own) for name, own in _RANGES.items()))

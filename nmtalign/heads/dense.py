@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.sides import look_up, number_words
 from nmtalign.corpus.text import EncodedText
-from nmtalign.heads.head import LogRatios
 from nmtalign.heads.lexicon import Lexicon
+from nmtalign.heads.scorer import LogRatios
 from nmtalign.state import State, Stored
 
 Floats = NDArray[np.float32]

@@ -16,9 +16,8 @@ from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_product
-from nmtalign.heads.head import Head, interpolated
 from nmtalign.heads.lexicon import Lexicon
-from nmtalign.heads.scorer import Scorer
+from nmtalign.heads.scorer import TINY, Head, Scorer
 from nmtalign.heads.views import View
 from nmtalign.positions.model import Emissions
 from nmtalign.state import State, Stored
@@ -32,6 +31,29 @@ class SeenViews(NamedTuple):
     views: Sequence[View]
     counts: Sequence[ViewCounts]
     smoothing: Smoothing
+
+
+def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText) -> Emissions:
+    """Interpolate the emissions of a lexicon with heads, one after the other.
+
+    Notes
+    -----
+    ``log r = (1 - weight) log r_before + weight log r_head`` for the word pairs that a head knows (Klakow
+    1998, log-linear interpolation); the others stay as they are.
+    """
+    for head in heads:
+        place, values = head.log_ratios(text)
+        pairs = emissions.pairs.copy()
+        mixed = pairs.take(place)
+        possible = mixed > 0  # the padding and what cannot be stays 0
+        np.log(np.maximum(mixed, TINY, out=mixed), out=mixed)
+        mixed *= np.float32(1 - head.weight)
+        mixed += values * np.float32(head.weight)
+        np.exp(mixed, out=mixed)
+        mixed *= possible
+        pairs[place] = mixed
+        emissions = emissions._replace(pairs=pairs)
+    return emissions
 
 
 @dataclass(frozen=True, eq=False)

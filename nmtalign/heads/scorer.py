@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
@@ -11,9 +14,13 @@ from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.state import State
 from nmtalign.text.tokenization import TextSettings
 
+Floats = NDArray[np.float32]
 Words = Sequence[str]
 Pairs = Sequence[tuple[Words, Words]]
 UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
+
+
+TINY = np.float32(1e-30)  # least ratio under a logarithm
 
 
 class Scorer(Protocol):
@@ -71,3 +78,28 @@ class Scorer(Protocol):
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:
         """Return the positions of words without a vector; None where words need none."""
         return None
+
+
+class LogRatios(NamedTuple):
+    """Log likelihood ratios of some word pairs of a text."""
+
+    place: NDArray[np.integer]  # numbers of the word pairs
+    values: Floats  # their log likelihood ratios to chance
+
+
+class Head(Protocol):
+    """Anything that gives log likelihood ratios to word pairs.
+
+    `weight` is that of the log-linear interpolation with the heads before it, from 0 to 1; a head that
+    can be saved has a state, and its class makes the head again from it and the lexicon.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def weight(self) -> float: ...
+
+    def log_ratios(self, text: EncodedText) -> LogRatios:
+        """Return the log likelihood ratios of the word pairs of a text."""
+        ...

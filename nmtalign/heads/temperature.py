@@ -5,7 +5,7 @@ The likelihood ratio of two words comes from their score,
     r(e, f) = exp(score(e, f) - (log Z_e + log Z_f) / 2)      Z_e = sum over f of p(f) exp(score(e, f)),
 
 and 1 is the ratio of the null word. Transitions and temperature are estimated by expectation-maximization,
-the temperature by the likelihood that :mod:`nmtalign.heads.mapped` writes down.
+the temperature by the likelihood that :mod:`nmtalign.heads.dense_training` writes down.
 The probability of null is fixed: its maximum likelihood estimate gave a larger error on nearly every text.
 
 Axes: V vocabulary (word 0 is padding), P word pairs that meet.
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.heads.mapped import Links, ScaleLikelihood
+from nmtalign.heads.dense_training import Links, ScaleLikelihood
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.e_step import EStep, expected_counts
 from nmtalign.positions.hmm import NULL, unfitted_hmm
@@ -53,8 +53,8 @@ def fit_temperature(
 ) -> tuple[float, BothTransitions]:
     """Return the factor of plain scores (1 / temperature), and transitions, by expectation-maximization.
 
-    The scale moves by one step of Newton's method an iteration. It starts where scores deviate by 1 from their
-    mean, whatever size the vectors have.
+    The scale moves by one step of Newton's method an iteration. It starts where scores deviate by 1 from
+    their mean, whatever size the vectors have.
     """
     sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
     text = encode_text(pairs[: max(1, int((sizes <= TUNED).sum()))])

@@ -11,7 +11,7 @@ import nmtalign
 from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.train import Learning, learn
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.mapped import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
+from nmtalign.heads.dense_training import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.settings import Settings

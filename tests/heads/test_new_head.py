@@ -11,8 +11,8 @@ from nmtalign.aligner.aligner import load_aligner
 from nmtalign.aligner.model_folder import KINDS
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
-from nmtalign.heads.head import LogRatios
 from nmtalign.heads.lexicon import Lexicon
+from nmtalign.heads.scorer import LogRatios
 from nmtalign.state import State, Stored
 
 

@@ -13,9 +13,10 @@ from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.heads.counts import FormCounts, emissions
 from nmtalign.heads.dense import FREQUENT
-from nmtalign.heads.head import LogRatios, interpolated
+from nmtalign.heads.dense_training import MIN_LINKS, SPECTRAL_SCALE, learn_spectral
 from nmtalign.heads.mixture import Mixture
-from nmtalign.heads.spectral import MIN_LINKS, SCALE, learn_spectral
+from nmtalign.heads.mixture import interpolated
+from nmtalign.heads.scorer import LogRatios
 from nmtalign.training.settings import PRESETS, Settings
 from tests.aligner.toy_language import toy_bitext
 
@@ -70,8 +71,8 @@ def test_logits_are_those_of_the_definition(aligner):
     assert len(lexicon.source_words) <= FREQUENT
     shares = [c / c.sum() for c in (lexicon.source_counts, lexicon.target_counts)]
     log_z = (
-        np.log(np.exp(SCALE * cosines) @ shares[1]),
-        np.log(shares[0] @ np.exp(SCALE * cosines)),
+        np.log(np.exp(SPECTRAL_SCALE * cosines) @ shares[1]),
+        np.log(shares[0] @ np.exp(SPECTRAL_SCALE * cosines)),
     )
     checked = 0
     for pair in range(1, len(index)):
@@ -79,7 +80,7 @@ def test_logits_are_those_of_the_definition(aligner):
         f = lexicon.target_words.index(sides[1].words[index.target[pair]])
         assert unit[0][e].any()
         assert unit[1][f].any()
-        expected = SCALE * cosines[e, f] - (log_z[0][e] + log_z[1][f]) / 2
+        expected = SPECTRAL_SCALE * cosines[e, f] - (log_z[0][e] + log_z[1][f]) / 2
         expected = 0.4 * expected + 0.6 * np.log(before.pairs[pair])
         assert np.log(after.pairs[pair]) == pytest.approx(expected, abs=1e-3)
         checked += 1
