@@ -1,4 +1,4 @@
-"""Synthetic languages: one in which context decides, with a tiny encoder; one of a tiny translator.
+"""Synthetic languages: one in which context decides, with a tiny encoder; a tiny translator.
 
 Each sentence of the first has a topic, a or b, which a marker names. The words x7 and y7 are X7 and Y7 in
 topic a, but Y7 and X7 in topic b: both always stand together, so only the topic tells which is which. Names
@@ -17,6 +17,7 @@ from tests.aligner.toy_language import Toy
 
 AMBIGUOUS, MARKERS, NAMES = 12, 6, 40
 HIDDEN, LAYERS, STEPS, PAIRS = 32, 2, 110, 48
+CODE = 64  # numbers of a sub-word of the translator
 
 
 def ambiguous_bitext(n: int, *, seed: int = 0) -> Toy:
@@ -151,23 +152,25 @@ def make_marian_tokenizer(folder: Path) -> Any:
     return MarianTokenizer(*files, source_lang="xx", target_lang="yy")
 
 
-def train_translator(folder: Path) -> Path:
-    """Train a tiny Marian model on reversed sentences, and write it into a folder."""
+def make_translator(folder: Path) -> Path:
+    """Write a Marian model of random weights whose last layer attends right by construction.
+
+    A sub-word has one code for both sides. Where the decoder reads a target sub-word, queries of its last
+    layer are its code, keys are codes of source sub-words: equal ones win by far.
+    """
     import torch
     from transformers import MarianConfig, MarianMTModel
 
     tokenizer = make_marian_tokenizer(folder)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(1)
-    torch.set_num_threads(1)
     sides = ("encoder", "decoder")
     sizes = {f"{side}_attention_heads": 2 for side in sides} | {f"{side}_ffn_dim": 64 for side in sides}
     config = MarianConfig(
         vocab_size=len(tokenizer),
-        d_model=32,
+        d_model=CODE,
         encoder_layers=1,
         decoder_layers=2,
-        dropout=0.0,
         max_position_embeddings=64,
         pad_token_id=tokenizer.pad_token_id,
         decoder_start_token_id=tokenizer.pad_token_id,
@@ -175,18 +178,18 @@ def train_translator(folder: Path) -> Path:
         forced_eos_token_id=0,
         scale_embedding=True,
         activation_function="relu",
-        init_std=0.1,
+        init_std=0.05,
         **sizes,
     )
-    model = MarianMTModel(config)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-    for step in range(320):
-        toy = reversed_bitext(24, seed=1000 + step)
-        given = tokenizer(toy.source, return_tensors="pt", padding=True)
-        labels = tokenizer(text_target=toy.target, return_tensors="pt", padding=True)["input_ids"]
-        loss = model(**given, labels=labels.masked_fill(labels == tokenizer.pad_token_id, -100)).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    model.eval().save_pretrained(folder)
+    model = MarianMTModel(config).eval()
+    pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    codes = np.random.default_rng(0).choice([-1.0, 1.0], (len(pieces), CODE))
+    first = {piece.lower(): k for k, piece in enumerate(pieces)}
+    codes = codes[[first[piece.lower()] for piece in pieces]]
+    attention = model.model.decoder.layers[-1].encoder_attn
+    with torch.no_grad():
+        model.model.shared.weight.copy_(torch.tensor(codes))
+        for projection in (attention.q_proj, attention.k_proj):
+            projection.weight.copy_(2 * torch.eye(CODE))
+    model.save_pretrained(folder)
     return folder
