@@ -1,4 +1,4 @@
-"""Encoders of Hugging Face, with a tiny one that is trained here; it needs torch and transformers."""
+"""Encoders of Hugging Face, with a tiny one made by hand; they need torch and transformers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nmtalign.links.formats import read_links
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
-from tests.contextual.tiny import LAYERS, ambiguous_bitext, make_tokenizer, train_encoder
+from tests.contextual.tiny import LAYERS, ambiguous_bitext, make_tokenizer, make_encoder
 from tests.test_docs import run_command
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -33,7 +33,7 @@ PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
-    return train_encoder(tmp_path_factory.mktemp("tiny"))
+    return make_encoder(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture
@@ -50,6 +50,10 @@ def test_context_is_better_than_static_vectors_and_the_mixture_than_both(tiny):
     context = nmtalign.with_context(encoder=tiny, layer=LAYERS, method="simalign-argmax")
     static = nmtalign.with_context(encoder=tiny, layer=0, method="simalign-argmax")
     mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS), PAIRS)
+    for (source, _), found, links in zip(
+        TOY.words, links_of(context.align_batch(TOY.words)), TOY.links, strict=True
+    ):
+        assert all(source[s].startswith("Na") for s, _ in found ^ links)  # names are outside its vocabulary
     assert error(context) < 0.7 * min(error(static), error(lexicon))
     assert error(mixed) < 0.2 * error(context)
 
