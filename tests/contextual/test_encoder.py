@@ -20,7 +20,7 @@ from nmtalign.links.formats import read_links
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
-from tests.contextual.tiny import LAYERS, ambiguous_bitext, make_tokenizer, make_encoder
+from tests.contextual.tiny import LAYERS, ambiguous_bitext, make_encoder, make_tokenizer
 from tests.test_docs import run_command
 
 os.environ["HF_HUB_OFFLINE"] = "1"

@@ -1,4 +1,4 @@
-"""Cross-attention of translation models of Hugging Face: one that attends right by construction, others of random weights."""
+"""Cross-attention of translation models: one that attends right by construction, others of random weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nmtalign.contextual.choice import likelihood_gain, rank
 from nmtalign.contextual.translator import Translator
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_links
-from tests.contextual.tiny import reversed_bitext, make_translator
+from tests.contextual.tiny import make_translator, reversed_bitext
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")

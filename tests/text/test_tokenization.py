@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.text.marks import mark_class
 from nmtalign.text.tokenization import (
     UNICODE_FORMS,
     TextSettings,
-    _marks,
     _pattern,
     load_tokenizer,
     locate,
@@ -155,7 +155,7 @@ def test_text_that_is_cut_stays_as_it_is(line, language):
 
 
 def test_marks_are_those_of_unicode():
-    inside = re.compile(f"[{_marks()}]")
+    inside = re.compile(f"[{mark_class()}]")
     for code in range(0x1FA00):
         mark = code >= 0x300 and unicodedata.category(chr(code)) in ("Mn", "Mc")
         assert bool(inside.match(chr(code))) == mark
