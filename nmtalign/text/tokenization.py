@@ -81,7 +81,7 @@ _ITALIAN = (
 )
 _PRONOUN = "t-on|ils?|elles?|je|tu|nous|vous|moi|toi|lui|leur|ce|ci|là"
 _PRONOUN_FRENCH = _PRONOUN + "|on|les?|la|en|y"  # not "add-on", "x-y" where the language is open
-_ALONE = rf"(?<=\w ){_HYPHEN}(?:t-)?(?:{_PRONOUN})(?!\S)"
+_ALONE = rf"(?<=\w ){_HYPHEN}(?:t-)?(?![A-ZÀ])(?i:{_PRONOUN})(?!\S)"
 # But not the end of "no 2 -la suite-"
 _ALONE_FRENCH = rf"{_ALONE}|(?<=\w ){_HYPHEN}(?:(?:t-)?(?:on|y)(?!\S)|(?:les?|la|en)(?=\s+[^\w\s]|$))"
 _NEGATED = "do|does|did|is|was|are|were|have|has|had|wo|ca|could|should|would|must|need|might|sha|ai|ought"
