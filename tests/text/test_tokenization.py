@@ -11,8 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from nmtalign.batch import stream
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text import tokenization
+from nmtalign.text.bitext import SentencePair
 from nmtalign.text.marks import mark_class, normal_form
 from nmtalign.text.tokenization import (
     UNICODE_FORMS,
@@ -290,3 +292,15 @@ def test_settings_survive_a_file():
         load_tokenizer("words")
     with pytest.raises(DataError, match="expected tokenizer"):
         TextSettings.from_dict({"tokeniser": "space"})
+
+
+@pytest.mark.parametrize("most", [None, 9])
+def test_pairs_of_too_many_characters_are_not_cut_at_all(monkeypatch, most):
+    monkeypatch.setattr(stream, "LONGEST_TEXT", 4)
+    monkeypatch.setattr(TextSettings, "pieces_of_pair", lambda *_: pytest.fail("nothing is cut"))
+    bound, pairs = stream.Shortened(most, ["a", "b"]), [SentencePair("a", "b" * 6_000)]
+    if most:
+        assert list(bound.pairs(pairs, SIMPLE)) == [SentencePair("", "")]
+        return
+    with pytest.raises(DataError, match=r"a and b, pair 1: expected at most 4 characters a side, found 6,000"):
+        list(bound.pairs(pairs, SIMPLE))
