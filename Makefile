@@ -1,15 +1,16 @@
 # `make demo` aligns the shipped sample and writes out/; `make test` runs every check; `make docs` builds the pages of
-# docs/ into out/docs. All make .venv first.
+# docs/ into out/docs; `make search` looks a minute for examples that break a law. All make .venv first.
 SHELL := /bin/bash
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell command -v $(name))))
 VENV ?= .venv
+SECONDS_OF_SEARCH ?= 60
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export OPENBLAS_NUM_THREADS ?= 1
 # compiled files are kept, whatever the shell says: tests start the program a hundred times
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test docs clean
+.PHONY: demo test search docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/nmtalign demo -o out
@@ -20,6 +21,12 @@ test: $(VENV)/.installed-test
 	@$(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & mypy=$$!; \
 	$(BIN)/pytest -n 2 --dist worksteal; pytest=$$?; \
 	wait $$mypy || { cat $(VENV)/mypy.txt; exit 1; }; exit $$pytest
+
+# Passes with other examples until the time is up or one fails; keep what fails with @example
+search: $(VENV)/.installed-test
+	@end=$$(($$(date +%s) + $(SECONDS_OF_SEARCH))); while left=$$((end - $$(date +%s))); ((left > 0)); do \
+	NMTALIGN_EXAMPLES=search timeout --foreground --signal=INT --kill-after=30 $$left \
+	$(BIN)/pytest -x tests -m hypothesis --ignore=tests/browser; code=$$?; ((code == 0 || code == 124)) || exit $$code; done
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs out/docs

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
 
 # The first call of a test may import a heavy package, and other work may share the machine: no deadline.
-settings.register_profile("nmtalign", deadline=None)
-settings.load_profile("nmtalign")
+# The tests try the same examples in each run, `make search` others each time.
+settings.register_profile("nmtalign", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("NMTALIGN_EXAMPLES", "nmtalign"))
 
 # Programs that tests interrupt would ignore Ctrl-C where the tests themselves run in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -14,7 +14,7 @@ from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import PAIRS, Chunk, cut
 from nmtalign.text.subwords import join_pieces
-from nmtalign.text.tokenization import TextSettings, load_tokenizer
+from nmtalign.text.tokenization import LONGEST_TEXT, TextSettings, load_tokenizer
 
 GROWTH = 20  # times as many tokens as characters: a ligature may become 18 letters in NFKC
 OTHERWISE = 0.01  # share of lines cut otherwise, from which on the links are said to count other words
@@ -135,7 +135,8 @@ class Shortened:
     Parameters
     ----------
     most : int, optional
-        None leaves all pairs as they are; one of more than `LONGEST` tokens is then an error.
+        None leaves all pairs as they are; one of more than `LONGEST` tokens, or `LONGEST_TEXT` characters, is
+        then an error.
     files : sequence of str
         Where the pairs come from, for this error.
 
@@ -175,14 +176,24 @@ class Shortened:
             if max(map(len, pair)) <= most // GROWTH:
                 yield pair
                 continue
-            words = max(map(len, text.pieces_of_pair(pair, languages)))
-            if words <= most:
+            found = _too_long(pair, most, text, languages)
+            if not found:
                 yield pair
             elif self.most is None:
-                found = f"expected at most {most:,} words a side, found {words:,}"
                 raise DataError(f"{found}; --max-length {most} leaves such pairs out").at(
                     f"{' and '.join(self._files)}, pair {number:,}"
                 )
             else:
                 self.count += 1
                 yield SentencePair("", "")
+
+
+def _too_long(
+    pair: SentencePair, most: int, text: TextSettings, languages: tuple[str | None, str | None]
+) -> str:
+    """Say by how much a pair is too long, characters before words are cut; "" of others."""
+    characters = max(map(len, pair))
+    if characters > LONGEST_TEXT:
+        return f"expected at most {LONGEST_TEXT:,} characters a side, found {characters:,}"
+    words = max(map(len, text.pieces_of_pair(pair, languages)))
+    return f"expected at most {most:,} words a side, found {words:,}" if words > most else ""

@@ -11,7 +11,6 @@ Axes: P word pairs of a bitext, Q pairs of shortened words, F forms.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
+from nmtalign.text.marks import normal_form
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -216,7 +216,7 @@ def letter_pairs(forms: Sequence[str]) -> Bits:
     The ends of a form are letters, too. A form that has less than three letters, or something else than
     Latin and Cyrillic letters, has none.
     """
-    text = unicodedata.normalize("NFD", "\n".join(["", *forms, ""]).lower().translate(ROMAN))
+    text = normal_form("NFD", "\n".join(["", *forms, ""]).lower().translate(ROMAN))
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
     codes = codes[(codes < 0x300) | (codes > 0x36F)]  # without accents
     end = codes == ord("\n")

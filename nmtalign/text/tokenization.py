@@ -18,11 +18,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.text.marks import mark_class, normal_form
 
 Span = tuple[int, int]
 
@@ -79,16 +80,18 @@ _ITALIAN = (
 )
 _PRONOUN = "t-on|ils?|elles?|je|tu|nous|vous|moi|toi|lui|leur|ce|ci|là"
 _PRONOUN_FRENCH = _PRONOUN + "|on|les?|la|en|y"  # not "add-on", "x-y" where the language is open
-_ALONE = rf"(?<=\w ){_HYPHEN}(?:t-)?(?:{_PRONOUN})(?!\S)"
+_ALONE = rf"(?<=\w ){_HYPHEN}(?:t-)?(?![A-ZÀ])(?i:{_PRONOUN})(?!\S)"
 # But not the end of "no 2 -la suite-"
 _ALONE_FRENCH = rf"{_ALONE}|(?<=\w ){_HYPHEN}(?:(?:t-)?(?:on|y)(?!\S)|(?:les?|la|en)(?=\s+[^\w\s]|$))"
 _NEGATED = "do|does|did|is|was|are|were|have|has|had|wo|ca|could|should|would|must|need|might|sha|ai|ought"
 _CONTRACTED = "s|re|ve|ll|d|m"
-_TITLE = r"[Mm]rs?|Ms|[Dd]r|Prof|[Ss]t|MM?|Mgr|(?<!\d[ \u00a0\u202f])ms?"  # 5 m. and 10 ms. are measures
+_TITLE = r"[Mm]rs?|Ms|[Dd]r|Prof|[Ss]t|MM?|Mgr|(?<!\d\s)ms?"  # 5 m. and 10 ms. are measures
 _ABBREVIATION = rf"(?:[A-Za-z]\.){{2,}}|(?:{_TITLE})\.(?=\s+\S)"
 _NUMBER = r"\d{1,3}(?:[\u00a0\u202f]\d{3})+(?:[.,]\d+)?(?!\w)|\d+(?:[.,:/]\d+)+(?!\w)"
+# At most 64 characters before the @ (RFC 5321): to look for one behind each letter would take quadratic time
 _ADDRESS = (
-    r"(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'\u2019\u00bb]|[\w.+-]+@\w[\w-]*(?:\.\w[\w-]*)+"
+    r"(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)\]}'\u2019\u00bb]"
+    r"|[\w.+-]{1,64}+@\w[\w-]*(?:\.\w[\w-]*)+"
 )
 _WHOLE = "aujourd['\u2019\u02bc]hui|rendez-vous"
 _RUN = r"\.{2,}|[!?]{2,}|-{2,}"
@@ -96,14 +99,6 @@ _RUN = r"\.{2,}|[!?]{2,}|-{2,}"
 _ESCAPED = (
     r"(?<!\S)\w*&apos;\w*(?!\S)|&(?:amp|lt|gt|quot|apos|nbsp|#\d+);|(?<!\S)<(?:unk|/?s|pad|mask)>(?!\S)|@-@"
 )
-
-
-@lru_cache(maxsize=1)
-def _marks() -> str:
-    """Return the combining marks as the inside of a character class; ``\\w`` leaves them out."""
-    codes = (c for c in range(0x300, 0x1FA00) if unicodedata.category(chr(c)) in ("Mn", "Mc"))
-    runs = (list(group) for _, group in groupby(enumerate(codes), lambda pair: pair[1] - pair[0]))
-    return "".join(f"\\U{run[0][1]:08x}-\\U{run[-1][1]:08x}" for run in runs)
 
 
 def _plain_pattern(marks: str) -> str:
@@ -124,25 +119,25 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
     """
     letter = rf"[^\W{_CJK}]"
     word = rf"{letter}+(?:[{marks}\u00ad\u200c\u200d]+{letter}*)*"
-    elided = r"[^\W\d_]+" if language in ("it", "ca") else _ELIDED
+    elided = rf"[^\W\d_{_CJK}]+" if language in ("it", "ca") else _ELIDED
     pronoun = _PRONOUN_FRENCH if language == "fr" else _PRONOUN
-    clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?i:{pronoun}))?(?![\w-]))"
-    contracted = rf"(?i:{_CONTRACTED})(?!\w)"
-    french = [rf"(?<!\w)(?:{elided}){_APOSTROPHE}(?=\w)", rf"(?<=\w){_HYPHEN}{clitic}"]
+    clitic = rf"(?:[tT]-)?(?i:{pronoun})(?=(?:-(?:[tT]-)?(?i:{pronoun})){{,4}}(?!{_HYPHEN}?{letter}))"
+    contracted = rf"(?i:{_CONTRACTED})(?!{letter})"
+    french = [rf"(?<!{letter})(?:{elided}){_APOSTROPHE}(?=[^\W\u02bc])", rf"(?<=\w){_HYPHEN}{clitic}"]
     if not quoted:
         alone = f"(?i:{_ITALIAN})" if language in ("it", "ca") else _ELIDED
         french.append(rf"(?<!\S)(?:{alone}){_APOSTROPHE}(?=\s+\w)")
     if language in (None, "fr"):
         french.append(_ALONE_FRENCH if language else _ALONE)
     english = [
-        rf"(?i:{_NEGATED})(?=[nN]{_APOSTROPHE}[tT](?!\w))",
-        rf"(?:(?<=\w)|(?<!\S))[nN]{_APOSTROPHE}[tT](?!\w)",
+        rf"(?i:{_NEGATED})(?=[nN]{_APOSTROPHE}[tT](?!{letter}))",
+        rf"(?<=\w)[nN]{_APOSTROPHE}[tT](?!{letter})|(?<!\S)[nN]{_APOSTROPHE}[tT](?!\S)",
         rf"(?<=\w){_APOSTROPHE}{contracted}|(?<!\S){_APOSTROPHE}(?i:{_CONTRACTED}|t)(?!\S)",
     ]
     inside = [rf"{_HYPHEN}(?!{clitic})" if language != "en" else _HYPHEN]
     inside += [rf"{_APOSTROPHE}(?!{contracted})" if language != "fr" else _APOSTROPHE]
     return "|".join(
-        [_ADDRESS, _ESCAPED, rf"[{_CJK}][{marks}]*", _ABBREVIATION, _NUMBER, rf"(?i:{_WHOLE})(?!\w)"]
+        [_ADDRESS, _ESCAPED, rf"[{_CJK}][{marks}]*", _ABBREVIATION, _NUMBER, rf"(?i:{_WHOLE})(?!{letter})"]
         + (english if language != "fr" else [])
         + (french if language != "en" else [])
         + [rf"{word}(?:(?:{'|'.join(inside)}){word})*", _other(marks)]
@@ -152,7 +147,7 @@ def _full_pattern(language: str | None, marks: str, quoted: bool) -> str:
 @lru_cache(maxsize=64)
 def _pattern(language: str | None, special: bool, marked: bool, quoted: bool) -> re.Pattern[str]:
     """Return the pattern for a kind of lines; the classes of combining marks take long to compile."""
-    marks = _marks() if marked else "\u0300"
+    marks = mark_class() if marked else "\u0300"
     return re.compile(_full_pattern(language, marks, quoted) if special else _plain_pattern(marks))
 
 
@@ -163,7 +158,7 @@ class _Simple:
         self._language = language
         self._special = re.compile(f"['\u2019\u02bc\\-\u2010\u2011@/&<{_CJK}]|www").search
         # The beginning of a quotation, and no clitic
-        self._quoted = re.compile(rf"(?<!\S){_APOSTROPHE}(?!(?:{_CONTRACTED}|t)(?!\w))\w").search
+        self._quoted = re.compile(rf"(?<!\S)['\u2019](?!(?i:{_CONTRACTED}|t)(?!\w))\w").search
         self._foreign = re.compile("[\u0300-\u1fff\u20d0-\U0010ffff]").search  # where there are marks
 
     def _of(self, text: str) -> re.Pattern[str]:
@@ -296,7 +291,7 @@ TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
 }
 _WITH_FILE: dict[str, Callable[[str], Tokenizer]] = {"sentencepiece": _SentencePiece}
 UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
-_PILE = 1_000  # marks on one letter; no language has more than a few
+LONGEST_TEXT = 2_000_000  # characters of a line that is cut into words
 
 
 def _check_tokenizer(name: str) -> None:
@@ -316,8 +311,16 @@ def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
     return _WITH_FILE[kind](file) if file else TOKENIZERS[name](language)
 
 
+def _bounded(text: str) -> str:
+    """Return a line that is not too long to be cut; a DataError for others."""
+    if len(text) > LONGEST_TEXT:
+        found = f"expected lines of at most {LONGEST_TEXT:,} characters, found {len(text):,}"
+        raise DataError(f"{found}: {text[:40]!r} ...; break the line")
+    return text
+
+
 def _tokens(tokenizer: Tokenizer, text: str) -> list[Token]:
-    return [Token(text[start:end], start, end) for start, end in tokenizer.spans(text)]
+    return [Token(text[start:end], start, end) for start, end in tokenizer.spans(_bounded(text))]
 
 
 @dataclass(frozen=True)
@@ -434,12 +437,13 @@ class TextSettings:
         (['The', 'cat', '.'], ['Le', 'chat', '.'])
         """
         first, second = map(load_tokenizer, self._of_sides, languages)
-        return first.split(pair[0]), second.split(pair[1])
+        return first.split(_bounded(pair[0])), second.split(_bounded(pair[1]))
 
     def _split(self, tokenizer: Tokenizer, lines: Sequence[str]) -> tuple[list[str], list[int]]:
         """Return the words of lines one after the other, and how many each has."""
         cut = self.cuts_at_spaces
-        tokens = [tokenizer.split(self.folded(line) if cut else line) for line in lines]
+        bounded = map(_bounded, lines)
+        tokens = [tokenizer.split(self.folded(line) if cut else line) for line in bounded]
         words = [word for line in tokens for word in line]
         return words if cut else self.normalized(words), list(map(len, tokens))
 
@@ -470,26 +474,14 @@ class TextSettings:
 
     def folded(self, text: str) -> str:
         """Return a text, perhaps of many lines, in the case and Unicode form of these settings."""
-        piled = self.unicode != "none" and _piled(text)
-        if piled and "\n" in text:
-            return "\n".join(map(self.folded, text.split("\n")))
-        if not text.isascii() and self.unicode != "none" and not piled:
+        if not text.isascii() and self.unicode != "none":
             text = text.replace("\u2019", "'").replace("\u02bc", "'")
             if self.unicode == "strip-accents":
-                letters = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
-                text = unicodedata.normalize("NFC", "".join(letters))
+                letters = (c for c in normal_form("NFD", text) if unicodedata.category(c) != "Mn")
+                text = normal_form("NFC", "".join(letters))
             else:
-                text = unicodedata.normalize(self.unicode.upper(), text)  # type: ignore[arg-type]
+                text = normal_form(self.unicode.upper(), text)
         return text.lower() if self.lowercase else text
-
-
-def _piled(text: str) -> bool:
-    """Tell whether a text piles so many marks on a letter that to put them in order would take minutes."""
-    # Each pile has a mark at a multiple of its length; the first mark is U+0300
-    if len(text) <= _PILE or max(text[::_PILE]) < "\u0300":
-        return False
-    mark = f"[{_marks()}]"
-    return bool(re.search(mark, text[::_PILE]) and re.search(f"{mark}{{{_PILE}}}", text))
 
 
 # --- whitespace tokens ---------------------------------------------------------------------------

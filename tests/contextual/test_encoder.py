@@ -1,4 +1,4 @@
-"""Encoders of Hugging Face, with a tiny one that is trained here; it needs torch and transformers."""
+"""Encoders of Hugging Face, with a tiny one made by hand; they need torch and transformers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nmtalign.links.formats import read_links
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
-from tests.contextual.tiny import LAYERS, ambiguous_bitext, make_tokenizer, train_encoder
+from tests.contextual.tiny import LAYERS, ambiguous_bitext, make_encoder, make_tokenizer
 from tests.test_docs import run_command
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -39,7 +39,7 @@ PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
-    return train_encoder(tmp_path_factory.mktemp("tiny"))
+    return make_encoder(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture
@@ -61,6 +61,9 @@ def test_context_is_better_than_static_vectors_and_the_mixture_than_both(tiny):
         TOY.error(published(encoder=tiny, layer=layer, method="simalign-argmax")) for layer in (LAYERS, 0)
     )
     mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS), PAIRS)
+    found = nmtalign.links_from(TOY.words, encoder=tiny, layer=LAYERS, method="simalign-argmax")
+    for (source, _), chosen, links in zip(TOY.words, links_of(found), TOY.links, strict=True):
+        assert all(source[s].startswith("Na") for s, _ in chosen ^ links)  # names are outside its vocabulary
     assert context < 0.7 * min(static, error(lexicon))
     assert error(mixed) < 0.2 * context
 

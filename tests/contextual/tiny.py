@@ -1,4 +1,4 @@
-"""Synthetic languages: one in which context decides, with a tiny encoder; one of a tiny translator.
+"""Synthetic languages: one in which context decides, with a tiny encoder; a tiny translator.
 
 Each sentence of the first has a topic, a or b, which a marker names. The words x7 and y7 are X7 and Y7 in
 topic a, but Y7 and X7 in topic b: both always stand together, so only the topic tells which is which. Names
@@ -16,7 +16,8 @@ import numpy as np
 from tests.aligner.toy_language import Toy
 
 AMBIGUOUS, MARKERS, NAMES = 12, 6, 40
-HIDDEN, LAYERS, STEPS, PAIRS = 32, 2, 110, 48
+HIDDEN, LAYERS = 32, 2
+CODE = 64  # numbers of a sub-word of the translator
 
 
 def ambiguous_bitext(n: int, *, seed: int = 0) -> Toy:
@@ -60,14 +61,18 @@ def make_tokenizer(folder: Path) -> Any:
     return fast
 
 
-def train_encoder(folder: Path) -> Path:
-    """Train a tiny BERT by contrast on known links, and write it into a folder."""
+def make_encoder(folder: Path) -> Path:
+    """Write a BERT in which context decides by construction; all other weights are random and small.
+
+    Each feature has a dimension, and its opposite another one, so that means are 0. A head brings the topic
+    from the marker to all words, and the layer behind it the product of topic and letter to x and y. This is
+    the letter of X and Y. The second layer changes little.
+    """
     import torch
     from transformers import BertConfig, BertModel
 
     tokenizer = make_tokenizer(folder)
     torch.manual_seed(1)
-    torch.set_num_threads(1)
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=HIDDEN,
@@ -75,40 +80,45 @@ def train_encoder(folder: Path) -> Path:
         num_attention_heads=4,
         intermediate_size=2 * HIDDEN,
         max_position_embeddings=66,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
+        hidden_act="relu",
+        initializer_range=0.01,
     )
-    model = BertModel(config)
-    optimizer = torch.optim.Adam(model.parameters(), 8e-3)
-    for step in range(STEPS):
-        toy = ambiguous_bitext(PAIRS, seed=1000 + step)
-        sides = [_states(model, tokenizer, lines) for lines in (toy.source, toy.target)]
-        rows = torch.tensor([(n, s, t) for n, links in enumerate(toy.links) for s, t in links])
-        keys, queries = (
-            torch.nn.functional.normalize(side[rows[:, 0], rows[:, k]], dim=-1)
-            for side, k in ((sides[0], 1), (sides[1], 2))
-        )
-        scores = queries @ keys.T * 10
-        scores = scores.masked_fill(rows[:, None, 0] != rows[None, :, 0], -1e4)
-        wanted = torch.arange(len(rows))
-        loss = torch.nn.functional.cross_entropy(scores, wanted)
-        loss = loss + torch.nn.functional.cross_entropy(scores.T, wanted)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    model.eval().save_pretrained(folder)
+    model = BertModel(config).eval()
+    half, layer = HIDDEN // 2, model.encoder.layer[0]
+    rows = [_features(piece) for piece in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))]
+    features = torch.tensor(np.array(rows), dtype=torch.float32)
+    with torch.no_grad():
+        model.embeddings.word_embeddings.weight.copy_(torch.cat([features, -features], dim=1))
+        for normalized, length in ((model.embeddings, 12), (layer.attention.output, 13)):
+            normalized.LayerNorm.weight.fill_((length / half) ** 0.5)  # squared length of words: they stay
+        layer.attention.self.query.bias[0] = 12.0
+        layer.attention.self.key.weight[0, MARKED] = 1.0
+        layer.attention.self.value.weight[0, TOPIC] = 1.0
+        layer.attention.output.dense.weight[[TOPIC, half + TOPIC], 0] = torch.tensor([1.0, -1.0])
+        layer.intermediate.dense.bias[:4] = -1.0
+        for unit, (letter, topic) in enumerate(((1, 1), (-1, -1), (1, -1), (-1, 1))):
+            layer.intermediate.dense.weight[unit, [LETTER, TOPIC]] = torch.tensor([letter / 2, topic])
+            product = torch.tensor([2.0, -2.0]) * letter * topic
+            layer.output.dense.weight[[MEANING, half + MEANING], unit] = product
+    model.save_pretrained(folder)
     return folder
 
 
-def _states(model: Any, tokenizer: Any, lines: list[str]) -> Any:
-    """Return the mean state of each word, shape (lines, words, hidden), all lines of equal length."""
-    import torch
+MEANING, LETTER, TOPIC, MARKED, OTHER = range(8, 13)  # features; those before are the number of x, y, X, Y
 
-    found = tokenizer(lines, return_tensors="pt", padding=True)
-    states = model(input_ids=found["input_ids"], attention_mask=found["attention_mask"]).last_hidden_state
-    numbers = [[-1 if w is None else w for w in found.word_ids(n)] for n in range(len(lines))]
-    of_word = torch.nn.functional.one_hot(torch.tensor(numbers) + 1).float()[:, :, 1:]  # (B, L, words)
-    return of_word.transpose(1, 2) @ states / of_word.sum(1)[:, :, None]
+
+def _features(piece: str) -> list[float]:
+    """Return the features of a sub-word, of squared length 12."""
+    found = [0.0] * (HIDDEN // 2)
+    if piece in ("ma", "mb", "MA", "MB"):
+        found[MARKED], found[TOPIC] = 11**0.5, 1.0 if piece.lower() == "ma" else -1.0
+    elif piece[0].lower() in ("x", "y"):
+        number = int(piece[1:])  # rows of a Hadamard matrix and their opposites
+        found[:8] = [(-1.0) ** ((number & k).bit_count() + (number >= 8)) for k in range(8)]
+        found[LETTER if piece.islower() else MEANING] = 2.0 if piece[0].lower() == "x" else -2.0
+    else:
+        found[OTHER + piece.startswith("##") + 2 * (piece == "[UNK]")] = 12**0.5
+    return found
 
 
 def reversed_bitext(n: int, *, seed: int = 0) -> Toy:
@@ -151,23 +161,25 @@ def make_marian_tokenizer(folder: Path) -> Any:
     return MarianTokenizer(*files, source_lang="xx", target_lang="yy")
 
 
-def train_translator(folder: Path) -> Path:
-    """Train a tiny Marian model on reversed sentences, and write it into a folder."""
+def make_translator(folder: Path) -> Path:
+    """Write a Marian model of random weights whose last layer attends right by construction.
+
+    A sub-word has one code for both sides. Where the decoder reads a target sub-word, queries of its last
+    layer are its code, keys are codes of source sub-words: equal ones win by far.
+    """
     import torch
     from transformers import MarianConfig, MarianMTModel
 
     tokenizer = make_marian_tokenizer(folder)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(1)
-    torch.set_num_threads(1)
     sides = ("encoder", "decoder")
     sizes = {f"{side}_attention_heads": 2 for side in sides} | {f"{side}_ffn_dim": 64 for side in sides}
     config = MarianConfig(
         vocab_size=len(tokenizer),
-        d_model=32,
+        d_model=CODE,
         encoder_layers=1,
         decoder_layers=2,
-        dropout=0.0,
         max_position_embeddings=64,
         pad_token_id=tokenizer.pad_token_id,
         decoder_start_token_id=tokenizer.pad_token_id,
@@ -175,18 +187,18 @@ def train_translator(folder: Path) -> Path:
         forced_eos_token_id=0,
         scale_embedding=True,
         activation_function="relu",
-        init_std=0.1,
+        init_std=0.05,
         **sizes,
     )
-    model = MarianMTModel(config)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-    for step in range(320):
-        toy = reversed_bitext(24, seed=1000 + step)
-        given = tokenizer(toy.source, return_tensors="pt", padding=True)
-        labels = tokenizer(text_target=toy.target, return_tensors="pt", padding=True)["input_ids"]
-        loss = model(**given, labels=labels.masked_fill(labels == tokenizer.pad_token_id, -100)).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    model.eval().save_pretrained(folder)
+    model = MarianMTModel(config).eval()
+    pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    codes = np.random.default_rng(0).choice([-1.0, 1.0], (len(pieces), CODE))
+    first = {piece.lower(): k for k, piece in enumerate(pieces)}
+    codes = codes[[first[piece.lower()] for piece in pieces]]
+    attention = model.model.decoder.layers[-1].encoder_attn
+    with torch.no_grad():
+        model.model.shared.weight.copy_(torch.tensor(codes))
+        for projection in (attention.q_proj, attention.k_proj):
+            projection.weight.copy_(2 * torch.eye(CODE))
+    model.save_pretrained(folder)
     return folder

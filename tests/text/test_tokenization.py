@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from nmtalign.batch import stream
 from nmtalign.errors import DataError, UsageError
+from nmtalign.text import tokenization
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.marks import mark_class, normal_form
 from nmtalign.text.tokenization import (
     UNICODE_FORMS,
     TextSettings,
-    _marks,
     _pattern,
     load_tokenizer,
     locate,
@@ -104,7 +108,8 @@ PIECES += [
 ]
 RAW = ["l'eau", "d’abord", "aujourd'hui", "don't", "a-t-il", "donne-le-moi", "M. Dupont", "U.S.", "1,5"]
 RAW += ["we'll", "John's", "5%", "arc-en-ciel", "quelqu'un", "the", "boys'", "&amp;", "10 m", "中文", "C"]
-BETWEEN = [" ", ", ", ". ", "! ", "... ", "» ", "(", "'", '" ', " -- ", " - "]
+RAW += ["'M", "m.", "'s", "n't", "ʼsd", "S"]
+BETWEEN = [" ", ", ", ". ", "! ", "... ", "» ", "(", "'", '" ', " -- ", " - ", "", "\t", "-"]
 raw_lines = st.lists(st.tuples(st.sampled_from(RAW), st.sampled_from(BETWEEN))).map(
     lambda words: "".join(word + after for word, after in words)
 )
@@ -149,16 +154,60 @@ def test_quicker_patterns_cut_as_the_full_one_does(line, language):
 
 
 @given(raw_lines, st.sampled_from([None, "fr", "en"]))
+@example("l'eau'M. Dupont ", None)
+@example("a-t-il-", "fr")
+@example("donne-le-moi-ce", "fr")
+@example("donne-le-moi-t-il", "fr")
+@example("n't-on '", "en")
+@example("(n't-on", "en")
+@example("John's中", "en")
+@example("中d'abord", "fr")
+@example("a-t-ilS.", "fr")
+@example("5\tm. Il", None)
+@example("M’ʼsd d'abord", None)
+@example(".ʼsd d'abord", None)
 def test_text_that_is_cut_stays_as_it_is(line, language):
     tokens = load_tokenizer("simple", language).split(line)
     assert load_tokenizer("simple", language).split(" ".join(tokens)) == tokens
 
 
+@pytest.mark.parametrize("language", [None, "fr", "en", "it"])
+@pytest.mark.parametrize("unit", ["中文", "カ", "a+b-", "1.a.", "中@", "-moi", "l'", "a\u0301_", "www."])
+def test_time_is_in_proportion_to_the_line(unit, language):
+    split = load_tokenizer("simple", language).split
+    split(2 * unit)
+    start = time.process_time()
+    assert "".join(split(20_000 * unit)) == 20_000 * unit
+    assert time.process_time() - start < 1
+
+
+def test_a_line_is_bounded_before_it_is_cut(monkeypatch):
+    monkeypatch.setattr(tokenization, "LONGEST_TEXT", 4)
+    settings, message = TextSettings("simple"), "at most 4 characters, found 5: 'a b c' ...; break the line"
+    assert settings.words_of_lines(["a b ", "c d "], 0) == (["a", "b", "c", "d"], [2, 2])
+    for cut in (settings.words, settings.tokens, lambda line: settings.pieces_of_pair(("a", line))):
+        with pytest.raises(DataError, match=message):
+            cut("a b c")
+
+
 def test_marks_are_those_of_unicode():
-    inside = re.compile(f"[{_marks()}]")
+    inside = re.compile(f"[{mark_class()}]")
     for code in range(0x1FA00):
         mark = code >= 0x300 and unicodedata.category(chr(code)) in ("Mn", "Mc")
         assert bool(inside.match(chr(code))) == mark
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+@pytest.mark.parametrize("pair", ["\u0301\u0316", "\uff9e\u0301"])
+def test_only_piles_of_marks_stay_as_they_are(form, pair):
+    start = time.process_time()
+    for pile in (999, 1_000, 100_000):
+        text = "é\ufb01\nno" + (pair * pile)[:pile] + "e\u0301"
+        before, marks, after = "é\ufb01\nno", text[5:-2], text[-2:]
+        normalized = [unicodedata.normalize(form, part) for part in (before, after)]
+        kept = normalized[0] + marks + normalized[1]
+        assert normal_form(form, text) == (unicodedata.normalize(form, text) if pile < 1_000 else kept)
+    assert time.process_time() - start < 1
 
 
 def test_look_up_forms():
@@ -243,3 +292,15 @@ def test_settings_survive_a_file():
         load_tokenizer("words")
     with pytest.raises(DataError, match="expected tokenizer"):
         TextSettings.from_dict({"tokeniser": "space"})
+
+
+@pytest.mark.parametrize("most", [None, 9])
+def test_pairs_of_too_many_characters_are_not_cut_at_all(monkeypatch, most):
+    monkeypatch.setattr(stream, "LONGEST_TEXT", 4)
+    monkeypatch.setattr(TextSettings, "pieces_of_pair", lambda *_: pytest.fail("nothing is cut"))
+    bound, pairs = stream.Shortened(most, ["a", "b"]), [SentencePair("a", "b" * 6_000)]
+    if most:
+        assert list(bound.pairs(pairs, SIMPLE)) == [SentencePair("", "")]
+        return
+    with pytest.raises(DataError, match=r"a and b, pair 1: expected at most 4 characters a side, found"):
+        list(bound.pairs(pairs, SIMPLE))
