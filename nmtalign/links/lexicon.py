@@ -65,8 +65,8 @@ class LinkCounts:
         self.source_null.update(word for n, word in enumerate(source) if n not in linked_source)
         self.target_null.update(word for n, word in enumerate(target) if n not in linked_target)
 
-    def entries(self) -> list[Entry]:
-        """Return the words with links, by source word, most probable target first."""
+    def entries(self, *, least: int = 1) -> list[Entry]:
+        """Return the words with at least `least` links, by source word, most probable target first."""
         total = self.pairs.total()
         rows = [
             Entry(
@@ -78,6 +78,7 @@ class LinkCounts:
                 association(links, self.source[source], self.target[target], total),
             )
             for (source, target), links in self.pairs.items()
+            if links >= least
         ]
         return sorted(rows, key=lambda entry: (entry.source, -entry.links, entry.target))
 
