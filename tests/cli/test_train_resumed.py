@@ -79,7 +79,7 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
             "rescorer: epoch 3 of",
         ),
         (
-            "nmtalign.training.checkpoint",
+            "nmtalign.output",
             "os.replace",
             2,
             [".partial-lexicon.npz", "lexicon.npz"],
