@@ -150,8 +150,12 @@ class _Written(io.FileIO):
     """A file to write whose errors say which file it is; that of a full disk does not by itself."""
 
     def write(self, data: Any) -> int:
+        """Write all, not only what there is room for: gzip does not look how much it was."""
+        rest = memoryview(data)
         try:
-            return super().write(data)
+            while rest:
+                rest = rest[super().write(rest) :]
+            return len(data)
         except OSError as error:
             error.filename = str(self.name)
             raise
@@ -161,8 +165,12 @@ class _DatelessGzip(gzip.GzipFile):
     """A gzip writer without name and time in the header: the same text gives the same bytes."""
 
     def __init__(self, path: str | Path) -> None:
-        self._file = io.BufferedWriter(_Written(path, "w"))  # gzip does not look how much was written
-        super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
+        self._file = _Written(path, "w")
+        try:
+            super().__init__(filename="", mode="wb", fileobj=self._file, mtime=0)
+        except OSError:
+            self.fileobj = None  # type: ignore[assignment]  # the disk is full: nothing is left to close
+            raise
 
     def close(self) -> None:
         try:

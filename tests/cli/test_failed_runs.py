@@ -170,7 +170,8 @@ def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> 
     code = 99
     try:
         os.chdir(folder)
-        sys.stdout, sys.stderr = Path(os.devnull).open("w"), os.fdopen(stderr, "w", buffering=1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(stderr, "w", buffering=1)
         transformer.Encoder.check = lambda encoder: None
         transformer.Encoder.identity = []
         transformer.Encoder.vectors = vectors

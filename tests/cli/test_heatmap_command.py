@@ -170,7 +170,7 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
         heatmap_module, "draw_heatmap", lambda matrices, **more: drawn.append((matrices, more))
     )
     monkeypatch.setattr(
-        heatmap_module, "save_heatmaps", lambda figures, path, **_: (list(figures), path.touch())
+        heatmap_module, "save_heatmaps", lambda figures, path, **_: list(figures)
     )
     for options in ([], ["--columns", "300,302-303", "--rows", "1"]):
         assert run("heatmap", long, "le chat", "-o", tmp_path / "a.png", *options) == 0

@@ -72,7 +72,7 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
     [
         ("nmtalign.training.em", "Estimator._hmm_iteration", 3, ["lexicon.npz"], "iteration 3 of"),
         (
-            "nmtalign.training.checkpoint",
+            "nmtalign.output",
             "os.replace",
             2,
             [".partial-lexicon.npz", "lexicon.npz"],
