@@ -85,6 +85,9 @@ class Aligner(Listed):
     rescorer: Rescorer | None = None
     workers: int | None = None
 
+    def __post_init__(self) -> None:
+        default_workers(self.workers)
+
     @property
     def settings(self) -> str:
         """The settings that make the links, in one line."""
@@ -142,13 +145,13 @@ class Aligner(Listed):
         """The extraction, with the default method where none is named."""
         return self.extraction.resolved(null=self.positions.has_null)
 
-    def with_heads(self, names: Iterable[str]) -> Aligner:
-        """Return an aligner by some of the heads of a learned model; UsageError if one is missing."""
+    def with_heads(self, names: str | Iterable[str]) -> Aligner:
+        """Return an aligner by one or some heads of a learned model; UsageError if one is missing."""
+        wanted = {names} if isinstance(names, str) else {str(name) for name in names}
         if isinstance(self.heads, ContextualHead):
-            return self._with_context(set(names), self.heads)
+            return self._with_context(wanted, self.heads)
         if not isinstance(self.heads, Mixture):
             raise UsageError("word vectors are one head; only a learned model has several to choose from")
-        wanted = set(names)
         missing = sorted(wanted - set(self.head_names))
         if missing or not wanted:
             found = f"this model has the heads {','.join(self.head_names)}, not {','.join(missing) or 'none'}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ class Extraction:
     Raises
     ------
     UsageError
-        If a name is unknown, or both a method and `symmetrize` are given.
+        If a name is unknown, the threshold is not from 0 to 1, or both a method and `symmetrize` are given.
 
     Examples
     --------
@@ -68,6 +69,8 @@ class Extraction:
         if self.method is not None and self.method not in (*_BY_PROBABILITY, *EXTRACTORS):
             names = ", ".join((*_BY_PROBABILITY, *EXTRACTORS))
             raise UsageError(f"expected one of the extractions {names}, found {self.method!r}")
+        if not (self.threshold is None or (isinstance(self.threshold, Real) and 0 <= self.threshold <= 1)):
+            raise UsageError(f"expected a threshold from 0 to 1, found {self.threshold!r}")
 
     @property
     def name(self) -> str:

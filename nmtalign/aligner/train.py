@@ -293,7 +293,7 @@ def _own_links(
 
     def align(extraction: Extraction) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction, workers=workers)
-        return chosen.decoder(scores()).align(workers or default_workers())
+        return chosen.decoder(scores()).align(default_workers(workers))
 
     return align
 

@@ -201,6 +201,8 @@ def make_scorer(
     if temperature is not None and not 0 < temperature < math.inf:
         raise UsageError(f"the temperature must be a positive number, found {temperature}")
     sharpness = None if temperature is None else 1 / temperature
+    if seed is not None and seed < 0:
+        raise UsageError(f"expected a seed of at least 0, found {seed}")
     if name == "bahdanau":
         if weights is not None:
             return load_bahdanau(weights, dimension, scale=sharpness or 1.0)
