@@ -5,6 +5,7 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -26,13 +27,12 @@ from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.shipped import place_of
 from nmtalign.state import State, Stored
+from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, checked_pair, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
 
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 
-Words = Sequence[str]
-Sentence = str | Words
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class Aligner(Listed):
 
     def __post_init__(self) -> None:
         check_languages(self.languages)
+        default_workers(self.workers)
 
     @property
     def settings(self) -> str:
@@ -106,9 +107,9 @@ class Aligner(Listed):
         """The extraction, or the default one of the position model."""
         return self.extraction or make_extraction(null=self.positions.has_null)
 
-    def with_heads(self, names: Iterable[str]) -> Aligner:
-        """Return an aligner by some of its scorers, without a rescorer; UsageError if one is missing."""
-        scorer = self.scorer.only(names)
+    def with_heads(self, names: str | Iterable[str]) -> Aligner:
+        """Return an aligner by one or some of its scorers, without a rescorer; UsageError if one lacks."""
+        scorer = self.scorer.only({names} if isinstance(names, str) else {str(name) for name in names})
         text = self.text if scorer.looked_up is not None else self.scorer.looked_up or self.text
         return replace(self, scorer=scorer, positions=self.positions.plain, text=text)
 
@@ -161,28 +162,53 @@ class Aligner(Listed):
         AlignedPair
             Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
             a null word. The matrix shows the words as they were given.
-        """
-        decoder = self._decoder_of(encode_text([self._words(source, target)]))
-        return decoder.pair(self._shown(source, target), self.settings)
 
-    def align_batch(self, pairs: Iterable[tuple[Sentence, Sentence]]) -> AlignedBatch:
+        Warns
+        -----
+        UserWarning
+            If few words are known, or the sides are swapped.
+        """
+        pair = checked_pair(source, target)
+        self._with_warning(encode_text([self.words_of(pair)]))
+        return self.attend(*pair)
+
+    def attend(self, source: Sentence, target: Sentence) -> AlignedPair:
+        """Return what :meth:`align` does of two sentences that are checked, without a warning."""
+        decoder = self._decoder_of(encode_text([self.words_of((source, target))]))
+        return decoder.pair(self._shown((source, target)), self.settings)
+
+    def align_batch(self, pairs: Pairs) -> AlignedBatch:
         """Align many sentence pairs: the same links as one by one.
 
         Parameters
         ----------
-        pairs : iterable of (source, target)
-            Lines of text, or their words.
+        pairs : iterable of (source, target), or (list, list), or DataFrame
+            Lines of text, or their words, as of :func:`~nmtalign.text.pairs.checked_pairs`.
 
         Returns
         -------
         AlignedBatch
             One entry for each pair, empty where a side has no words.
-        """
-        return self.align_words([self._words(*pair) for pair in pairs])
 
-    def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
-        """Align many pairs of words that are already normalized."""
-        return self.align_text(encode_text(pairs))
+
+        Warns
+        -----
+        UserWarning
+            If few words of all pairs are known, or the sides are swapped.
+        """
+        words = [self.words_of(pair) for pair in checked_pairs(pairs)]
+        return self.align_text(self._with_warning(encode_text(words)))
+
+    def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
+        """Align many pairs of words that are already normalized; warnings as of :meth:`align_batch`."""
+        words = list(checked_pairs(pairs, lines=False))
+        return self.align_text(self._with_warning(encode_text(words)))
+
+    def _with_warning(self, text: EncodedText) -> EncodedText:
+        """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
+        if why := coverage(text.source, text.target, self.scorer.vocabularies).doubt:
+            warnings.warn(why, stacklevel=3)
+        return text
 
     def align_text(self, text: EncodedText) -> AlignedBatch:
         """Align an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
@@ -217,32 +243,33 @@ class Aligner(Listed):
             self.links,
             scores.evidence if self.positions.has_null else None,
             TrainingSize.of(scores.training_words),
+            scores.vocabularies,
             scores.informed,
         )
 
     def covered(self, source: Sentence, target: Sentence) -> Coverage:
         """Count how many words of a sentence pair are known."""
-        text = encode_text([self._words(source, target)])
+        text = encode_text([self.words_of(checked_pair(source, target))])
         return coverage(text.source, text.target, self.scorer.vocabularies)
 
     def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
         """Return the positions of source and target words without a vector, over given vectors."""
-        return self.scorer.unknown(*self._words(source, target))
+        return self.scorer.unknown(*self.words_of(checked_pair(source, target)))
 
-    def _words(self, source: Sentence, target: Sentence) -> tuple[list[str], list[str]]:
-        """Return the normalized words of both sides."""
+    def words_of(self, pair: Pair) -> tuple[list[str], list[str]]:
+        """Return the normalized words of both sides of a checked pair."""
+        source, target = pair
         if isinstance(source, str) and isinstance(target, str):
             return self.text.words_of_pair((source, target), self.languages)
-        first, second = (self.text.normalized(list(side)) for side in _both_words(source, target))
-        return first, second
+        return self.text.normalized(source), self.text.normalized(target)
 
-    def _shown(self, source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _shown(self, pair: Pair) -> tuple[Words, Words]:
         """Return the words of both sides as they were given."""
+        source, target = pair
         if isinstance(source, str) and isinstance(target, str):
             sides = self.text.tokens_of_pair((source, target), self.languages)
-            first, second = (tuple(token.text for token in side) for side in sides)
-            return first, second
-        return _both_words(source, target)
+            return [token.text for token in sides[0]], [token.text for token in sides[1]]
+        return source, target
 
 
 def load_aligner(folder: str | Path) -> Aligner:
@@ -260,8 +287,3 @@ def check_languages(languages: object) -> None:
     if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
         raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {languages!r}")
 
-
-def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if isinstance(source, str) or isinstance(target, str):
-        raise UsageError("expected two lines of text or two lists of words, found one of each")
-    return tuple(source), tuple(target)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -58,8 +59,8 @@ class Extraction:
 
     def __post_init__(self) -> None:
         limit = self.threshold
-        if limit is not None and not (isinstance(limit, int | float) and 0 <= limit <= 1):
-            raise UsageError(f"expected a threshold from 0 to 1, found {limit}")
+        if not (limit is None or (isinstance(limit, Real) and 0 <= limit <= 1)):
+            raise UsageError(f"expected a threshold from 0 to 1, found {limit!r}")
 
     def __str__(self) -> str:
         return f"extract={self.name}" + ("" if self.least is None else f" threshold={self.least:g}")

@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
+from typing import TypeVar
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.text.bitext import SentencePair
+from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+
+AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
-def fit_text(aligner: Aligner, pairs: Iterable[SentencePair]) -> tuple[Aligner, Iterator[SentencePair]]:
+def fit_text(aligner: Aligner, pairs: Iterable[AnyPair]) -> tuple[Aligner, Iterator[AnyPair]]:
     """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again."""
     rest = iter(pairs)
     if not aligner.needs_fitting:
         return aligner, rest
     first = list(islice(rest, aligner.scorer.fit_pairs))
-    words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in first]
+    words = [aligner.words_of(pair) for pair in first]
     workers = default_workers(aligner.workers)
     scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
     return replace(aligner, scorer=scorer, positions=positions), chain(first, rest)
 
 
-def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
+def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     """Return an aligner over given vectors: its hidden Markov model is fitted to the first pairs of a bitext.
 
     Parameters
@@ -31,8 +34,8 @@ def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
     aligner : Aligner
         Made by ``load(vectors, positions="hmm")`` or :func:`nmtalign.with_context`; others are returned as
         they are.
-    bitext : iterable of SentencePair
-        As :func:`nmtalign.read_bitext` gives it; 5,000 pairs are read.
+    bitext : iterable of (source, target), or (list, list), or DataFrame
+        As of :meth:`Aligner.align_batch`; 5,000 pairs are read.
 
     References
     ----------
@@ -42,7 +45,7 @@ def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
     --------
     >>> from nmtalign.aligner.opening import load
     >>> aligner = load("en_fr_vectors", positions="hmm")
-    >>> fit_to(aligner, [SentencePair("the black cat", "le chat noir")] * 9).positions.settings
+    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
     'positions=hmm(fitted on 9 pairs)'
     """
-    return fit_text(aligner, bitext)[0]
+    return fit_text(aligner, checked_pairs(bitext))[0]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,20 @@ from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
 MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
-_COMMON = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode", "heads")
+_TEXT = ("tokenizer", "lowercase", "unicode")
+_COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "heads")
+_RUNNING = ("device", "cache")  # of an encoder that was learned with
+_READING = ("limit", "unsafe_pickle")  # of vectors
+_OF_VECTORS = (
+    *("score", "temperature", "bahdanau", "seed", "positions", "diagonal", "unknown", "languages"),
+    *_READING,
+)
+_KINDS: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("temperature", "diagonal"), (Real, "a number")),
+    **dict.fromkeys(("limit", "seed"), (Integral, "a whole number")),
+    "unsafe_pickle": (bool, "True or False"),
+    "heads": (Iterable, "names"),
+}
 FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
 
@@ -61,12 +75,13 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     >>> aligner.align("the black cat", "le chat noir").links
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
+    _check_settings(settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
-        running = {name: settings.pop(name) for name in ("device", "cache") if name in settings}
-        others = ", ".join(name.replace("_", "-") for name in settings if name not in _COMMON)
+        running = {name: settings.pop(name) for name in _RUNNING if name in settings}
+        others = ", ".join(name.replace("_", "-") for name in settings if name in _OF_VECTORS)
         if others:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
@@ -94,9 +109,23 @@ def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -
     return vector_aligner(*sides, **settings)
 
 
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that there are not, and values of another kind."""
+    known = (*_COMMON, *_OF_VECTORS, *_RUNNING)
+    for name, value in settings.items():
+        if name not in known:
+            raise UsageError(f"expected settings among {', '.join(known)}, found {name!r}")
+        kind, what = _KINDS.get(name, (object, ""))
+        if value is not None and not isinstance(value, kind):
+            raise UsageError(f"expected {what} as {name}, found {value!r}")
+
+
 def _reading(settings: dict[str, Any]) -> dict[str, Any]:
-    """Take out of the settings those of reading vectors."""
-    return {name: settings.pop(name) for name in ("limit", "unsafe_pickle") if name in settings}
+    """Take out of the settings those of reading vectors, and refuse those of learned models."""
+    _check_settings(settings)
+    if others := ", ".join(name for name in settings if name in _RUNNING):
+        raise UsageError(f"{others}: only for a model that was learned with an encoder; leave it out")
+    return {name: settings.pop(name) for name in _READING if name in settings}
 
 
 def vector_aligner(
@@ -135,6 +164,7 @@ def vector_aligner(
         :class:`~nmtalign.text.tokenization.TextSettings`. Left out: as the vectors were learned, where they
         say so, else words between spaces in lower case.
     """
+    _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
     scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
@@ -154,12 +184,12 @@ def _configured(
     threshold: float | None = None,
     symmetrize: str | None = None,
     heads: Sequence[str] | None = None,
-    **text: str | bool | None,
+    **text: Any,
 ) -> Aligner:
     """Return an aligner with the settings that vectors and learned models share."""
     aligner = aligner if heads is None else aligner.with_heads(heads)
-    chosen = aligner.text.as_dict() | {name: value for name, value in text.items() if value is not None}
-    aligner = replace(aligner, text=TextSettings.from_dict(chosen))
+    chosen = {name: value for name, value in text.items() if value is not None}
+    aligner = replace(aligner, text=replace(aligner.text, **chosen))
     if (extract, threshold, symmetrize) == (None, None, None):
         return aligner
     extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)

@@ -30,7 +30,7 @@ from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.shipped import place_of
-from nmtalign.text.bitext import SentencePair
+from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import checkpoint_of
@@ -41,7 +41,6 @@ from nmtalign.training.settings import preset as named_preset
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_pair
 
-Bitext = Iterable[SentencePair | tuple[str, str]]
 Languages = tuple[str | None, str | None]
 BothVectors = tuple[Embeddings, Embeddings]
 
@@ -62,13 +61,14 @@ class TrainOptions(TypedDict, total=False):
     workers: int | None
 
 
-def train(bitext: Bitext, **options: Unpack[TrainOptions]) -> Aligner:
+def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     """Learn an aligner from sentence pairs; options as of ``nmtalign train``.
 
     Parameters
     ----------
-    bitext : iterable of (source line, target line)
-        As :func:`nmtalign.read_bitext` gives it; read once.
+    bitext : iterable of (source, target), or (list, list), or DataFrame
+        Lines of text, or lists of words, which are not cut, as of
+        :func:`~nmtalign.text.pairs.checked_pairs`; read once.
     preset : {"default", "fast"}
     tokenizer, lowercase, unicode
         As of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: those of the model `init`.
@@ -90,9 +90,9 @@ def train(bitext: Bitext, **options: Unpack[TrainOptions]) -> Aligner:
     Raises
     ------
     DataError
-        If no pair has words on both sides, or a file is damaged.
+        If something is no sentence pair, no pair has words on both sides, or a file is damaged.
     UsageError
-        If an option has no such value, or two contradict each other.
+        If the bitext is no collection of pairs, an option has no such value, or two contradict each other.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def train(bitext: Bitext, **options: Unpack[TrainOptions]) -> Aligner:
         workers=options.get("workers"),
         warn=partial(warnings.warn, stacklevel=3),
     )
-    return learn(bitext, learning).aligner
+    return learn(checked_pairs(bitext), learning).aligner
 
 
 def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
@@ -241,13 +241,13 @@ class Training(NamedTuple):
     align: Callable[..., AlignedBatch]
 
 
-def learn(pairs: Bitext, learning: Learning | None = None) -> Training:
+def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
     """Learn an aligner from sentence pairs, and be ready to align them.
 
     Parameters
     ----------
-    pairs : iterable of (source line, target line)
-        Read once.
+    pairs : iterable of (source, target)
+        Read once; as of :func:`~nmtalign.text.pairs.checked_pairs`.
     learning : Learning, optional
         What is learned, and how.
 
@@ -292,7 +292,7 @@ class Prepared(NamedTuple):
     text: EncodedText
 
 
-def prepare(pairs: Bitext, learning: Learning) -> Prepared:
+def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
     """Number the words of a bitext, and warn of what looks wrong."""
     workers = default_workers(learning.workers)
     source, target, digest = encode_bitext(pairs, learning.text, learning.languages, workers)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,8 @@ class ContextualScores:
     def agreed(self) -> bool:
         """Whether the ratios come from softmaxes of both directions."""
         return self._fitted.weight > 0
+
+    vocabularies: ClassVar[None] = None  # an encoder knows other words, too
 
     @property
     def training_words(self) -> tuple[int, int] | None:

@@ -20,12 +20,13 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection, wait
+from numbers import Integral
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import WorkerError
+from nmtalign.errors import UsageError, WorkerError
 
 AHEAD = 1  # results that a process keeps beyond the next one until it is their turn
 LOOKS = 10  # a thread that has ended is listed by the system for a moment
@@ -40,9 +41,11 @@ Result = TypeVar("Result")
 
 
 def default_workers(workers: int | None = None) -> int:
-    """Return `workers`, or the number of cores this process may use."""
+    """Return `workers`, or the number of cores this process may use; UsageError if they are not 1 or more."""
     if workers is not None:
-        return workers
+        if not isinstance(workers, Integral) or isinstance(workers, bool) or workers < 1:
+            raise UsageError(f"expected a whole number of workers, 1 or more, found {workers!r}")
+        return int(workers)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import DataError, NmtalignError
+from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.text.tokenization import TextSettings
 
 BLOCK = 1000  # pairs of a row
@@ -173,7 +173,7 @@ def write_index(
         What cut the words; searched words are cut likewise.
     languages : (str or None, str or None), optional
     """
-    with _errors(path), sqlite3.connect(path) as database:
+    with _sqlite_errors(path), sqlite3.connect(path) as database:
         count = _write(database, pairs, text, languages)
     database.close()
     return count
@@ -213,18 +213,28 @@ def _encoded(chunk: Sequence[LinkedWords], sides: tuple[_Side, _Side]) -> Iterat
         yield [begin + link[k] for begin, of_pair in zip(begins, links, strict=False) for link in of_pair]
 
 
+_WANTED = "expected an index that `nmtalign index` wrote"
+
+
 @contextmanager
-def _errors(path: str | Path) -> Iterator[None]:
-    """Say what is wrong with a file that SQLite or the arrays complain of."""
-    wanted = "expected an index that `nmtalign index` wrote"
+def _sqlite_errors(path: str | Path) -> Iterator[None]:
+    """Say what is wrong with a file that SQLite complains of."""
     try:
         yield
     except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
         if "full" in str(error) or "I/O" in str(error):
             raise NmtalignError(f"{path}: {error}") from None
-        raise DataError(f"{wanted} ({error})").at(path) from None
+        raise DataError(f"{_WANTED} ({error})").at(path) from None
+
+
+@contextmanager
+def _errors(path: str | Path) -> Iterator[None]:
+    """Say what is wrong with a file that is read and that SQLite or the arrays complain of."""
+    try:
+        with _sqlite_errors(path):
+            yield
     except (IndexError, TypeError, KeyError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
-        raise DataError(f"{wanted}; this one is damaged, write it again").at(path) from None
+        raise DataError(f"{_WANTED}; this one is damaged, write it again").at(path) from None
 
 
 # --- searching -----------------------------------------------------------------------------------
@@ -379,7 +389,15 @@ class Index:
             Translations named; all if it is left out.
         most : int
             Lines shown.
+
+        Raises
+        ------
+        UsageError
+            If an argument is none of these.
+        DataError
+            If the index is damaged.
         """
+        _check_query(query, side, translation, limit, most)
         with _errors(self._path):
             forms = self._query(query, side)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
@@ -438,6 +456,18 @@ class Index:
     def _named(self, unit: Unit, side: int) -> str:
         words = [GAP if form == _GAP else self._word(form, side) for form in unit]
         return " ".join(_FORMS.normalized(words))
+
+
+def _check_query(query: str, side: int, translation: str | None, *counts: int | None) -> None:
+    """Refuse arguments that nothing can be sought with."""
+    for text in (query, translation or ""):
+        if not isinstance(text, str):
+            raise UsageError(f"expected words as text, found {text!r}")
+    if side not in (0, 1):
+        raise UsageError(f"expected side 0, the source, or 1, the target, found {side!r}")
+    for count in counts:
+        if not (count is None or (isinstance(count, int) and count >= 0)):
+            raise UsageError(f"expected a number of translations and of lines, 0 or more, found {count!r}")
 
 
 def _common(forms: Sequence[_Form]) -> list[int]:

@@ -207,6 +207,7 @@ class CellScores:
     head: EmbeddingHead
     known: tuple[NDArray[np.bool_], NDArray[np.bool_]]  # source and target words with a vector, each (V,)
     training_words: ClassVar[None] = None
+    vocabularies: ClassVar[None] = None
     agreed: ClassVar[bool] = False
 
     @property

@@ -139,6 +139,11 @@ class PairScores:
         return int(self.lexicon.source_counts.sum()), int(self.lexicon.target_counts.sum())
 
     @property
+    def vocabularies(self) -> tuple[Container[str], Container[str]]:
+        """The source and target words that were learned from."""
+        return self.lexicon.numbers
+
+    @property
     def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How often each source and target word of the text occurs in the training bitext."""
         known = self.lexicon.known(self.text.source, self.text.target)

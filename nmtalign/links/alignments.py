@@ -244,7 +244,10 @@ class AlignedBatch:
         return map(self.links, range(len(self)))
 
     def links(self, n: int) -> list[Link]:
-        """Return the links of pair `n`."""
+        """Return the links of pair `n`, from 0, or from the end if it is negative; IndexError outside."""
+        if not -len(self) <= n < len(self):
+            raise IndexError(f"expected the number of one of {len(self):,} pairs, from 0, found {n}")
+        n %= len(self)
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return [Link(int(s), int(t)) for s, t in zip(self.source[rows], self.target[rows], strict=True)]
 

@@ -6,7 +6,7 @@ S source words, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -57,6 +57,11 @@ class TextScores(Protocol):
     @property
     def training_words(self) -> tuple[int, int] | None:
         """Source and target words of the text that was learned from; None if nothing was."""
+        ...
+
+    @property
+    def vocabularies(self) -> tuple[Container[str], Container[str]] | None:
+        """The words that were learned; a pair without any is not judged. None where other words count as well."""
         ...
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
@@ -184,8 +185,8 @@ def _aligned(
         return
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
-        words = [aligner.text.words_of_pair(record.pair, aligner.languages) for record in chunk]
-        batch = aligner.align_batch(words)
+        text = encode_lines([record.pair for record in chunk], aligner.text, aligner.languages)
+        batch = aligner.align_text(text)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
@@ -220,7 +221,7 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     if (cells := cells_of(record, aligner)) > CELLS:
         found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {found}; align gives the links alone")
-    return aligner.align(*record.pair)
+    return aligner.attend(*record.pair)
 
 
 def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
@@ -228,7 +229,7 @@ def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
     if aligner is None:
         return record.by_head() if record.by_head else {}
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
-    return {name: aligner.with_heads([name]).align(*record.pair).matrix.weights for name in names}
+    return {name: aligner.with_heads([name]).attend(*record.pair).matrix.weights for name in names}
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:

@@ -295,7 +295,7 @@ LONGEST_TEXT = 2_000_000  # characters of a line that is cut into words
 
 
 def _check_tokenizer(name: str) -> None:
-    kind, colon, file = name.partition(":")
+    kind, colon, file = str(name).partition(":")
     if not (kind in _WITH_FILE and file if colon else kind in TOKENIZERS):
         names = (*TOKENIZERS, *(f"{with_file}:FILE[,FILE]" for with_file in _WITH_FILE))
         raise UsageError(f"there is no tokenizer {name!r}; choose one of {', '.join(names)}")
@@ -350,6 +350,8 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         _check_tokenizer(self.tokenizer)
+        if not isinstance(self.lowercase, bool):
+            raise UsageError(f"expected True or False for lowercase, found {self.lowercase!r}")
         if self.unicode not in UNICODE_FORMS:
             forms = ", ".join(UNICODE_FORMS)
             raise UsageError(f"there is no unicode form {self.unicode!r}; choose one of {forms}")

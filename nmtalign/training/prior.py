@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.sides import EncodedSide, number_words
 from nmtalign.corpus.word_pairs import values_of
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
 from nmtalign.heads.counts import FormCounts, ViewCounts, sum_at
 from nmtalign.heads.lexicon import Lexicon, StoredView
-from nmtalign.heads.views import View, cut, shorten
+from nmtalign.heads.views import Letters, View, cut, shorten
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
@@ -123,13 +123,12 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
-    older = prior.lexicon
-    learned = None if older is None else older.view(view.letters)
-    if older is not None and learned is not None:
+    if prior.lexicon is not None:
+        older, learned = prior.lexicon, _learned(prior.lexicon, view.letters)
         places = [
-            np.array([forms[form] for form in shorten(words, letters)[1]])
-            for forms, words, letters in zip(
-                number, (older.source_words, older.target_words), view.letters, strict=True
+            np.array([forms[form[cut(own)]] for form in shorten(words, letters)[1]])
+            for forms, own, words, letters in zip(
+                number, view.letters, (older.source_words, older.target_words), learned.letters, strict=True
             )
         ]
         source, target = np.divmod(learned.keys, len(places[1]))
@@ -142,6 +141,15 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
     distinct, rank = np.unique(keys, return_inverse=True)
     summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
     return ViewPrior(distinct, summed, sides[0], sides[1])
+
+
+def _learned(older: Lexicon, letters: Letters) -> StoredView:
+    """Return a view of an older model; one that it lacks is summed over the forms of its whole words."""
+    found = older.view(letters) or older.whole
+    if found is None:
+        wanted = f"expected an older model with whole words or with the view {letters}"
+        raise UsageError(f"{wanted}, found {[view.letters for view in older.views]}")
+    return found
 
 
 def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:

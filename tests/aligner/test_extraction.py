@@ -13,6 +13,7 @@ import nmtalign
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import EXTRACTIONS, SECOND, THRESHOLD, Extraction, grown, make_extraction
 from nmtalign.corpus.text import encode_text
+from nmtalign.errors import UsageError
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from tests.aligner.toy_language import toy_bitext
 
@@ -156,6 +157,14 @@ def test_a_threshold_is_the_least_probability_so_that_there_are_no_second_words(
     assert links_of(joint, make_extraction("posterior")) == [(0, 0), (0, 1)]
     assert links_of(joint, make_extraction("posterior", threshold=0.45)) == [(0, 0), (1, 2)]
     assert make_extraction(threshold=0.4).resolved(null=True) == make_extraction("posterior", threshold=0.4)
+
+
+@pytest.mark.parametrize("threshold", [7, -1, 1.01, np.nan, np.inf, "0.5"])
+def test_a_threshold_that_is_no_probability_is_refused(threshold):
+    fitting = [0, 0.5, np.float32(1), None]
+    assert [Extraction(threshold=least).threshold for least in fitting] == fitting
+    with pytest.raises(UsageError, match=f"expected a threshold from 0 to 1, found {threshold!r}"):
+        Extraction(threshold=threshold)
 
 
 @pytest.mark.parametrize(("word", "linked"), [("z", True), ("3.", True), (";", False), ("«»", False)])

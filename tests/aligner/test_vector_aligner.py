@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_embeddings, save_pair
 from tests.naive_aligner import naive_joint, naive_mutual, naive_scores
+
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
 
 WORDS = [f"w{n}" for n in range(12)]
 SENTENCES = st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=9)
@@ -242,6 +245,47 @@ def test_the_diagonal_prior_is_added_to_the_scores():
 def test_settings_that_contradict_each_other_are_refused(options):
     with pytest.raises(UsageError):
         aligner(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"foo": 1}, "expected settings among extract, .*found 'foo'"),
+        ({"lowercase": "no"}, "expected True or False for lowercase, found 'no'"),
+        ({"tokenizer": 5}, "there is no tokenizer 5"),
+        ({"temperature": "cold"}, "expected a number as temperature, found 'cold'"),
+        ({"diagonal": "x"}, "expected a number as diagonal"),
+        ({"score": "bahdanau", "seed": "x"}, "expected a whole number as seed"),
+        ({"score": "bahdanau", "seed": -1}, "expected a seed of at least 0, found -1"),
+        ({"threshold": 7}, "expected a threshold from 0 to 1, found 7"),
+        ({"heads": 5}, "expected names as heads, found 5"),
+        ({"heads": "lexicon"}, "word vectors are one head"),
+    ],
+)
+def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(options, told):
+    for make in (partial(load, "en_fr_vectors"), aligner):
+        with pytest.raises(UsageError, match=told):
+            make(**options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("en_fr_vectors", {"limit": 2.5}, "expected a whole number as limit, found 2.5"),
+        ("en_fr_vectors", {"unsafe_pickle": "x"}, "expected True or False as unsafe_pickle, found 'x'"),
+        ("en_fr_vectors", {"device": "cpu"}, "device: only for a model that was learned with an encoder"),
+        ("en_fr_model", {"foo": 1}, "expected settings among extract, .*found 'foo'"),
+        ("en_fr_model", {"score": "dot"}, "score: only for word vectors"),
+        ("en_fr_model", {"heads": [5]}, "this model has the heads lexicon,spectral, not 5"),
+    ],
+)
+def test_settings_for_another_kind_of_aligner_are_named(name, options, told):
+    with pytest.raises(UsageError, match=told):
+        load(name, **options)
+
+
+def test_one_head_is_named_by_itself():
+    assert load(heads="lexicon").scorer.names == load(heads=["lexicon"]).scorer.names == ("lexicon",)
 
 
 def test_text_settings_come_from_the_vectors_unless_said_otherwise():

@@ -8,10 +8,13 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
-from nmtalign.corpus.parallel import MUCH, in_order, may_fork, streamed
+from nmtalign.aligner.train import train
+from nmtalign.corpus.parallel import MUCH, default_workers, in_order, may_fork, streamed
+from nmtalign.errors import UsageError
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -21,6 +24,19 @@ def test_results_come_in_the_order_of_the_items(workers: int):
         return k * k
 
     assert list(in_order(slow, range(30), workers)) == [k * k for k in range(30)]
+
+
+@pytest.mark.parametrize("workers", [-1, 0, 1.5, "2", True])
+def test_workers_that_cannot_be_are_refused_wherever_they_are_given(workers, learned):
+    assert default_workers(3) == 3
+    assert default_workers() >= 1
+    for call in (
+        lambda: default_workers(workers),
+        lambda: replace(learned, workers=workers),
+        lambda: train([("a", "b")], workers=workers),
+    ):
+        with pytest.raises(UsageError, match=f"whole number of workers, 1 or more, found {workers!r}"):
+            call()
 
 
 def test_an_error_in_a_thread_is_seen():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus import spotting
 from nmtalign.corpus.spotting import GAP, Index, write_index
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings
 
 TEXT = TextSettings()
@@ -144,3 +144,31 @@ def test_what_is_no_index_is_refused(tmp_path, make, told):
     make(tmp_path / "x.db")
     with pytest.raises(DataError, match=f"x.db: expected an index that `nmtalign index`.*{told}"):
         Index(tmp_path / "x.db").find("house", 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"side": 2}, "expected side 0, the source, or 1, the target, found 2"),
+        ({"side": "source"}, "found 'source'"),
+        ({"query": 5}, "expected words as text, found 5"),
+        ({"translation": ["maison"]}, r"expected words as text, found \['maison'\]"),
+        ({"most": -1}, "0 or more, found -1"),
+        ({"limit": "many"}, "0 or more, found 'many'"),
+    ],
+)
+def test_what_cannot_be_sought_is_not_called_damage(tmp_path, arguments, told):
+    write_index(tmp_path / "x.db", PAIRS, TEXT)
+    for index in (Index(tmp_path / "x.db"), Index.of(PAIRS, TEXT)):
+        with pytest.raises(UsageError, match=told):
+            index.find(**{"query": "house", "side": 0, **arguments})
+
+
+@pytest.mark.parametrize("error", [IndexError, TypeError, KeyError, AttributeError])
+def test_errors_of_what_gives_the_pairs_stay_what_they_are(tmp_path, error):
+    def pairs():
+        yield PAIRS[0]
+        raise error("of the caller")
+
+    with pytest.raises(error, match="of the caller"):
+        write_index(tmp_path / "x.db", pairs(), TEXT)

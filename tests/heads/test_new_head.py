@@ -15,6 +15,8 @@ from nmtalign.heads.lexicon import Lexicon
 from nmtalign.heads.scorer import LogRatios
 from nmtalign.state import State, Stored
 
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
+
 
 @dataclass(frozen=True)
 class Mirror:

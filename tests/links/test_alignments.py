@@ -81,3 +81,12 @@ def test_joined_batches_are_their_pairs_in_order():
     assert len(joined) == 4
     assert_allclose(joined.probability, [0, 0.1, 0.3, 0, 0.2])
     assert_allclose(joined.scores, [*first.scores, *third.scores])
+
+
+def test_pairs_of_a_batch_count_from_its_end_too_and_others_are_errors():
+    batch = AlignedBatch(np.array([0, 1, 1, 3]), *[np.array([0, 1, 2])] * 3, np.zeros(3))
+    assert [batch.links(n) for n in (-1, -2, -3)] == [batch.links(n) for n in (2, 1, 0)]
+    assert batch.links(-1) == [(1, 1), (2, 2)]
+    for outside in (3, -4):
+        with pytest.raises(IndexError, match=f"one of 3 pairs, from 0, found {outside}"):
+            batch.links(outside)

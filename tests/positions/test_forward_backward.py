@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import EncodedSide, encode
+from nmtalign.positions.agreement import hmm_posteriors
 from nmtalign.positions.forward_backward import Posterior, forward_backward
 from nmtalign.positions.transitions import (
     MAX_JUMP,
@@ -342,3 +343,28 @@ def test_one_table_for_all_words_is_a_table_for_each() -> None:
     one, other = (bucket_transitions(jumps, source, lengths, 0.1) for jumps in (own, more))
     np.testing.assert_array_equal(one.transition, other.transition)
     np.testing.assert_array_equal(one.stop, other.stop)
+
+
+@pytest.mark.parametrize("agree", [False, True])
+def test_the_likelihood_of_both_directions_is_that_of_the_words_not_over_null(agree: bool):
+    (source, target), ratio = bucket_of([(4, 3), (3, 5), (5, 5)], vocabulary=6)
+    models = jump_tables(0, len(source.words) - 1, own=3), jump_tables(1, len(target.words) - 1, own=3)
+    null = [1 + np.arange(len(side.words), dtype=np.float32) % 4 for side in (source, target)]
+    for bucket in make_buckets(source, target):
+        emission = ratio[bucket.source[None], bucket.target[:, None]]
+        found = hmm_posteriors(bucket, emission, (null[0], null[1]), models, P0, agree=agree)
+        for b in np.flatnonzero(bucket.pairs >= 0):
+            words = bucket.source[: bucket.source_lengths[b], b], bucket.target[: bucket.target_lengths[b], b]
+            for way, model, (states, observed), of_null, table in (
+                (found.forward, models[0], words, null[1], ratio),
+                (found.reverse, models[1], words[::-1], null[0], ratio.T),
+            ):
+                classes = [0, *model.classes[states].tolist()]
+                walk = naive_transitions(
+                    lambda i, width, row=classes, jumps=model: float(jumps.tables[row[i], width + MAX_JUMP]),
+                    len(states),
+                    P0,
+                )
+                cells = table[np.ix_(states, observed)].T.astype(float).tolist()
+                expected = naive_forward_backward(cells, *walk, (P0 * of_null[observed]).tolist())[2]
+                np.testing.assert_allclose(way.log_likelihood[b], expected, rtol=1e-4)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.train import Learning, learn, train
 from nmtalign.errors import DataError, UsageError
+from nmtalign.heads.counts import FormCounts, ViewCounts
+from nmtalign.heads.views import View
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.prior import Prior, read_word_list, similar_words
+from nmtalign.training.prior import Prior, ViewPrior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
@@ -42,7 +46,7 @@ def test_listed_words_that_the_text_does_not_show_are_kept():
 
 def test_going_on_from_a_model_keeps_what_it_knows():
     older = toy_training("fast").aligner
-    known = Prior(lexicon=older.lexicon, transitions=older.positions.transitions)
+    known = known_of(older)
     newer = learn([("qa qb qc", "ra rb rc")] * 20, Learning(settings=FAST, prior=known, workers=1))
     text = toy_bitext(50, seed=9)
     before = older.align_batch(text.words)
@@ -50,6 +54,40 @@ def test_going_on_from_a_model_keeps_what_it_knows():
     same = [before.links(n) == after.links(n) for n in range(len(before))]
     assert np.mean(same) > 0.95
     assert older.lexicon.smoothing.words < newer.aligner.lexicon.smoothing.words
+
+
+def known_of(older: Aligner) -> Prior:
+    return Prior(lexicon=older.lexicon, transitions=older.positions.transitions)
+
+
+@pytest.mark.parametrize("presets", [("fast", "default"), ("default", "fast")])
+def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tuple[str, str]):
+    older = toy_training(presets[0]).aligner
+    newer = learn(
+        toy_bitext(50, seed=5).pairs, Learning(settings=PRESETS[presets[1]], prior=known_of(older), workers=1))
+    lexicon = newer.aligner.lexicon
+    for side in ("source", "target"):
+        linked = [getattr(view, side).linked.sum() for view in lexicon.views]
+        np.testing.assert_allclose(linked, linked[0], rtol=1e-6)
+    np.testing.assert_allclose(linked[0], lexicon.smoothing.words, rtol=0.1)
+    np.testing.assert_allclose([view.counts.sum() for view in lexicon.views], linked[0], rtol=1e-3)
+
+
+def test_an_older_model_of_other_views_without_whole_words_is_refused():
+    older = learn(toy_bitext(20).pairs, Learning(settings=replace(FAST, views=(3,)), workers=1)).aligner
+    with pytest.raises(UsageError, match=r"whole words or with the view \(0, 0\), found \[\(3, 3\)\]"):
+        learn(toy_bitext(20).pairs, Learning(settings=FAST, prior=known_of(older), workers=1))
+
+
+def test_a_prior_adds_its_counts_of_pairs_of_words_and_of_null():
+    view = View((0, 0), ["", "a"], ["", "x"], *([np.arange(2)] * 2), None, *([np.arange(2)] * 2), [], [])
+    own = ViewCounts(np.float32([0, 2]), *[FormCounts(np.array([0, 2.0]), np.array([0, 0.5]), 0.5)] * 2)
+    sides = FormCounts(np.array([0, 5.0]), np.array([0, 3.0]), 4.0), FormCounts(np.ones(2), np.ones(2), 7.0)
+    found = ViewPrior(np.array([3]), np.float32([5]), *sides).add_to(view, own)
+    assert found.pairs.tolist() == [0, 7]
+    assert [side.linked.tolist() for side in found[1:]] == [[0, 7], [1, 3]]
+    assert [side.null.tolist() for side in found[1:]] == [[0, 3.5], [1, 1.5]]
+    assert [side.all_null for side in found[1:]] == [4.5, 7.5]
 
 
 def test_training_links_are_those_of_the_model():
@@ -77,7 +115,7 @@ def test_bad_word_lists_name_the_line(tmp_path: Path, line: str):
 def test_swapped_sides_are_noticed():
     toy = toy_bitext(100)
     older = learn(toy.pairs, Learning(settings=FAST, workers=1)).aligner
-    known = Prior(lexicon=older.lexicon, transitions=older.positions.transitions)
+    known = known_of(older)
     said: list[str] = []
     learn(toy.pairs, Learning(settings=FAST, prior=known, workers=1, warn=said.append))
     assert not said

@@ -42,7 +42,7 @@ class EngineOptions:
         from nmtalign.batch.cluster import connected
         from nmtalign.corpus.parallel import default_workers
 
-        return stack.enter_context(connected(self.scheduler, self.workers or default_workers()))
+        return stack.enter_context(connected(self.scheduler, default_workers(self.workers)))
 
 
 engine_options = option_group(

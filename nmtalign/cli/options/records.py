@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from nmtalign.cli.messages import doubt, warn
+from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import text_encoding
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
@@ -89,7 +89,7 @@ def warn_of_doubt(known: Iterable[Coverage]) -> None:
     """Warn if the words of all records together say that their links are not to be trusted."""
     from nmtalign.corpus.coverage import Coverage
 
-    if why := doubt(reduce(Coverage.joined, known, Coverage())):
+    if why := reduce(Coverage.joined, known, Coverage()).doubt:
         warn(why)
 
 
