@@ -108,7 +108,7 @@ def test_the_door_reads_like_the_readme(tmp_path):
     assert 0 < pair.score < 1
     assert len(pair.table()) == len(pair.links)
     assert len(pair.heatmap().axes) >= 1
-    with pytest.raises(na.UsageError, match="two lines of text or two lists of words"):
+    with pytest.raises(na.DataError, match="two lines of text or two lists of words"):
         loaded.align(source, target.split())
     batch = loaded.align_batch(bitext)
     assert [batch.links(n) for n in (3, 4)] == [pair.links, loaded.align(*toy.pairs[4]).links]

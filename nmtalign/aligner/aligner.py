@@ -5,6 +5,7 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -30,13 +31,12 @@ from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.rescoring.rescorer import Rescorer
+from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, checked_pair, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
 
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 
-Words = Sequence[str]
-Sentence = str | Words
 UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
 
 
@@ -202,28 +202,52 @@ class Aligner(Listed):
         AlignedPair
             Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
             a null word. The matrix shows the words as they were given.
-        """
-        decoder = self._decoder_of(encode_text([self._words(source, target)]))
-        return decoder.pair(self._shown(source, target), self.settings)
 
-    def align_batch(self, pairs: Iterable[tuple[Sentence, Sentence]]) -> AlignedBatch:
+        Warns
+        -----
+        UserWarning
+            If few words are known, or the sides are swapped.
+        """
+        pair = checked_pair(source, target)
+        self._with_warning(encode_text([self.words_of(pair)]))
+        return self.attend(*pair)
+
+    def attend(self, source: Sentence, target: Sentence) -> AlignedPair:
+        """Return what :meth:`align` does of two sentences that are checked, without a warning."""
+        decoder = self._decoder_of(encode_text([self.words_of((source, target))]))
+        return decoder.pair(self._shown((source, target)), self.settings)
+
+    def align_batch(self, pairs: Pairs) -> AlignedBatch:
         """Align many sentence pairs: the same links as one by one.
 
         Parameters
         ----------
-        pairs : iterable of (source, target)
-            Lines of text, or their words.
+        pairs : iterable of (source, target), or (list, list), or DataFrame
+            Lines of text, or their words, as of :func:`~nmtalign.text.pairs.checked_pairs`.
 
         Returns
         -------
         AlignedBatch
             One entry for each pair, empty where a side has no words.
-        """
-        return self.align_words([self._words(*pair) for pair in pairs])
 
-    def align_words(self, pairs: Sequence[tuple[Words, Words]]) -> AlignedBatch:
-        """Align many pairs of words that are already normalised."""
-        return self.align_text(encode_text(pairs))
+        Warns
+        -----
+        UserWarning
+            If few words of all pairs are known, or the sides are swapped.
+        """
+        words = [self.words_of(pair) for pair in checked_pairs(pairs)]
+        return self.align_text(self._with_warning(encode_text(words)))
+
+    def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
+        """Align many pairs of words that are already normalised; warnings as of :meth:`align_batch`."""
+        words = list(checked_pairs(pairs, lines=False))
+        return self.align_text(self._with_warning(encode_text(words)))
+
+    def _with_warning(self, text: EncodedText) -> EncodedText:
+        """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
+        if why := coverage(text.source, text.target, self.heads.vocabularies).doubt:
+            warnings.warn(why, stacklevel=3)
+        return text
 
     def align_text(self, text: EncodedText) -> AlignedBatch:
         """Align an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
@@ -250,13 +274,13 @@ class Aligner(Listed):
 
     def covered(self, source: Sentence, target: Sentence) -> Coverage:
         """Count how many words of a sentence pair are known."""
-        text = encode_text([self._words(source, target)])
+        text = encode_text([self.words_of(checked_pair(source, target))])
         return coverage(text.source, text.target, self.heads.vocabularies)
 
     def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
         """Return the positions of source and target words without a vector, over given vectors."""
         if isinstance(self.heads, EmbeddingHead):
-            return self.heads.unknown(*self._words(source, target))
+            return self.heads.unknown(*self.words_of(checked_pair(source, target)))
         return None
 
     def decoder(self, scores: TextScores) -> Decoder:
@@ -270,7 +294,9 @@ class Aligner(Listed):
         extraction, informed = self.resolved_extraction, scores.informed
         decoder = Decoder(scores.text, attend, extraction, evidence, informed=informed)
         if self._learned is not None:
-            return decoder._replace(size=TrainingSize.of(*self._learned.training_words))
+            decoder = decoder._replace(size=TrainingSize.of(*self._learned.training_words))
+        if isinstance(self.heads, Mixture):  # an encoder knows other words, too
+            return decoder._replace(vocabularies=self.heads.vocabularies)
         return decoder
 
     @property
@@ -301,20 +327,20 @@ class Aligner(Listed):
 
         return rescored
 
-    def _words(self, source: Sentence, target: Sentence) -> tuple[list[str], list[str]]:
-        """Return the normalised words of both sides."""
+    def words_of(self, pair: Pair) -> tuple[list[str], list[str]]:
+        """Return the normalised words of both sides of a checked pair."""
+        source, target = pair
         if isinstance(source, str) and isinstance(target, str):
             return self.text.words_of_pair((source, target), self.languages)
-        first, second = (self.text.normalized(list(side)) for side in _both_words(source, target))
-        return first, second
+        return self.text.normalized(source), self.text.normalized(target)
 
-    def _shown(self, source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _shown(self, pair: Pair) -> tuple[Words, Words]:
         """Return the words of both sides as they were given."""
+        source, target = pair
         if isinstance(source, str) and isinstance(target, str):
             sides = self.text.tokens_of_pair((source, target), self.languages)
-            first, second = (tuple(token.text for token in side) for side in sides)
-            return first, second
-        return _both_words(source, target)
+            return [token.text for token in sides[0]], [token.text for token in sides[1]]
+        return source, target
 
 
 def load_aligner(folder: str | Path) -> Aligner:
@@ -324,9 +350,3 @@ def load_aligner(folder: str | Path) -> Aligner:
     """
     return Aligner(**read_model(folder))
 
-
-def _both_words(source: Sentence, target: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return two lists of words; a line beside a list of words is a mistake."""
-    if isinstance(source, str) or isinstance(target, str):
-        raise UsageError("expected two lines of text or two lists of words, found one of each")
-    return tuple(source), tuple(target)

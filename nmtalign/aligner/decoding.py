@@ -5,7 +5,7 @@ Axes: B pairs of a bucket, T target words, S source words, L links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nmtalign.aligner.extraction import Attention, Extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
 from nmtalign.corpus.buckets import Bucket
+from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
@@ -46,6 +47,8 @@ class Decoder(NamedTuple):
     # as of :meth:`nmtalign.positions.model.TextScores.evidence`; None where there is no null word
     evidence: Callable[[int, NDArray[np.float32]], NDArray[np.float32]] | None = None
     size: TrainingSize = TrainingSize()
+    # words that a learned model knows; None where others than known words are evidence
+    vocabularies: tuple[Container[str], Container[str]] | None = None
     # as of :meth:`nmtalign.positions.model.TextScores.informed`; None where every pair has attention
     informed: Callable[[int, NDArray[np.float32] | None], NDArray[np.bool_]] | None = None
 
@@ -107,11 +110,17 @@ class Decoder(NamedTuple):
         )
 
     def _pair_scores(self, evidence: Doubles) -> Doubles:
-        """Return the pair score of each pair; a mean link probability where there is no null word."""
+        """Return the pair score of each pair; a mean link probability where there is no null word.
+
+        It is 0 where no word of a side is known: nothing can be said of such a pair.
+        """
         S, T = self.text.segments.source_lengths, self.text.segments.target_lengths
         if self.evidence is None:
             return np.asarray(2 * evidence / np.maximum(S + T, 1))
-        return parallel_probability(evidence, S, T, self.size)
+        found = parallel_probability(evidence, S, T, self.size)
+        if self.vocabularies is not None:
+            found[foreign_pairs(self.text, self.vocabularies)] = 0
+        return found
 
     def pair(self, words: tuple[Sequence[str], Sequence[str]], settings: str) -> AlignedPair:
         """Return the one pair of the text with its attention weights; `words` are those to show."""

@@ -17,11 +17,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.aligner.aligner import Aligner, Words
+from nmtalign.aligner.aligner import Aligner
 from nmtalign.contextual.calibration import Fitting
 from nmtalign.contextual.head import Calibration, ContextualHead
 from nmtalign.corpus.parallel import default_workers
@@ -33,10 +34,11 @@ from nmtalign.heads.mapped import Links, ScaleLikelihood
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.transitions import estimate_transitions, initial_transitions
-from nmtalign.text.bitext import SentencePair
+from nmtalign.text.pairs import Pair, Pairs, Words, checked_pairs
 from nmtalign.training.e_step import EStep, expected_counts
 
 Floats = NDArray[np.float32]
+AnyPair = TypeVar("AnyPair", bound=Pair)
 
 FITTED_IN_CONTEXT = 2_000  # pairs of a text that the contextual head is fitted to: three numbers
 FITTED = 5_000  # pairs of a text that transitions are fitted on
@@ -98,8 +100,8 @@ def _over_fitted(head: ContextualHead, aligner: Aligner, fit: Fit | None) -> Con
 
 
 def fit_text(
-    aligner: Aligner, pairs: Iterable[SentencePair]
-) -> tuple[Fit | ContextualFit | None, Iterator[SentencePair]]:
+    aligner: Aligner, pairs: Iterable[AnyPair]
+) -> tuple[Fit | ContextualFit | None, Iterator[AnyPair]]:
     """Fit an aligner to the first pairs of a text, if it has transitions to fit.
 
     `pairs` is read as far as needed. Returns the fit, or None for an aligner that needs none, and an iterator
@@ -110,11 +112,11 @@ def fit_text(
         return None, rest
     contextual = isinstance(aligner.heads, ContextualHead)
     first = list(islice(rest, FITTED_IN_CONTEXT if contextual else FITTED))
-    words = [aligner.text.words_of_pair(pair, aligner.languages) for pair in first]
+    words = [aligner.words_of(pair) for pair in first]
     return (fit_context if contextual else fit)(aligner, words), chain(first, rest)
 
 
-def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
+def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     """Return an aligner over given vectors: its hidden Markov model is fitted to the first pairs of a bitext.
 
     Parameters
@@ -122,8 +124,8 @@ def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
     aligner : Aligner
         Made by ``load(vectors, positions="hmm")`` or :func:`nmtalign.with_context`; others are returned as
         they are.
-    bitext : iterable of SentencePair
-        As :func:`nmtalign.read_bitext` gives it; 5,000 pairs are read.
+    bitext : iterable of (source, target), or (list, list), or DataFrame
+        As of :meth:`Aligner.align_batch`; 5,000 pairs are read.
 
     References
     ----------
@@ -133,10 +135,10 @@ def fit_to(aligner: Aligner, bitext: Iterable[SentencePair]) -> Aligner:
     --------
     >>> from nmtalign.aligner.opening import load
     >>> aligner = load("en_fr_vectors", positions="hmm")
-    >>> fit_to(aligner, [SentencePair("the black cat", "le chat noir")] * 9).positions.settings
+    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
     'positions=hmm(fitted on 9 pairs)'
     """
-    return with_fit(aligner, fit_text(aligner, bitext)[0])
+    return with_fit(aligner, fit_text(aligner, checked_pairs(bitext))[0])
 
 
 def fit_context(aligner: Aligner, pairs: Sequence[tuple[Words, Words]]) -> ContextualFit | None:

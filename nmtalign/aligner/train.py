@@ -32,7 +32,7 @@ from nmtalign.rescoring.network import NAMES
 from nmtalign.rescoring.rescorer import INPUTS
 from nmtalign.rescoring.training import Sample, chosen_pairs, distil, gold_of_pairs, learn_from_gold
 from nmtalign.shipped import place_of
-from nmtalign.text.bitext import SentencePair
+from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import Checkpoint, Checkpoints
@@ -43,11 +43,9 @@ from nmtalign.training.settings import preset as named_preset
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_pair
 
-Bitext = Iterable[SentencePair | tuple[str, str]]
-
 
 def train(
-    bitext: Bitext,
+    bitext: Pairs,
     *,
     preset: str = "default",
     tokenizer: str | None = None,
@@ -67,8 +65,9 @@ def train(
 
     Parameters
     ----------
-    bitext : iterable of (source line, target line)
-        As :func:`nmtalign.read_bitext` gives it; read once.
+    bitext : iterable of (source, target), or (list, list), or DataFrame
+        Lines of text, or lists of words, which are not cut, as of
+        :func:`~nmtalign.text.pairs.checked_pairs`; read once.
     preset : {"default", "fast"}
     tokenizer, lowercase, unicode
         As of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: those of the model `init`.
@@ -94,9 +93,9 @@ def train(
     Raises
     ------
     DataError
-        If no pair has words on both sides, or a file is damaged.
+        If something is no sentence pair, no pair has words on both sides, or a file is damaged.
     UsageError
-        If an option has no such value, or two contradict each other.
+        If the bitext is no collection of pairs, an option has no such value, or two contradict each other.
 
     Examples
     --------
@@ -109,7 +108,7 @@ def train(
     given = {"tokenizer": tokenizer, "lowercase": lowercase, "unicode": unicode}
     known, text = warm_start(prior, init, given, languages)
     return learn(
-        bitext,
+        checked_pairs(bitext),
         settings=named_preset(preset),
         text=text,
         languages=languages,
@@ -183,7 +182,7 @@ class Training(NamedTuple):
 
 
 def learn(
-    pairs: Bitext,
+    pairs: Iterable[Pair],
     *,
     settings: Settings | None = None,
     text: TextSettings | None = None,
@@ -204,8 +203,8 @@ def learn(
 
     Parameters
     ----------
-    pairs : iterable of (source line, target line)
-        Read once.
+    pairs : iterable of (source, target)
+        Read once; as of :func:`~nmtalign.text.pairs.checked_pairs`.
     settings : Settings, optional
         A preset of :data:`nmtalign.training.settings.PRESETS` or your own.
     text : TextSettings, optional
@@ -325,7 +324,7 @@ def _check_options(
 
 
 def _read(
-    pairs: Bitext, text: TextSettings, languages: tuple[str | None, str | None], workers: int
+    pairs: Iterable[Pair], text: TextSettings, languages: tuple[str | None, str | None], workers: int
 ) -> tuple[EncodedSide, EncodedSide, dict[str, object]]:
     """Number the words of a bitext; also return what the model notes of it."""
     source, target, digest = encode_bitext(pairs, text, languages, workers)

@@ -8,18 +8,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from nmtalign.corpus.coverage import Coverage
-
-_AS_OTHER = "more source words are known as target words, and target words as source words"
-_CAUSES = (
-    "so the links are guesses: learn a model of these languages (nmtalign train), or check --model,"
-    " --vectors, --tokenizer, --lowercase and --unicode"
-)
 MOST_CHARACTERS = 2_000  # of a message
 COLOURS = {"error": "red", "warning": "yellow"}
 _as_json = False
@@ -141,16 +133,6 @@ def in_colour() -> bool:
 def warn(text: str) -> None:
     """Write a warning."""
     log(text, level="warning", event="warning")
-
-
-def doubt(known: Coverage) -> str:
-    """Return why links are not to be trusted, if the words say so."""
-    if known.swapped:
-        return f"the sides are swapped: {_AS_OTHER}; give SOURCE and TARGET (or --langs) the other way round"
-    if known.uncut:
-        return "unknown words end in punctuation: cut raw text with --tokenizer simple"
-    few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in known.few.items()]
-    return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
 
 def line_start() -> str:

@@ -10,10 +10,22 @@ import re
 from collections.abc import Container
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.text import EncodedText
 
 FEW = 0.45  # share of known words, below which it is likely another language (scripts/measure_coverage.py)
 GLUED = 0.04  # share of words that end in punctuation: at most 0.02 of texts in words, 0.07 of raw ones
+_SWAPPED = (
+    "the sides are swapped: more source words are known as target words, and target words as source words;"
+    " give SOURCE and TARGET (or --langs) the other way round"
+)
+_CAUSES = (
+    "so the links are guesses: learn a model of these languages (nmtalign train), or check --model,"
+    " --vectors, --tokenizer, --lowercase and --unicode"
+)
 _MARKS = r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese
 ends_in_punctuation = re.compile(rf"\w[{_MARKS}]$").search
 
@@ -79,6 +91,25 @@ class Coverage(NamedTuple):
         """The sides of which few words are known, by name."""
         return {name: side for name, side in self._asdict().items() if side.rate < FEW}
 
+    @property
+    def doubt(self) -> str:
+        """Why links are not to be trusted, if the words say so; else nothing."""
+        if self.swapped:
+            return _SWAPPED
+        if self.uncut:
+            return "unknown words end in punctuation: cut raw text with --tokenizer simple"
+        few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in self.few.items()]
+        return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
+
+
+def _lettered(side: EncodedSide) -> NDArray[np.bool_]:
+    """Tell which words of a side (V,) have a letter."""
+
+    def found() -> NDArray[np.bool_]:
+        return np.array([word.isalpha() or any(map(str.isalpha, word)) for word in side.words])
+
+    return side.memo("lettered", found)
+
 
 def coverage(
     source: EncodedSide, target: EncodedSide, vocabularies: tuple[Container[str], Container[str]]
@@ -94,11 +125,57 @@ def _counted(
 ) -> SideCoverage:
     """Count the words of one side; `elsewhere` are those of the other one."""
     total = known = as_other = glued = 0
-    for word, count in zip(side.words, side.counts.tolist(), strict=True):
+    for word, count, lettered in zip(side.words, side.counts.tolist(), _lettered(side), strict=True):
         in_own, in_other = word in own, word in other
-        if any(map(str.isalpha, word)) and (in_own or in_other or word not in elsewhere):
+        if lettered and (in_own or in_other or word not in elsewhere):
             total += count
             known += count * in_own
             as_other += count * in_other
             glued += count * (not in_own and ends_in_punctuation(word) is not None)
     return SideCoverage(total, known, as_other, glued)
+
+
+def foreign_pairs(
+    text: EncodedText, vocabularies: tuple[Container[str], Container[str]]
+) -> NDArray[np.bool_]:
+    """Tell of which pairs (N,) a side has words with letters, and its vocabulary knows none of them.
+
+    Words that both sides of the pair have are names, and not counted where they are unknown.
+
+    Examples
+    --------
+    >>> from nmtalign.corpus.text import encode_text
+    >>> text = encode_text([(["the", "Hund"], ["le"]), (["Hund"], ["le"]), (["Rex", "7"], ["Rex", "7"])])
+    >>> foreign_pairs(text, ({"the"}, {"le"})).tolist()
+    [False, True, False]
+    """
+    first = _foreign(text, text.source, text.target, vocabularies[0])
+    return first | _foreign(text, text.target, text.source, vocabularies[1])
+
+
+def _foreign(
+    text: EncodedText, side: EncodedSide, other: EncodedSide, own: Container[str]
+) -> NDArray[np.bool_]:
+    """Tell of which pairs one side has words, and none that is known."""
+    lettered, of_piece = _lettered(side), text.segments.pair
+    known = np.fromiter(map(own.__contains__, side.words), bool, len(side.words))
+    found = np.zeros(text.segments.pairs, bool)
+    found[of_piece[_with_some(side, lettered & ~known)]] = True
+    found[of_piece[_with_some(side, lettered & known)]] = False
+    pairs = np.flatnonzero(found)
+    pieces = np.searchsorted(of_piece, [pairs, pairs + 1])
+    for pair, first, last in zip(pairs, *pieces, strict=True):
+        strange = {word for word in _words(side, first, last) if any(map(str.isalpha, word))}
+        found[pair] = not strange.issubset(_words(other, first, last))
+    return found
+
+
+def _with_some(side: EncodedSide, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which sentences of a side have one of the chosen words (V,)."""
+    before = np.concatenate([np.zeros(1, np.int32), np.cumsum(chosen[side.tokens], dtype=np.int32)])
+    return np.diff(before[side.offsets]) > 0
+
+
+def _words(side: EncodedSide, first: int, last: int) -> list[str]:
+    """Return the words of some sentences of a side."""
+    return [side.words[k] for k in side.tokens[side.offsets[first] : side.offsets[last]].tolist()]

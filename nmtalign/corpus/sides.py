@@ -155,6 +155,12 @@ class PairEncoder:
                 else:
                     encoder.add_words(*self._text.words_of_lines(own, side, self._languages[side]))
 
+    def add_words(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
+        """Add sentence pairs that are lists of words already."""
+        for encoder, sentences in zip(self._sides, zip(*pairs, strict=True), strict=True):
+            words = [word for sentence in sentences for word in sentence]
+            encoder.add_words(self._text.normalized(words), map(len, sentences))
+
     def numbered(self) -> tuple[NumberedWords, NumberedWords]:
         """Return what was added, to be merged into another encoder."""
         return self._sides[0].numbered(), self._sides[1].numbered()

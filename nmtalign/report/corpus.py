@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
@@ -180,8 +181,8 @@ def _aligned(
         return
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
-        words = [aligner.text.words_of_pair(record.pair, aligner.languages) for record in chunk]
-        batch = aligner.at(chunk[0].number).align_batch(words)
+        text = encode_lines([record.pair for record in chunk], aligner.text, aligner.languages)
+        batch = aligner.at(chunk[0].number).align_text(text)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
@@ -216,7 +217,7 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     if (cells := cells_of(record, aligner)) > CELLS:
         found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {found}; align gives the links alone")
-    return aligner.at(max(record.number, 1)).align(*record.pair)
+    return aligner.at(max(record.number, 1)).attend(*record.pair)
 
 
 def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
@@ -225,7 +226,7 @@ def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
         return record.by_head() if record.by_head else {}
     names = aligner.head_names if len(aligner.head_names) > 1 else ()
     aligner = aligner.at(max(record.number, 1))
-    return {name: aligner.with_heads([name]).align(*record.pair).matrix.weights for name in names}
+    return {name: aligner.with_heads([name]).attend(*record.pair).matrix.weights for name in names}
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, starmap
 from typing import Any
 
@@ -16,9 +16,10 @@ from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder, look_
 from nmtalign.errors import DataError
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import Chunk, cut
+from nmtalign.text.pairs import Pair, Sentence
 from nmtalign.text.tokenization import TextSettings
 
-Sides = tuple[list[str], list[str]]  # source and target lines
+Sides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
 
 PAIRS = 5_000  # that are numbered at a time
 # Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
@@ -31,32 +32,39 @@ FEWEST = 50  # pairs from which on statistics of lengths mean something
 
 
 def encode_bitext(
-    pairs: Iterable[SentencePair | tuple[str, str]],
+    pairs: Iterable[Pair],
     text: TextSettings,
     languages: tuple[str | None, str | None],
     workers: int = 1,
 ) -> tuple[EncodedSide, EncodedSide, str]:
-    """Tokenise and number a bitext as it streams by; also return its SHA-256."""
-    digest, encoder = hashlib.sha256(), PairEncoder(text, languages)
+    """Tokenise and number a bitext as it streams by; also return its SHA-256.
 
-    def numbered(sides: Sides) -> tuple[NumberedWords, NumberedWords]:
+    All sentences are lines, or all are lists of words, as the first one is.
+    """
+    digest, encoder, rest = hashlib.sha256(), PairEncoder(text, languages), iter(pairs)
+    first = list(islice(rest, 1))
+    in_lines = all(isinstance(source, str) for source, _ in first)
+
+    def numbered(sides: Any) -> tuple[NumberedWords, NumberedWords]:
         own = PairEncoder(text, languages)
-        own.add(zip(*sides, strict=True))
+        (own.add if in_lines else own.add_words)(zip(*sides, strict=True))
         return own.numbered()
 
-    parts = _hashed(cut(starmap(SentencePair, pairs), chunk=PAIRS), digest)
+    chunks = cut(starmap(SentencePair, chain(first, rest)), chunk=PAIRS)
+    parts = _hashed(chunks, digest, in_lines=in_lines)
     begin = list(islice(parts, 2))
     for part in streamed(numbered, chain(begin, parts), workers if begin[1:] else 1):
         encoder.merge(part)
     return *encoder.finish(), digest.hexdigest()
 
 
-def _hashed(chunks: Iterable[Chunk], digest: hashlib._Hash) -> Iterator[Sides]:
+def _hashed(chunks: Iterable[Chunk], digest: hashlib._Hash, *, in_lines: bool) -> Iterator[Sides]:
     """Yield both sides of chunks, which are pickled sooner than pairs, and add the lines to a digest."""
     for first, pairs in chunks:
-        lines = "".join([f"{source}\t{target}\n" for source, target in pairs])
+        rows = pairs if in_lines else [(" ".join(source), " ".join(target)) for source, target in pairs]
+        lines = "".join([f"{source}\t{target}\n" for source, target in rows])
         if lines.count("\n") != len(pairs):
-            broken = next(n for n, pair in enumerate(pairs, first) if "\n" in pair.source + pair.target)
+            broken = next(n for n, row in enumerate(rows, first) if "\n" in "".join(row))
             raise DataError(f"pair {broken}: expected one line a side, found a line break")
         digest.update(lines.encode("utf-8", "surrogatepass"))
         yield [pair.source for pair in pairs], [pair.target for pair in pairs]

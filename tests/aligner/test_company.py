@@ -21,6 +21,8 @@ from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import toy_bitext
 
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
+
 WORDS = [f"w{n}" for n in range(30)]
 EXTRACTIONS = [Extraction(name) for name in ("posterior", "one-to-one", *EXTRACTORS)]
 EXTRACTIONS += [Extraction(symmetrize=name) for name in METHODS]

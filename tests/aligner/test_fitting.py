@@ -25,6 +25,8 @@ from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.positions.naive_hmm import naive_forward_backward, naive_transitions
 
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
+
 WORDS = [f"w{n}" for n in range(12)]
 SENTENCES = st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=9)
 PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), max_size=8)

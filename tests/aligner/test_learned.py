@@ -18,6 +18,8 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.settings import PRESETS
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
+
 TOY = toy_bitext(300)
 NEW = toy_bitext(60, seed=5)
 METHODS = ["argmax", "argmax-reverse", "mutual", "threshold", "itermax", "match", "transport"]

@@ -27,6 +27,8 @@ from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_embeddings, save_pair
 from tests.naive_aligner import naive_joint, naive_mutual, naive_scores
 
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
+
 WORDS = [f"w{n}" for n in range(12)]
 SENTENCES = st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=9)
 PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), max_size=8)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import nmtalign as na
 from nmtalign.batch.stream import AlignedChunk
 from nmtalign.cli import main, messages
 from nmtalign.shipped import shipped
@@ -112,6 +113,48 @@ def test_a_report_of_another_language_says_so(source, target, expected, tmp_path
     err = capfd.readouterr().err
     assert expected in err
     assert err.count("warning") == (source is not ENGLISH)
+
+
+@pytest.mark.parametrize(("source", "target"), [(GERMAN, CHINESE), (FRENCH, ENGLISH)])
+def test_python_hears_the_sentence_of_the_command_once_a_call(source, target, tmp_path, capfd):
+    assert align(tmp_path, source, target) == 0
+    (said,) = [line for line in capfd.readouterr().err.splitlines() if "warning: " in line]
+    aligner, pairs = na.load(), list(zip(source, target, strict=True))
+    words = [aligner.words_of(pair) for pair in pairs]
+    for call in (lambda: aligner.align_batch(pairs), lambda: aligner.align_words(words)):
+        with pytest.warns(UserWarning, match="are known") as heard:
+            call()
+        (warning,) = heard
+        assert str(warning.message) == said.split("warning: ")[1]
+        assert warning.filename == __file__
+    with pytest.warns(UserWarning, match="are known") as heard:
+        aligner.align(*pairs[0])
+    assert [warning.filename for warning in heard] == [__file__]
+
+
+def test_python_hears_nothing_of_text_that_is_known():
+    pairs = [*zip(ENGLISH, FRENCH, strict=True), *NAMES]
+    assert (na.load().align_batch(pairs).scores > 0).all()
+    for pair in pairs:
+        na.load().align(*pair)
+
+
+def test_a_pair_of_which_no_word_is_known_has_no_score(tmp_path):
+    """By the command and in Python, however many numbers both sides have."""
+    pairs = [
+        ("Partnerschaft 2 , 29 , 31 , 43 und 54 , 55 , 61 .", "Koostöö 2 , 29 , 31 , 43 ja 54 , 55 , 61 ."),
+        ("the cat", "Katze"),
+        ("the cat", "le chat"),
+    ]
+    source, target = zip(*pairs, strict=True)
+    assert align(tmp_path, source, target, "--pair-scores", tmp_path / "scores") == 0
+    assert (tmp_path / "scores").read_text().split("\n")[:2] == ["0.000000", "0.000000"]
+    with pytest.warns(UserWarning, match="words are known"):
+        batch = na.load().align_batch(pairs)
+    assert batch.scores[:2].tolist() == [0, 0]
+    assert batch.scores[2] > 0.1
+    with pytest.warns(UserWarning, match="words are known"):
+        assert na.load().align(*pairs[0]).score == 0
 
 
 def test_given_vectors_count_too(tmp_path, capfd):

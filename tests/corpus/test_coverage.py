@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+from unittest import mock
 
-from nmtalign.corpus.coverage import FEW, Coverage, SideCoverage, coverage
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.corpus import long_pairs
+from nmtalign.corpus.coverage import FEW, Coverage, SideCoverage, coverage, foreign_pairs
 from nmtalign.corpus.sides import encode_pairs
+from nmtalign.corpus.text import encode_text
 
 VOCABULARIES = {"the", "cat", "die"}, {"le", "chat"}
 
@@ -51,3 +57,21 @@ def test_swapped_takes_both_sides_and_enough_words():
 
 def test_words_of_both_sides_never_make_them_look_swapped():
     assert not coverage(*encode_pairs([(["a", "b"], ["a", "b"])]), ({"a"}, {"b"})).swapped
+
+
+WORDS = st.lists(st.sampled_from(["the", "cat", "le", "chat", "Rex", "Hund", "7", ".", "x1"]), max_size=4)
+
+
+def naive_foreign(side, other, own) -> bool:
+    words = [word for word in side if any(map(str.isalpha, word))]
+    return not any(word in own for word in words) and any(word not in other for word in words)
+
+
+@pytest.mark.parametrize("longest", [256, 2])
+@given(pairs=st.lists(st.tuples(WORDS, WORDS), max_size=6))
+def test_foreign_pairs_are_those_of_loops_also_where_pairs_are_cut(longest, pairs):
+    with mock.patch.multiple(long_pairs, LONGEST=longest, CORE=1, MARGIN=1):
+        text = encode_text(pairs)
+    own = {"the", "cat", ".", "7"}, {"le", "chat", "."}
+    expected = [naive_foreign(s, t, own[0]) or naive_foreign(t, s, own[1]) for s, t in pairs]
+    assert foreign_pairs(text, own).tolist() == expected

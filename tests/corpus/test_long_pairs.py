@@ -19,6 +19,8 @@ from nmtalign.corpus.sides import encode
 from nmtalign.positions.transitions import MAX_JUMP
 from tests.aligner.toy_language import links_of, toy_bitext, toy_training
 
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
+
 
 @pytest.fixture(scope="module")
 def aligner() -> Aligner:

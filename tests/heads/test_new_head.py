@@ -16,6 +16,8 @@ from nmtalign.errors import UsageError
 from nmtalign.heads.head import LogRatios, Stored
 from nmtalign.heads.mixture import HEADS
 
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
+
 
 @dataclass(frozen=True)
 class Mirror:

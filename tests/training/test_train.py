@@ -149,7 +149,7 @@ def test_small_and_odd_bitexts(pairs):
     aligner = learn(pairs, settings=FAST, workers=1).aligner
     for model in aligner.positions.transitions:
         assert np.isfinite(model.tables).all()
-    batch = replace(aligner, workers=1).align_batch([(s.split(" "), t.split(" ")) for s, t in pairs])
+    batch = replace(aligner, workers=1).align_text(encode_lines(pairs, aligner.text))
     assert len(batch) == len(pairs)
     assert np.isfinite(batch.scores).all()
 

@@ -11,7 +11,6 @@ import click
 
 from nmtalign.cli.messages import (
     detail,
-    doubt,
     log,
     log_option,
     quiet_option,
@@ -238,7 +237,7 @@ def _run(
             )
         last = chunk.first + len(chunk.batch) - 1
         known = known.joined(chunk.coverage or Coverage())
-        if strict and (why := doubt(known)):
+        if strict and (why := known.doubt):
             raise DataError(f"pairs 1 to {last:,}: {why}")
         for sink in sinks:
             sink(chunk)
@@ -272,7 +271,7 @@ def _close(
     shares = {name: round(side.rate, 4) for name, side in known._asdict().items() if side.total}
     counts = {"links": links, "left_out": bound.count, "seconds_left": 0, "known": shares}
     log(text, event="aligned", **progress.values | counts)
-    if why := doubt(known):
+    if why := known.doubt:
         warn(why)
 
 

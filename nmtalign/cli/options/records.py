@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from nmtalign.cli.messages import doubt, warn
+from nmtalign.cli.messages import warn
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.matrices import MatrixOptions, matrix_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
@@ -93,7 +93,7 @@ def warn_of_doubt(known: Iterable[Coverage]) -> None:
     """Warn if the words of all records together say that their links are not to be trusted."""
     from nmtalign.corpus.coverage import Coverage
 
-    if why := doubt(reduce(Coverage.joined, known, Coverage())):
+    if why := reduce(Coverage.joined, known, Coverage()).doubt:
         warn(why)
 
 

@@ -1,0 +1,140 @@
+"""The door of sentence pairs: what it takes, and what it refuses with the number of the pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nmtalign.aligner.fitting import fit_to
+from nmtalign.aligner.opening import load
+from nmtalign.aligner.train import train
+from nmtalign.errors import DataError, UsageError
+from nmtalign.text.bitext import SentencePair, read_bitext
+from nmtalign.text.pairs import checked_pair, checked_pairs
+
+LINES = [("a house", "une maison"), ("", "une auto")]
+WORDS = [(["a", "house"], ["une", "maison"]), ([], ["une", "auto"])]
+
+
+def table(rows, columns=("en", "fr")):
+    return pytest.importorskip("pandas").DataFrame(rows, columns=list(columns))
+
+
+@pytest.mark.parametrize("pairs", [LINES, WORDS])
+def test_pairs_come_as_they_are_from_whatever_holds_them(pairs):
+    source, target = map(list, zip(*pairs, strict=True))
+    frame = table(pairs)
+    for given in (
+        pairs,
+        tuple(pairs),
+        (pair for pair in pairs),
+        zip(source, target, strict=True),
+        [list(pair) for pair in pairs],
+        [SentencePair(*pair) for pair in pairs],
+        (source, target),
+        frame,
+        (frame["en"], frame["fr"]),
+    ):
+        assert [tuple(pair) for pair in checked_pairs(given)] == pairs
+    assert list(checked_pairs([])) == []
+
+
+def test_arrays_of_words_are_lists():
+    found = checked_pair(np.array(["a", "b"], dtype=object), ("x",))
+    assert found == (["a", "b"], ("x",))
+
+
+def test_what_a_reader_gives_is_not_checked_again(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a house\tune maison\n", encoding="utf-8")
+    bitext = read_bitext(tmp_path / "pairs.tsv")
+    assert list(checked_pairs(bitext)) == list(checked_pairs(bitext)) == LINES[:1]
+    with pytest.raises(DataError, match="pair 1: expected lists of words for all pairs, found lines of text"):
+        list(checked_pairs(bitext, lines=False))
+
+
+@pytest.mark.parametrize(
+    ("bitext", "told"),
+    [
+        ("text.en", "found 'text.en'; nmtalign.read_bitext reads files"),
+        (Path("text.en"), "read_bitext"),
+        (b"ab", "read_bitext"),
+        (5, "expected sentence pairs .* found 5"),
+        (None, "found None"),
+    ],
+)
+def test_what_is_no_collection_of_pairs_is_a_wrong_call(bitext, told):
+    with pytest.raises(UsageError, match=told):
+        checked_pairs(bitext)
+
+
+def test_two_of_three_columns_are_to_be_chosen():
+    with pytest.raises(UsageError, match="expected a table of two columns, found 3: id, en, fr; choose"):
+        checked_pairs(table([(1, "a", "b")], ["id", "en", "fr"]))
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("ab", r"expected a pair \(source, target\), found 'ab'"),
+        (("a", "b", "c"), "expected a pair"),
+        (7, "expected a pair .* found 7"),
+        ((1, 2), "expected a line of text or a list of words as source, found 1"),
+        (("a", None), "as target, found None"),
+        (("a", float("nan")), "as target, found nan"),
+        (("a", {"b"}), "as target, found {'b'}"),
+        (("a", ["b"]), "expected two lines of text or two lists of words, found one of each"),
+        (("a\nb", "c"), "expected one line a side, found a line break in the source"),
+        ((["a"], ["b", "c\nd"]), r"none empty or with a line break, in the target, found 'c\\nd'"),
+        ((["a", ""], ["b"]), "in the source, found ''"),
+        ((["a", 3], ["b"]), "in the source, found 3"),
+    ],
+)
+def test_a_row_that_is_no_pair_is_named_by_its_number(row, told):
+    good = WORDS[:1] if isinstance(row, tuple) and isinstance(row[0], list) else LINES[:1]
+    with pytest.raises(DataError, match=f"pair 2: .*{told}"):
+        list(checked_pairs([*good, row, *good]))
+
+
+def test_sides_of_unequal_number_and_mixed_pairs_are_refused():
+    with pytest.raises(DataError, match="as many target as source sentences, 2, found 1"):
+        checked_pairs((["a", "b"], ["x"]))
+    with pytest.raises(DataError, match="pair 3: expected lines of text for all pairs, found lists of words"):
+        list(checked_pairs([*LINES, *WORDS]))
+
+
+def test_the_doors_of_the_package_refuse_what_is_no_pair(learned):
+    for call in (train, learned.align_batch, learned.align_words):
+        with pytest.raises(UsageError, match="read_bitext"):
+            call("text.en")
+        with pytest.raises(DataError, match="pair 1: expected a pair"):
+            call(["ab", "cd"])
+        with pytest.raises(DataError, match=r"pair 2: .*line break"):
+            call([(["a"], ["b"]), (["a\nb"], ["c"])])
+    with pytest.raises(DataError, match="as target, found None"):
+        learned.align("a", None)
+
+
+def test_lists_of_words_are_learned_as_words(tmp_path):
+    """The model is that of the same words between spaces, to the byte, whatever the tokenizer."""
+    lines = [("A-b c", "X y's"), ("c", "y's"), ("A-b", "X")] * 5
+    words = [(source.split(" "), target.split(" ")) for source, target in lines]
+    models = {"lines": train(lines), "words": train(words), "cut": train(words, tokenizer="simple")}
+    for name, model in models.items():
+        model.save(tmp_path / name)
+        assert model.lexicon.source_words == ["", "a-b", "c"]
+    same = [(tmp_path / name / "arrays.npz").read_bytes() for name in ("lines", "words", "cut")]
+    assert same[0] == same[1] == same[2]
+    metas = [(tmp_path / name / "meta.json").read_text() for name in ("lines", "words")]
+    assert metas[0] == metas[1]
+
+
+def test_fitting_takes_what_aligning_takes():
+    aligner = load("en_fr_vectors", positions="hmm")
+    lines = [("the black cat", "le chat noir"), ("", "le")] * 5
+    words = [(source.split(), target.split()) for source, target in lines]
+    first, second = (fit_to(aligner, pairs).positions.transitions[0].tables for pairs in (lines, words))
+    np.testing.assert_array_equal(first, second)
+    with pytest.raises(UsageError, match="read_bitext"):
+        fit_to(aligner, "text.en")
