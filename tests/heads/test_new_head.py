@@ -17,6 +17,8 @@ from nmtalign.state import State, Stored
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
 
+pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
+
 
 @dataclass(frozen=True)
 class Mirror:

@@ -131,7 +131,8 @@ def test_lists_of_words_are_learned_as_words(tmp_path):
 
 
 def test_fitting_takes_what_aligning_takes():
-    aligner, lines = load("en_fr_vectors", positions="hmm"), [("the black cat", "le chat noir"), ("", "le")] * 5
+    aligner = load("en_fr_vectors", positions="hmm")
+    lines = [("the black cat", "le chat noir"), ("", "le")] * 5
     words = [(source.split(), target.split()) for source, target in lines]
     first, second = (fit_to(aligner, pairs).positions.transitions[0].tables for pairs in (lines, words))
     np.testing.assert_array_equal(first, second)
