@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.errors import DataError
-from nmtalign.files import fingerprint
+from nmtalign.files import file_in, fingerprint
 
 Shape = tuple[int | None, ...]
 
@@ -42,13 +42,10 @@ def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> Non
     nmtalign.errors.DataError: ...source.txt: expected 5 bytes, found 4; the file is damaged...
     """
     for name, wanted in expected.items():
-        path = folder / name
-        if not path.resolve().is_relative_to(folder.resolve()):
-            raise DataError(f"expected names of files inside the folder, found {name!r}").at(folder)
-        size = path.stat().st_size if path.is_file() else None
+        path = file_in(folder, name)
+        size = path.stat().st_size
         if size != wanted["bytes"]:
-            found = "no such file" if size is None else f"{size:,}"
-            raise DataError(f"expected {wanted['bytes']:,} bytes, found {found}{_DAMAGED}").at(path)
+            raise DataError(f"expected {wanted['bytes']:,} bytes, found {size:,}{_DAMAGED}").at(path)
     for name, wanted in expected.items():
         found = fingerprint(folder / name)["sha256"]
         if found != wanted["sha256"]:
@@ -112,11 +109,14 @@ def expect_rising(values: NDArray[np.integer], *, name: str | Path) -> None:
 
 
 class StoredArrays:
-    """Arrays and numbers of a model folder, checked when they are read; bounds as of :func:`expect_array`."""
+    """Arrays and numbers of a model folder, checked when they are read; bounds as of :func:`expect_array`.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.packed = read_arrays(folder / "arrays.npz")
+    `place` gives the path of a file of the folder by its name, if it may be opened.
+    """
+
+    def __init__(self, folder: Path, place: Callable[[str], Path]) -> None:
+        self.folder, self._place = folder, place
+        self.packed = read_arrays(place("arrays.npz"))
 
     def take(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return an array of arrays.npz."""
@@ -125,7 +125,7 @@ class StoredArrays:
 
     def file(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return an array that has a file of its own, memory-mapped."""
-        path = self.folder / f"{name}.npy"
+        path = self._place(f"{name}.npy")
         return expect_array(read_array(path, mapped=True), kind, shape, **bounds, name=path)
 
     def number(self, value: Any, **bounds: float) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,8 @@ from numpy.typing import NDArray
 
 from nmtalign.checks import StoredArrays, expect_files, expect_rising, fingerprints
 from nmtalign.contextual.head import Calibration, ContextualHead
-from nmtalign.errors import FILES_USED_UP, DataError, UsageError
-from nmtalign.files import read_json, read_utf8
+from nmtalign.errors import DataError, UsageError
+from nmtalign.files import file_in, foreign, read_json, read_utf8
 from nmtalign.heads.counts import FormCounts, Smoothing
 from nmtalign.heads.lexicon import Lexicon, StoredView
 from nmtalign.heads.mixture import HEADS, Mixture
@@ -186,26 +187,15 @@ def read_model(folder: str | Path) -> dict[str, Any]:
     """
     folder = Path(folder)
     meta = _read_meta(folder)
-    try:
+    with foreign(folder, "this model is damaged or incomplete; copy the folder again, or learn it again"):
         return _open(folder, meta)
-    except DataError as error:
-        raise error.at(folder) from error
-    except OSError as error:
-        if error.errno in FILES_USED_UP:
-            raise
-        raise DataError(f"{error.strerror or error}; learn it again").at(error.filename or folder) from error
-    except Exception as error:  # whatever parts that do not fit make Python and NumPy raise
-        what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
-        damage = DataError(f"this model folder is damaged or incomplete: {what}; learn it again")
-        raise damage.at(folder) from error
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
-    try:
-        meta = read_json(path)
-    except OSError as error:
-        raise DataError("expected a model folder with a meta.json; there is none").at(folder) from error
+    if not path.exists():
+        raise DataError("expected a model folder with a meta.json; there is none").at(folder)
+    meta = read_json(path)
     if meta.get("format") != FORMAT:
         raise DataError(f"expected a folder of the format {FORMAT!r}; this is something else").at(path)
     if meta.get("version") != VERSION:
@@ -223,8 +213,9 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
     expect_files(folder, meta["files"])
-    arrays = StoredArrays(folder)
-    source, target = (_read_words(folder / f"{side}.txt", meta[f"{side}_words"]) for side in _SIDES)
+    place = partial(file_in, folder, listed=meta["files"])
+    arrays = StoredArrays(folder, place)
+    source, target = (_read_words(place(f"{side}.txt"), meta[f"{side}_words"]) for side in _SIDES)
     V = len(source), len(target)
     lexicon = Lexicon(
         source,
@@ -242,7 +233,7 @@ def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
     return {
         "heads": Mixture(lexicon, tuple(heads)),
         "positions": HiddenMarkov(transitions, lexicon.numbers, null, agree),
-        "text": TextSettings.from_dict(meta["text"]).opened_in(folder),
+        "text": TextSettings.from_dict(meta["text"]).opened_in(place),
         "languages": (meta["languages"][0], meta["languages"][1]),
         "training": {
             **{name: meta[name] for name in ("settings", "corpus")},

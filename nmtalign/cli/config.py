@@ -8,6 +8,7 @@ import click
 
 from nmtalign.cli.options.types import INPUT
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import foreign
 
 
 def read_config(path: str) -> dict[str, Any]:
@@ -22,13 +23,12 @@ def read_config(path: str) -> dict[str, Any]:
     """
     import tomllib
 
-    try:
-        with open(path, "rb") as file:
-            content = tomllib.load(file)
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})").at(path) from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"expected TOML ({error})").at(path) from None
+    with foreign(path, "expected TOML"):
+        try:
+            with open(path, "rb") as file:
+                content = tomllib.load(file)
+        except OSError as error:
+            raise DataError(f"cannot be read ({error.strerror})") from None
     return {name: _underscored(value) for name, value in content.items()}
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import Archive, in_order, is_archive, read_array
 from nmtalign.contextual.head import TokenPair
 from nmtalign.errors import DataError
+from nmtalign.files import file_in, foreign
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -72,7 +73,8 @@ class _Given:
         if pairs and pairs[-1].number > len(self):
             found = f"expected an array for each pair, found none for pair {len(self) + 1}"
             raise DataError(found).at(self.path)
-        return [np.asarray(self._of(pair), np.float32) for pair in pairs]
+        with foreign(self.path):
+            return [np.asarray(self._of(pair), np.float32) for pair in pairs]
 
     def _of(self, pair: TokenPair) -> Floats:
         raise NotImplementedError
@@ -125,7 +127,8 @@ class GivenVectors(_Given):
     def __init__(self, path: str | Path, product: str = "cosine") -> None:
         self._product = PRODUCTS[product]
         opened = _of_folder if Path(path).is_dir() else _of_archive
-        self._sides = [opened(Path(path), side) for side in SIDES]
+        with foreign(path):
+            self._sides = [opened(Path(path), side) for side in SIDES]
         counts = [side.sentences for side in self._sides]
         if counts[0] != counts[1]:
             found = f"{counts[0]} source and {counts[1]} target lines"
@@ -175,13 +178,18 @@ def _of_folder(path: Path, side: str) -> _Side:
     rows, words = path / f"{side}.npy", path / f"{side}_words.npy"
     if not rows.exists():
         raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
-    vectors = read_array(rows, mapped=True)
-    of_word = read_array(words, mapped=True) if words.exists() else None
-    lengths = read_array(path / f"{side}_lengths.npy")
-    if lengths.dtype.kind not in "iu" or lengths.ndim != 1 or (lengths < 0).any():
+    vectors = read_array(file_in(path, rows.name), mapped=True)
+    of_word = read_array(file_in(path, words.name), mapped=True) if words.exists() else None
+    lengths = read_array(file_in(path, f"{side}_lengths.npy"))
+    if lengths.dtype.kind not in "iu" or lengths.ndim != 1:
         found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
         raise DataError(found).at(path / f"{side}_lengths.npy")
-    ends = np.cumsum(lengths, dtype=np.int64)
+    wrong = lengths[(lengths < 0) | (lengths > len(vectors))]
+    if len(wrong):  # a sum could wrap around
+        found = f"expected 0 to {len(vectors)} words in each pair, found {wrong[0]}"
+        raise DataError(found).at(path / f"{side}_lengths.npy")
+    lengths = lengths.astype(np.int64)
+    ends = np.cumsum(lengths)
     if vectors.ndim != 2 or int(lengths.sum()) != len(vectors):
         found = f"expected {int(lengths.sum())} vectors, found an array of {vectors.shape}"
         raise DataError(found).at(rows)

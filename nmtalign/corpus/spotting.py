@@ -17,21 +17,26 @@ from contextlib import contextmanager
 from functools import reduce
 from itertools import accumulate, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import DataError, NmtalignError
+from nmtalign.checks import expect_rising
+from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.files import foreign, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
 
 BLOCK = 1000  # pairs of a row
 GAP = "…"  # between words of a translation that do not stand side by side
 _GAP = -1
 _FORMS = TextSettings()  # lower case, composed letters
+_EXPECTED = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
 _APPLICATION, _VERSION = 0x6E6D7461, 1  # of the file: "nmta"
 _TABLES = """
 CREATE TABLE about (pairs INTEGER, text TEXT, languages TEXT);
+CREATE TABLE files (name TEXT, content BLOB);
 CREATE TABLE words (side INTEGER, number INTEGER, word TEXT, PRIMARY KEY (side, number)) WITHOUT ROWID;
 CREATE TABLE forms (side INTEGER, form TEXT, number INTEGER, words BLOB, blocks BLOB,
                     PRIMARY KEY (side, form)) WITHOUT ROWID;
@@ -116,6 +121,14 @@ class _Block(NamedTuple):
         lengths, tokens, links = self[2 * side], self[2 * side + 1], self[4 + side]
         return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), tokens, links.astype(np.int64)
 
+    def expect_whole(self) -> None:
+        """Refuse sentences that are not all of the words, and links that are not of words."""
+        for k in (0, 1):
+            lengths, tokens, links = self[2 * k], self[2 * k + 1], self[4 + k]
+            long = (lengths > len(tokens)).any()  # a sum could wrap around
+            if long or lengths.sum() != len(tokens) or (links >= len(tokens)).any():
+                raise DataError(f"{_EXPECTED} (lengths or links that do not fit their block)")
+
 
 # --- writing -------------------------------------------------------------------------------------
 
@@ -173,7 +186,7 @@ def write_index(
         What cut the words; searched words are cut likewise.
     languages : (str or None, str or None), optional
     """
-    with _errors(path), sqlite3.connect(path) as database:
+    with _writing(path), sqlite3.connect(path) as database:
         count = _write(database, pairs, text, languages)
     database.close()
     return count
@@ -197,6 +210,10 @@ def _write(
         database.executemany("INSERT INTO words VALUES (?, ?, ?)", words)
         database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?, ?)", side.rows_of_forms(k))
         database.execute("INSERT INTO folds VALUES (?, ?)", (k, _packed(side.folds)))
+    with TemporaryDirectory() as folder:
+        text = text.kept_in(Path(folder))
+        files = [(path.name, path.read_bytes()) for path in Path(folder).iterdir()]
+    database.executemany("INSERT INTO files VALUES (?, ?)", files)
     about = count, json.dumps(text.as_dict()), json.dumps(languages)
     database.execute("INSERT INTO about VALUES (?, ?, ?)", about)
     return count
@@ -214,17 +231,13 @@ def _encoded(chunk: Sequence[LinkedWords], sides: tuple[_Side, _Side]) -> Iterat
 
 
 @contextmanager
-def _errors(path: str | Path) -> Iterator[None]:
-    """Say what is wrong with a file that SQLite or the arrays complain of."""
-    wanted = "expected an index that `nmtalign index` wrote"
+def _writing(path: str | Path) -> Iterator[None]:
+    """Say which file it is that SQLite cannot write."""
     try:
         yield
-    except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-        if "full" in str(error) or "I/O" in str(error):
-            raise NmtalignError(f"{path}: {error}") from None
-        raise DataError(f"{wanted} ({error})").at(path) from None
-    except (IndexError, TypeError, KeyError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
-        raise DataError(f"{wanted}; this one is damaged, write it again").at(path) from None
+    except sqlite3.Error as error:
+        full = "full" in str(error) or "I/O" in str(error)
+        raise (NmtalignError if full else DataError)(f"{path}: {error}") from None
 
 
 # --- searching -----------------------------------------------------------------------------------
@@ -234,7 +247,7 @@ class _Form(NamedTuple):
     """A word of a query: its number, that of no word if it is unknown, its spellings, its blocks."""
 
     number: int
-    words: list[int]
+    words: Ints
     blocks: Ints
 
 
@@ -290,7 +303,7 @@ def _places(tokens: Ints, query: Sequence[_Form], offsets: NDArray[np.int64]) ->
     """Return where the words of a query stand side by side in one sentence."""
     last = max(0, len(tokens) - len(query) + 1)
     parts = [(tokens[k : last + k], form.words) for k, form in enumerate(query)]
-    same = [np.any([part == word for word in words], axis=0) for part, words in parts]
+    same = [np.isin(part, words) for part, words in parts]
     found = np.flatnonzero(np.all(same, axis=0))
     return found[found + len(query) <= offsets[np.searchsorted(offsets, found, "right")]]
 
@@ -328,8 +341,9 @@ class Index:
     def __init__(self, path: str | Path) -> None:
         if not Path(path).is_file():
             raise DataError("expected an index that `nmtalign index` wrote, found no file").at(path)
-        with _errors(path):
-            self._open(path, sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True))
+        with foreign(path, _EXPECTED):  # immutable: SQLite opens no other file beside it
+            place = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
+            self._open(path, sqlite3.connect(place, uri=True))
 
     @classmethod
     def of(
@@ -349,9 +363,21 @@ class Index:
         if made != _TABLES.lstrip():  # a view can count for ever
             raise DataError("expected the tables of an index, found others").at(path)
         self.pairs, text, languages = self._one("SELECT * FROM about")
-        self._text, self._languages = TextSettings.from_dict(json.loads(text)), json.loads(languages)
+        self._text = self._opened(TextSettings.from_dict(parse_json(text)))
+        self._languages = _languages(parse_json(languages))
         rows = database.execute("SELECT numbers FROM folds ORDER BY side")
         self._folds = [_unpacked(numbers).astype(np.int64) for (numbers,) in rows]
+        if type(self.pairs) is not int or len(self._folds) != 2:
+            raise DataError(_EXPECTED)
+
+    def _opened(self, text: TextSettings) -> TextSettings:
+        """Return settings that find the files of the tokenizer: those of the index, while it is open."""
+        self._folder = TemporaryDirectory()
+        places = dict[str, Path]()
+        for name, content in self._database.execute("SELECT name, content FROM files"):
+            places[name] = Path(self._folder.name, str(len(places)))
+            places[name].write_bytes(content)
+        return text.opened_in(places.__getitem__)
 
     def _one(self, question: str, *values: Any) -> Any:
         return self._database.execute(question, values).fetchone()
@@ -380,7 +406,9 @@ class Index:
         most : int
             Lines shown.
         """
-        with _errors(self._path):
+        if not (is_text(query) and is_text(translation or "")):
+            raise UsageError(f"expected words in UTF-8, found {query!r}, translation {translation!r}")
+        with foreign(self._path, _EXPECTED):
             forms = self._query(query, side)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
             counts, lines = Counter[Unit](), list[Occurrence]()
@@ -397,7 +425,7 @@ class Index:
     def _query(self, query: str, side: int) -> list[_Form]:
         """Return the forms of a query: cut at spaces, and where there are no such words, as the text was."""
         forms = [self._form(word, side) for word in query.split(" ") if word]
-        if all(form.words for form in forms):
+        if all(len(form.words) for form in forms):
             return forms
         line = ("", query) if side else (query, "")
         tokens = self._text.tokens_of_pair(line, self._languages)[side]
@@ -413,11 +441,16 @@ class Index:
         row = "SELECT number, words, blocks FROM forms WHERE side = ? AND form = ?"
         found = self._one(row, side, _FORMS.normalized([word])[0])
         number, words, blocks = found or (-2, _packed([]), _packed([]))
-        return _Form(number, _unpacked(words).tolist(), _unpacked(blocks))
+        form = _Form(number, _unpacked(words), _unpacked(blocks))
+        for numbers in (form.words, form.blocks):
+            expect_rising(numbers, name=self._path)
+        return form
 
     def _block(self, number: int) -> _Block:
         _, *columns = self._one("SELECT * FROM blocks WHERE number = ?", number)
-        return _Block(*map(_unpacked, columns))
+        block = _Block(*map(_unpacked, columns))
+        block.expect_whole()
+        return block
 
     def _occurrence(
         self, block: _Block, number: int, linked: tuple[int, int, list[int]], size: int, side: int
@@ -438,6 +471,12 @@ class Index:
     def _named(self, unit: Unit, side: int) -> str:
         words = [GAP if form == _GAP else self._word(form, side) for form in unit]
         return " ".join(_FORMS.normalized(words))
+
+
+def _languages(names: Any) -> Languages:
+    if not (isinstance(names, list) and len(names) == 2 and all(isinstance(n, str | None) for n in names)):
+        raise DataError(f"expected two languages, found {names!r:.60}")
+    return names[0], names[1]
 
 
 def _common(forms: Sequence[_Form]) -> list[int]:

@@ -377,13 +377,13 @@ class TextSettings:
             shutil.copyfile(file, folder / name)
         return replace(self, tokenizer=f"{kind}:{','.join(names)}")
 
-    def opened_in(self, folder: Path) -> TextSettings:
-        """Undo :meth:`kept_in`: return settings that find the files in the folder from anywhere."""
+    def opened_in(self, place: Callable[[str], Path]) -> TextSettings:
+        """Undo :meth:`kept_in`: return settings that find the files from anywhere.
+
+        `place` gives the path of a file of the folder by its name, if it may be opened.
+        """
         kind, colon, files = self.tokenizer.partition(":")
-        for name in files.split(",") if colon else ():
-            if Path(name).name != name or not (folder / name).is_file():
-                raise DataError(f"expected a file of the folder as tokeniser, found {name!r}").at(folder)
-        paths = [str(folder / name) for name in files.split(",")]
+        paths = [str(place(name)) for name in files.split(",")] if colon else []
         return replace(self, tokenizer=f"{kind}:{','.join(paths)}") if colon else self
 
     def tokens(self, text: str, *, language: str | None = None) -> list[Token]:

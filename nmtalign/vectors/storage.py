@@ -14,6 +14,7 @@ format                what it is                                                
 
 from __future__ import annotations
 
+import codecs
 import json
 import pickle
 import warnings
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from nmtalign.arrays import read_array
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import is_text, read_json, read_utf8
+from nmtalign.files import file_in, foreign, is_text, read_json, read_utf8
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.binary_files import (
@@ -97,10 +98,14 @@ def load_embeddings(
         warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=2)
     if limit is not None and limit < 1:
         raise UsageError(f"the limit must be at least 1, found {limit}")
+    try:
+        codecs.lookup(encoding), codecs.lookup_error(errors or "strict")
+    except LookupError as error:
+        raise UsageError(f"words cannot be read so ({error})") from None
     decoding = {"encoding": encoding} | ({"errors": errors} if errors else {})
     readers: dict[str, Callable[[], Embeddings]] = {
         "folder": lambda: _read_folder(path),
-        "word2int": lambda: _read_word2int(*_word2int_files(path), unsafe_pickle),
+        "word2int": lambda: _read_word2int(path, unsafe_pickle),
         "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
         "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
         "fasttext": lambda: read_fasttext_binary(path, limit=limit, **decoding),
@@ -189,25 +194,23 @@ def save_embeddings(embeddings: Embeddings, path: str | Path, *, format: str = "
 
 def _read_folder(folder: Path) -> Embeddings:
     """Read the own format; the matrices stay on disk until their rows are used."""
-    try:
+    with foreign(folder):
         return _open_folder(folder)
-    except DataError as error:
-        raise error.at(folder) from None
 
 
 def _open_folder(folder: Path) -> Embeddings:
     meta = _read_meta(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
-    words = read_utf8(folder / "vocab.txt").split("\n")[:-1]
-    matrix = _read_vectors(folder / "vectors.npy", mapped=True)
+    words = read_utf8(file_in(folder, "vocab.txt")).split("\n")[:-1]
+    matrix = _read_vectors(file_in(folder, "vectors.npy"), mapped=True)
     if len(words) != len(matrix):
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {len(matrix)} rows").at(folder)
     pieces = None
     if found := meta.get("subwords"):
         if not isinstance(found, dict):
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
-        table = _read_vectors(folder / "subwords.npy", mapped=True)
+        table = _read_vectors(file_in(folder, "subwords.npy"), mapped=True)
         pieces = CharacterNgrams(table, found.get("shortest", -1), found.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta.get("settings", {}))
 
@@ -262,25 +265,24 @@ def _word2int_files(path: Path) -> tuple[Path, Path]:
     raise UsageError(f"{path}: expected a name like word2int_en.pkl or embeddings_en.npz")
 
 
-def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) -> Embeddings:
+def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
     """Read the seeds' form: a pickled dictionary word -> row, and a matrix in an .npz or .npy file."""
+    pickle_path, matrix_path = _word2int_files(path)
     for place, other in ((pickle_path, matrix_path), (matrix_path, pickle_path)):
         if place.is_file() and not other.is_file():
             expected = "word2int_XX.pkl has the row of each word, embeddings_XX.npz the matrix of the rows"
             raise DataError(f"expected {other.name} beside it: {expected}").at(place)
-    data = pickle_path.read_bytes()
-    try:
+    other = pickle_path if path == matrix_path else matrix_path
+    file_in(other.parent, other.name)
+    with foreign(pickle_path):
+        data = pickle_path.read_bytes()
         rows = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")
         if not isinstance(rows, dict):
             raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
         vocabulary = Vocabulary(rows)
-    except DataError as error:
-        raise error.at(pickle_path) from error
-    matrix = _read_vectors(matrix_path)
-    try:
+    with foreign(matrix_path):
+        matrix = _read_vectors(matrix_path)
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
-    except DataError as error:
-        raise error.at(matrix_path) from error
 
 
 def _write_word2int(embeddings: Embeddings, pickle_path: Path, matrix_path: Path) -> None:
@@ -369,6 +371,9 @@ def languages_of(folder: str | Path) -> dict[str, Path] | None:
     folder = Path(folder)
     places = {path.stem.removeprefix("word2int_"): path for path in folder.glob("word2int_*.pkl")}
     places |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
+    for place in places.values():
+        name = place.relative_to(folder)
+        file_in(folder, str(name / "meta.json" if place.is_dir() else name))
     return dict(sorted(places.items())) or None
 
 

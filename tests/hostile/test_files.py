@@ -23,7 +23,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import nmtalign
-from nmtalign import arrays, cli, files
+from nmtalign import cli, files
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.checks import fingerprints
 from nmtalign.corpus.spotting import Index, write_index
@@ -34,7 +34,6 @@ from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.prior import read_word_list
-from nmtalign.vectors import text_files
 from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
 
@@ -105,7 +104,7 @@ def test_bad_archives_are_one_error(case: str, tmp_path: Path) -> None:
 def test_an_archive_that_unpacks_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.npz").write_bytes(npz(("a.npy", npy(np.zeros(100_000)))))
     assert_array_equal(read_arrays(tmp_path / "x.npz")["a"], np.zeros(100_000))  # small enough
-    monkeypatch.setattr(arrays, "FREE_SIZE", 1000)
+    monkeypatch.setattr(files, "FREE_SIZE", 1000)
     with pytest.raises(DataError, match="claims to unpack to 800,128 bytes"):
         read_arrays(tmp_path / "x.npz")
 
@@ -172,7 +171,7 @@ def test_headers_and_rows_out_of_all_proportion(text: bytes, message: str, tmp_p
 def test_compressed_vectors_unpack_to_a_bound(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_files, "FREE_SIZE", 1 << 16)
+    monkeypatch.setattr(files, "FREE_SIZE", 1 << 16)
     start = b"\x80\2" if ".kv" in name else b"the "
     (tmp_path / name).write_bytes(gzip.compress(start + b"x" * (1 << 22)))
     with pytest.raises(DataError, match="unpacks to over"):
