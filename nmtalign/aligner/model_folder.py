@@ -61,8 +61,11 @@ _KINDS = {  # of the entries of meta.json
 
 def is_model(folder: str | Path) -> bool:
     """Tell whether a folder holds a learned model, of whatever version."""
+    if not Path(folder, "meta.json").exists():
+        return False
+    file = file_in(Path(folder), "meta.json")
     try:
-        return read_json(Path(folder) / "meta.json").get("format") == FORMAT
+        return read_json(file).get("format") == FORMAT
     except (OSError, DataError):
         return False
 

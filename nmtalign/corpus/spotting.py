@@ -121,13 +121,20 @@ class _Block(NamedTuple):
         lengths, tokens, links = self[2 * side], self[2 * side + 1], self[4 + side]
         return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), tokens, links.astype(np.int64)
 
-    def expect_whole(self) -> None:
-        """Refuse sentences that are not all of the words, and links that are not of words."""
-        for k in (0, 1):
+    def expect_whole(self, folds: Sequence[Ints]) -> None:
+        """Refuse words that have no form, sentences that are not all of the words, and links of no words."""
+        for k, known in enumerate(folds):
             lengths, tokens, links = self[2 * k], self[2 * k + 1], self[4 + k]
-            long = (lengths > len(tokens)).any()  # a sum could wrap around
-            if long or lengths.sum() != len(tokens) or (links >= len(tokens)).any():
-                raise DataError(f"{_EXPECTED} (lengths or links that do not fit their block)")
+            _expect_below(len(known), tokens)
+            _expect_below(len(tokens) + 1, lengths)  # a sum could wrap around
+            _expect_below(len(tokens), links)
+            if lengths.sum() != len(tokens):
+                raise DataError(f"{_EXPECTED} (sentences that are not all of their block)")
+
+
+def _expect_below(end: int, numbers: Ints) -> None:
+    if (numbers >= end).any():
+        raise DataError(f"{_EXPECTED} (found the number {numbers.max()}, expected less than {end})")
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -366,7 +373,10 @@ class Index:
         self._text = self._opened(TextSettings.from_dict(parse_json(text)))
         self._languages = _languages(parse_json(languages))
         rows = database.execute("SELECT numbers FROM folds ORDER BY side")
-        self._folds = [_unpacked(numbers).astype(np.int64) for (numbers,) in rows]
+        stored = [_unpacked(numbers) for (numbers,) in rows]
+        for folds in stored:
+            _expect_below(len(folds), folds)
+        self._folds = [folds.astype(np.int64) for folds in stored]
         if type(self.pairs) is not int or len(self._folds) != 2:
             raise DataError(_EXPECTED)
 
@@ -449,7 +459,7 @@ class Index:
     def _block(self, number: int) -> _Block:
         _, *columns = self._one("SELECT * FROM blocks WHERE number = ?", number)
         block = _Block(*map(_unpacked, columns))
-        block.expect_whole()
+        block.expect_whole(self._folds)
         return block
 
     def _occurrence(
