@@ -163,7 +163,8 @@ class _Bounded(io.RawIOBase):
         self._left -= size
         if self._left < 0:
             found = f"over {FREE_SIZE:,} bytes and {HIGHEST_RATIO} times its size"
-            raise DataError(f"the file unpacks to {found}; unpack it yourself if that is right")
+            error = DataError(f"the file unpacks to {found}; unpack it yourself if that is right")
+            raise error.at(self._file.name)
         return size
 
     def close(self) -> None:

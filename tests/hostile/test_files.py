@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import pickle
 import sqlite3
 import struct
+import tracemalloc
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -20,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zstandard
 from numpy.testing import assert_array_equal
 
 import nmtalign
@@ -30,6 +34,7 @@ from nmtalign.corpus.spotting import Index, write_index
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_records
 from nmtalign.links.projection import project_tags
+from nmtalign.text import memories
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -268,6 +273,67 @@ def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         list(files.read_lines(tmp_path / "x.gz"))
 
 
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.compress,
+}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_text_unpacks_to_a_bound(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FREE_SIZE", 1 << 16)
+    path = tmp_path / f"x.txt{ending}"
+    path.write_bytes(PACKED[ending](b"a ||| b\n" * (1 << 13)))  # as much as any file may
+    assert sum(1 for _ in files.read_lines(path)) == 1 << 13
+    lines = [f"{n * n} ||| {n}" for n in range(1 << 13)]
+    path.write_bytes(PACKED[ending]("\n".join(lines).encode()))  # more, and in proportion
+    assert list(files.read_lines(path)) == lines
+    path.write_bytes(PACKED[ending](b"a ||| b\n" * (1 << 20)))
+    with pytest.raises(DataError, match="unpacks to over 65,536 bytes and 100 times its size") as caught:
+        list(files.read_lines(path))
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_a_small_file_takes_little_memory(ending: str, tmp_path: Path) -> None:
+    """Not more than a line may take, whatever is unpacked at a time."""
+    path = tmp_path / f"x.txt{ending}"
+    path.write_bytes(PACKED[ending](bytes(1 << 28)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"x\.txt"):
+            list(files.read_lines(path))
+        assert tracemalloc.get_traced_memory()[1] < 1.7 * files.LONGEST_LINE
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["x.tmx", "x.tmx.gz", "x.xliff"])
+@pytest.mark.parametrize("filling", ["a ", "<hi/>", '<ph x="aaaaaaaaaaaaaaaaaaaaaaaaaaa"/>'])
+def test_a_unit_is_limited_while_it_is_read(
+    filling: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memories, "LONGEST_UNIT", 20_000)
+    start = '<f><tu><tuv xml:lang="en"><seg>' if "tmx" in name else "<f><segment><source>"
+    middle = '</seg></tuv><tuv xml:lang="fr"><seg>' if "tmx" in name else "</source><target>"
+    end = "</seg></tuv></tu></f>" if "tmx" in name else "</target></segment></f>"
+    pack = gzip.compress if name.endswith(".gz") else bytes
+    (tmp_path / name).write_bytes(pack(f"{start}{filling * 50}{middle}b{end}".encode()))
+    assert len(list(read_bitext(tmp_path / name))) == 1
+    (tmp_path / name).write_bytes(pack(f"{start}{filling * 20_000}".encode()))  # no end is needed
+    with pytest.raises(DataError, match="line 1: expected at most 20,000 characters in a unit"):
+        list(read_bitext(tmp_path / name))
+
+
+def test_units_are_limited_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memories, "LONGEST_UNIT", 2_000)
+    unit = "<segment><source>a</source><target>b</target></segment>"
+    (tmp_path / "x.xliff").write_text(f"<f>{'x' * 5000}{unit * 100}</f>", encoding="utf-8")
+    assert len(list(read_bitext(tmp_path / "x.xliff"))) == 100
+
+
 def test_messages_of_many_lines_and_piles_of_marks_take_little_time(tmp_path: Path) -> None:
     (tmp_path / "x.po").write_text('msgid ""\n' + '"x"\n' * 50_000 + 'msgstr "b"\n', encoding="utf-8")
     assert [len(pair.source) for pair in read_bitext(tmp_path / "x.po")] == [50_000]
@@ -419,16 +485,32 @@ def test_foreign_text_in_messages_is_escaped_and_short(
         ("[align]\nthreshold = " + "9" * 5000, DataError),
         ("[align]\nscore = {a = 1}", UsageError),
         ("[align]\nunsafe-pickle = true", UsageError),
+        ("[align]\nthreshold = [1]", UsageError),
+        ("[align]\nprobabilities = true", UsageError),
+        ("[align]\noutput = 3", UsageError),
+        ("[align]\nthreshold = true", UsageError),
+        ("[align]\nlowercase = [true]", UsageError),
+        ("[align]\nscore = [[]]", UsageError),
+        ("align = [1]", UsageError),
     ],
-    ids=["nested", "digits", "a table", "unsafe"],
+    ids=lambda given: given[:40] if isinstance(given, str) else "",
 )
 def test_configurations(
-    text: str, error: type[DataError | UsageError], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    text: str,
+    error: type[DataError | UsageError],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "c.toml").write_text(text, encoding="utf-8")
-    code, said = ended(capsys, "--config", tmp_path / "c.toml", "align", "a", "b")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_text("the\n", encoding="utf-8")
+    code, said = ended(capsys, "--config", tmp_path / "c.toml", "align", "a", "a")
     assert code == error.exit_code
     assert said.startswith("nmtalign: error: ")
+    code, said = ended(capsys, "align", "a", "a", "--config", tmp_path / "c.toml")
+    assert code == error.exit_code
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c.toml"]
 
 
 def test_unsafe_pickles_are_not_for_the_environment(

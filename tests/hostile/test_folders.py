@@ -118,7 +118,7 @@ def test_a_language_is_inside_of_the_folder(tmp_path: Path) -> None:
         load_pair(tmp_path / "folder")
 
 
-@pytest.mark.parametrize("left_out", ["arrays.npz", "source.txt", "view-0.targets.npy", "spectral.source.npy"])
+@pytest.mark.parametrize("left_out", ["arrays.npz", "source.txt", "view-0.counts.npy", "spectral.source.npy"])
 def test_what_a_model_opens_is_listed(left_out: str, tmp_path: Path) -> None:
     save_model(tmp_path)
     path = tmp_path / "model" / "meta.json"
