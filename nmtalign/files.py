@@ -46,7 +46,7 @@ def foreign(path: str | Path, expected: str = "the file is damaged") -> Iterator
     """Turn all that a file written by others makes its reader raise into a DataError that names the file.
 
     Arguments of the caller are to be checked before: whatever goes wrong inside is the fault of the file.
-    Errors of the system that name their file, such as that it is not there, stay as they are.
+    Errors of the system about the file itself, such as that it is not there, stay as they are.
 
     Examples
     --------
@@ -62,8 +62,10 @@ def foreign(path: str | Path, expected: str = "the file is damaged") -> Iterator
     except NmtalignError:
         raise
     except Exception as error:
-        if isinstance(error, OSError) and (error.filename or error.errno in FILES_USED_UP):
+        if isinstance(error, OSError) and error.errno in FILES_USED_UP:
             error.filename = error.filename or str(path)
+            raise
+        if isinstance(error, OSError) and str(error.filename) == str(path):
             raise
         raise DataError(f"{expected} ({type(error).__name__}: {error})").at(path) from error
 
@@ -84,13 +86,13 @@ def file_in(folder: Path, name: str, listed: Collection[str] | None = None) -> P
         wherever links lead, and is `listed`, where the folder has a list.
     """
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise DataError(f"expected a file inside the folder, found {name!r}, which leads out of it").at(path)
-    if not path.is_file():
-        found = "something else" if path.exists() else "none"
-        raise DataError(f"expected a plain file, found {found}").at(path)
-    if listed is not None and name not in listed:
-        raise DataError("expected a file that meta.json lists, found one that it does not").at(path)
+    with foreign(path, "expected a plain file"):  # a name may be none, a link may lead to itself
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise DataError(f"expected a file inside the folder, found {name!r}, which leads out of it")
+        if not path.is_file():
+            raise DataError(f"expected a plain file, found {'something else' if path.exists() else 'none'}")
+        if listed is not None and name not in listed:
+            raise DataError("expected a file that meta.json lists, found one that it does not")
     return path
 
 

@@ -236,7 +236,7 @@ def _open(folder: Path, meta: dict[str, Any]) -> dict[str, Any]:
     return {
         "heads": Mixture(lexicon, tuple(heads)),
         "positions": HiddenMarkov(transitions, lexicon.numbers, null, agree),
-        "text": TextSettings.from_dict(meta["text"]).opened_in(place),
+        "text": TextSettings.opened(meta["text"], place),
         "languages": (meta["languages"][0], meta["languages"][1]),
         "training": {
             **{name: meta[name] for name in ("settings", "corpus")},

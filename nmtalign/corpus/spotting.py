@@ -10,14 +10,16 @@ systems"; Simard 2003, "Translation spotting for translation memories".
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from itertools import accumulate, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -370,7 +372,7 @@ class Index:
         if made != _TABLES.lstrip():  # a view can count for ever
             raise DataError("expected the tables of an index, found others").at(path)
         self.pairs, text, languages = self._one("SELECT * FROM about")
-        self._text = self._opened(TextSettings.from_dict(parse_json(text)))
+        self._text = TextSettings.opened(parse_json(text), self._files().__getitem__)
         self._languages = _languages(parse_json(languages))
         rows = database.execute("SELECT numbers FROM folds ORDER BY side")
         stored = [_unpacked(numbers) for (numbers,) in rows]
@@ -380,14 +382,17 @@ class Index:
         if type(self.pairs) is not int or len(self._folds) != 2:
             raise DataError(_EXPECTED)
 
-    def _opened(self, text: TextSettings) -> TextSettings:
-        """Return settings that find the files of the tokenizer: those of the index, while it is open."""
-        self._folder = TemporaryDirectory()
+    def _files(self) -> dict[str, Path]:
+        """Return where the files of the tokenizer lie by their names, while the index is open."""
         places = dict[str, Path]()
-        for name, content in self._database.execute("SELECT name, content FROM files"):
-            places[name] = Path(self._folder.name, str(len(places)))
+        rows = self._database.execute("SELECT name, content FROM files").fetchall()
+        if rows:
+            folder = mkdtemp()
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            places = {name: Path(folder, str(n)) for n, (name, _) in enumerate(rows)}
+        for name, content in rows:
             places[name].write_bytes(content)
-        return text.opened_in(places.__getitem__)
+        return places
 
     def _one(self, question: str, *values: Any) -> Any:
         return self._database.execute(question, values).fetchone()

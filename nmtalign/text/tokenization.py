@@ -377,14 +377,20 @@ class TextSettings:
             shutil.copyfile(file, folder / name)
         return replace(self, tokenizer=f"{kind}:{','.join(names)}")
 
-    def opened_in(self, place: Callable[[str], Path]) -> TextSettings:
-        """Undo :meth:`kept_in`: return settings that find the files from anywhere.
+    @classmethod
+    def opened(cls, values: Mapping[str, Any], place: Callable[[str], Path]) -> TextSettings:
+        """Return the settings that :meth:`kept_in` and :meth:`as_dict` gave, with files found from anywhere.
 
-        `place` gives the path of a file of the folder by its name, if it may be opened.
+        `place` gives the path of a file of the folder by its name, if it may be opened. Wrong settings are a
+        DataError, as the caller has not chosen them.
         """
-        kind, colon, files = self.tokenizer.partition(":")
+        try:
+            kept = cls.from_dict(values)
+        except UsageError as error:
+            raise DataError(str(error)) from None
+        kind, colon, files = kept.tokenizer.partition(":")
         paths = [str(place(name)) for name in files.split(",")] if colon else []
-        return replace(self, tokenizer=f"{kind}:{','.join(paths)}") if colon else self
+        return replace(kept, tokenizer=f"{kind}:{','.join(paths)}") if colon else kept
 
     def tokens(self, text: str, *, language: str | None = None) -> list[Token]:
         """Return the tokens of one line as they stand in it, with their places."""

@@ -18,8 +18,9 @@ import codecs
 import json
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,7 @@ def _open_folder(folder: Path) -> Embeddings:
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
         table = _read_vectors(file_in(folder, "subwords.npy"), mapped=True)
         pieces = CharacterNgrams(table, found.get("shortest", -1), found.get("longest", -1))
-    return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta.get("settings", {}))
+    return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta["settings"])
 
 
 def _read_vectors(path: Path, *, mapped: bool = False) -> NDArray[Any]:
@@ -238,14 +239,25 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     if pieces := embeddings.subwords:
         np.save(folder / "subwords.npy", pieces.matrix, allow_pickle=False)
         meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
-    _write_json({**meta, "settings": dict(embeddings.settings)}, folder / "meta.json")
+    _write_json({**meta, "settings": _kept(embeddings.settings, folder)}, folder / "meta.json")
+
+
+def _kept(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Copy the files that settings name into a folder, and return settings that name them there."""
+    if "text" not in settings:
+        return {**settings}
+    return {**settings, "text": TextSettings.from_dict(settings["text"]).kept_in(folder).as_dict()}
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
+    """Return what a file of JSON holds, with the settings that :func:`_kept` was given."""
     found = read_json(path)
-    if not isinstance(found.get("settings", {}), dict):
-        raise DataError("expected settings that are an object").at(path)
-    return found
+    with foreign(path):
+        settings = {**found.get("settings", {})}
+        if "text" in settings:
+            place = partial(file_in, path.parent)
+            settings["text"] = TextSettings.opened(settings["text"], place).as_dict()
+    return found | {"settings": settings}
 
 
 def _write_json(content: dict[str, Any], path: Path) -> None:
@@ -358,7 +370,8 @@ def save_pair(
     folder.mkdir(parents=True, exist_ok=True)
     for language, embeddings in zip(languages, (source, target), strict=True):
         save_embeddings(embeddings, folder / _FILE_NAMES[format].format(language), format=format)
-    _write_json({"languages": list(languages), "settings": dict(source.settings)}, folder / "pair.json")
+    settings = _kept(source.settings, folder)
+    _write_json({"languages": list(languages), "settings": settings}, folder / "pair.json")
 
 
 def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:

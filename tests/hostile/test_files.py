@@ -30,8 +30,9 @@ import nmtalign
 from nmtalign import cli, files
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.checks import fingerprints
+from nmtalign.contextual.files import GivenVectors
 from nmtalign.corpus.spotting import Index, write_index
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_records
 from nmtalign.links.projection import project_tags
 from nmtalign.text import memories
@@ -191,6 +192,93 @@ def test_words_that_no_line_can_hold_are_not_written(word: str, format: str, tmp
         save_embeddings(embeddings, tmp_path / "x", format=format)
 
 
+GENSIM = {  # attributes of gensim's KeyedVectors, beside its list of words
+    "a number of side files": {"__numpys": 3},
+    "side files of another type": {"__numpys": [["vectors"]]},
+    "text for side files": {"__numpys": "vectors"},
+    "a side file that is not there": {"__numpys": ["vectors"]},
+    "vectors that are a list": {"vectors": [[1.0]], "__numpys": None},
+    "one axis": {"vectors": np.ones(1)},
+    "no axis": {"vectors": np.array(1.0)},
+}
+
+
+@pytest.mark.parametrize("case", GENSIM)
+@pytest.mark.parametrize("kind", ["KeyedVectors", "FastTextKeyedVectors"])
+def test_gensim_files_with_attributes_of_other_types(kind: str, case: str, tmp_path: Path) -> None:
+    from gensim.models import fasttext, keyedvectors
+
+    made = getattr(fasttext if "Fast" in kind else keyedvectors, kind)
+    vectors = made.__new__(made)
+    vectors.__dict__ = {"index_to_key": ["the"], "compatible_hash": True, **GENSIM[case]}
+    (tmp_path / "x.kv").write_bytes(pickle.dumps(vectors))
+    with pytest.raises(DataError, match=r"x\.kv: "):
+        load_embeddings(tmp_path / "x.kv")
+
+
+def test_an_encoding_that_there_is_not_is_the_fault_of_the_caller(tmp_path: Path) -> None:
+    (tmp_path / "x.vec").write_text("the 1 2\n", encoding="utf-8")
+    for given in ({"encoding": "x"}, {"errors": "x"}):
+        with pytest.raises(UsageError, match="words cannot be read so"):
+            load_embeddings(tmp_path / "x.vec", **given)
+
+
+@pytest.mark.parametrize("lengths", [[2**63, 2**63, 2], [2**64 - 1, 3], [-1, 3], [3]])
+def test_lengths_of_token_vectors_that_wrap(lengths: list[int], tmp_path: Path) -> None:
+    for side in ("source", "target"):
+        np.save(tmp_path / f"{side}.npy", np.eye(2))
+        np.save(tmp_path / f"{side}_lengths.npy", np.array([2]))
+    GivenVectors(tmp_path)
+    kind = np.int64 if min(lengths) < 0 else np.uint64
+    np.save(tmp_path / "target_lengths.npy", np.array(lengths, kind))
+    with pytest.raises(DataError, match=r"target_lengths\.npy: expected 0 to 2 words in each pair, found"):
+        GivenVectors(tmp_path)
+
+
+def test_token_vectors_without_axes(tmp_path: Path) -> None:
+    for name in ("source", "target", "source_lengths", "target_lengths"):
+        np.save(tmp_path / f"{name}.npy", np.array(2))
+    with pytest.raises(DataError, match=str(tmp_path)):
+        GivenVectors(tmp_path)
+
+
+# --- one place for whatever goes wrong -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(KeyError("a"), TypeError("b"), RecursionError(), OverflowError(), ZeroDivisionError()),
+        *(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), OSError("no name"), EOFError(), MemoryError()),
+        FileNotFoundError(2, "gone", "another file"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_file_makes_python_raise_is_one_error(error: Exception) -> None:
+    expected = rf"^x: bad \({type(error).__name__}: "
+    with pytest.raises(DataError, match=expected) as caught, files.foreign("x", "bad"):
+        raise error
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [UsageError("a"), NmtalignError("b"), FileNotFoundError(2, "gone", "x"), KeyboardInterrupt()],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_is_not_the_fault_of_a_file_stays(error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught, files.foreign("x", "bad"):
+        raise error
+    assert caught.value is error
+
+
+def test_a_name_that_is_no_name_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "round").symlink_to("round")
+    for name in ("a\0b", "x" * 5000, "round"):
+        with pytest.raises((DataError, OSError)):
+            files.file_in(tmp_path, name)
+
+
 # --- text ----------------------------------------------------------------------------------------
 
 
@@ -297,15 +385,18 @@ def test_text_unpacks_to_a_bound(ending: str, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("ending", PACKED)
-def test_a_small_file_takes_little_memory(ending: str, tmp_path: Path) -> None:
-    """Not more than a line may take, whatever is unpacked at a time."""
+def test_a_small_file_takes_little_memory(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is unpacked at a time, 16 MB at most, and the longest line; not the 64 MB that are in the file."""
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
     path = tmp_path / f"x.txt{ending}"
-    path.write_bytes(PACKED[ending](bytes(1 << 28)))
+    path.write_bytes(PACKED[ending](bytes(1 << 26)))
     tracemalloc.start()
     try:
-        with pytest.raises(DataError, match=r"x\.txt"):
+        with pytest.raises(DataError, match="line 1: expected at most 1,048,576 bytes"):
             list(files.read_lines(path))
-        assert tracemalloc.get_traced_memory()[1] < 1.7 * files.LONGEST_LINE
+        assert tracemalloc.get_traced_memory()[1] < 1.2 * (1 << 24) + 4 * files.LONGEST_LINE
     finally:
         tracemalloc.stop()
 

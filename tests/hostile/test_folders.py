@@ -23,7 +23,7 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.checkpoint import Checkpoint
 from nmtalign.vectors.embeddings import CharacterNgrams
-from nmtalign.vectors.storage import load_embeddings, load_pair, save_embeddings
+from nmtalign.vectors.storage import load_embeddings, load_pair, save_embeddings, save_pair
 from tests.hostile.readers import save_model
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -143,6 +143,35 @@ def test_the_tokenizer_of_a_model_is_listed(tmp_path: Path) -> None:
     path.write_text(json.dumps(meta), encoding="utf-8")
     opened = nmtalign.load(tmp_path / "model").text.tokenizer
     assert opened == f"sentencepiece:{tmp_path / 'model' / 'x.model'}"
+
+
+@pytest.mark.parametrize("file", ["pair.json", "en/meta.json"])
+@pytest.mark.parametrize("name", ["/dev/zero", "../x.model", "pipe"])
+def test_vectors_name_no_tokenizer_outside(name: str, file: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    _save_vectors(tmp_path / "folder")
+    path = tmp_path / "folder" / file
+    (path.parent.parent / "x.model").write_bytes(b"")
+    os.mkfifo(path.parent / "pipe")
+    meta = json.loads(path.read_text(encoding="utf-8"))
+    meta["settings"] = {"text": {"tokenizer": f"sentencepiece:{name}"}}
+    path.write_text(json.dumps(meta), encoding="utf-8")
+    with pytest.raises(DataError, match=r"leads out of it|plain file"):
+        load_pair(tmp_path / "folder")
+
+
+def test_vectors_keep_their_tokenizer(tmp_path: Path) -> None:
+    (tmp_path / "x.model").write_bytes(b"bytes")
+    text = TextSettings(tokenizer=f"sentencepiece:{tmp_path / 'x.model'}", lowercase=False)
+    side = nmtalign.Embeddings(Vocabulary.from_words(["the"]), np.eye(1), settings={"text": text.as_dict()})
+    save_pair(side, side, tmp_path / "pair", languages=("en", "fr"))
+    (tmp_path / "x.model").unlink()
+    (tmp_path / "pair").rename(tmp_path / "moved")
+    for opened in load_pair(tmp_path / "moved"):
+        kept = TextSettings.from_dict(opened.settings["text"])
+        file = Path(kept.tokenizer.partition(":")[2])
+        assert (kept.lowercase, file.read_bytes()) == (False, b"bytes")
+        assert file.is_relative_to(tmp_path / "moved")
 
 
 def test_what_is_resumed_is_plain(tmp_path: Path) -> None:
