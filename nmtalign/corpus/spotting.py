@@ -15,7 +15,7 @@ import sqlite3
 import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import reduce
 from itertools import accumulate, islice
 from pathlib import Path
@@ -361,16 +361,17 @@ class Index:
         """Return an index in memory; arguments as of :func:`write_index`."""
         index, database = cls.__new__(cls), sqlite3.connect(":memory:")
         _write(database, pairs, text, languages)
-        index._open("memory", database)
+        index._open(None, database)
         return index
 
-    def _open(self, path: str | Path, database: sqlite3.Connection) -> None:
+    def _open(self, path: str | Path | None, database: sqlite3.Connection) -> None:
+        """Take an index; without a path it is our own, and what goes wrong is no fault of a file."""
         self._path, self._database = path, database
         if self._one("PRAGMA application_id") != (_APPLICATION,) or self._one("PRAGMA user_version") != (1,):
-            raise DataError("expected an index that `nmtalign index` of this version wrote").at(path)
+            raise DataError("expected an index that `nmtalign index` of this version wrote")
         made = "".join(f"{sql};\n" for (sql,) in database.execute("SELECT sql FROM sqlite_master"))
         if made != _TABLES.lstrip():  # a view can count for ever
-            raise DataError("expected the tables of an index, found others").at(path)
+            raise DataError("expected the tables of an index, found others")
         self.pairs, text, languages = self._one("SELECT * FROM about")
         self._text = TextSettings.opened(parse_json(text), self._files().__getitem__)
         self._languages = _languages(parse_json(languages))
@@ -423,7 +424,7 @@ class Index:
         """
         if not (is_text(query) and is_text(translation or "")):
             raise UsageError(f"expected words in UTF-8, found {query!r}, translation {translation!r}")
-        with foreign(self._path, _EXPECTED):
+        with nullcontext() if self._path is None else foreign(self._path, _EXPECTED):
             forms = self._query(query, side)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
             counts, lines = Counter[Unit](), list[Occurrence]()
@@ -458,7 +459,7 @@ class Index:
         number, words, blocks = found or (-2, _packed([]), _packed([]))
         form = _Form(number, _unpacked(words), _unpacked(blocks))
         for numbers in (form.words, form.blocks):
-            expect_rising(numbers, name=self._path)
+            expect_rising(numbers, name=self._path or "memory")
         return form
 
     def _block(self, number: int) -> _Block:
