@@ -422,8 +422,9 @@ class Index:
         most : int
             Lines shown.
         """
-        if not (is_text(query) and is_text(translation or "")):
-            raise UsageError(f"expected words in UTF-8, found {query!r}, translation {translation!r}")
+        for words in (query, translation or ""):
+            if not is_text(words):
+                raise UsageError(f"expected words in UTF-8, found {words!r}")
         with nullcontext() if self._path is None else foreign(self._path, _EXPECTED):
             forms = self._query(query, side)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
