@@ -6,8 +6,7 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import IO, Any, Self
@@ -15,11 +14,10 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import FILES_USED_UP, DataError
-from nmtalign.files import open_binary
+from nmtalign.errors import DataError
+from nmtalign.files import foreign, most_unpacked, open_binary
 
-FREE_SIZE = 1 << 26  # bytes that any archive may unpack to
-HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
+_EXPECTED = "not a readable file of arrays"
 _PLAIN = "biuf"  # kinds of numbers
 _NPY = b"\x93NUMPY"
 _NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
@@ -37,12 +35,12 @@ class Archive:
     ------
     DataError
         If the file is no archive of plain numbers, has two arrays of one name, or claims to unpack to more
-        than `FREE_SIZE` bytes and `HIGHEST_RATIO` times its size.
+        than :func:`nmtalign.files.most_unpacked` of its size.
     """
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
-        with _explained(path):
+        with foreign(path, _EXPECTED):
             _refuse_single(path)
             self._file = zipfile.ZipFile(path)
             infos = self._file.infolist()
@@ -50,7 +48,7 @@ class Archive:
             if len(self._members) < len(infos):
                 raise DataError("expected arrays of different names, found one twice")
             claimed = sum(info.file_size for info in infos)
-            if claimed > max(FREE_SIZE, HIGHEST_RATIO * os.path.getsize(path)):
+            if claimed > most_unpacked(os.path.getsize(path)):
                 raise DataError(f"the archive claims to unpack to {claimed:,} bytes; refused")
         self.names = list(self._members)
 
@@ -64,7 +62,7 @@ class Archive:
 
     def read(self, name: str) -> NDArray[Any]:
         """Return an array."""
-        with _explained(f"{self._path}, {name}"):
+        with foreign(f"{self._path}, {name}", _EXPECTED):
             if name not in self._members:
                 raise DataError(f"expected an array named {name!r}, found {', '.join(self.names) or 'none'}")
             info = self._members[name]
@@ -138,7 +136,7 @@ def read_array(path: str | Path) -> NDArray[Any]:
         with Archive(path) as archive:
             only = len(archive.names) == 1 and "embeddings" not in archive.names
             return archive.read(archive.names[0] if only else "embeddings")
-    with _explained(path):
+    with foreign(path, _EXPECTED):
         with open(path, "rb") as file:
             _check_header(file, os.path.getsize(path))
         array: NDArray[Any] = np.load(path, allow_pickle=False)
@@ -165,21 +163,6 @@ def is_array(path: str | Path) -> bool:
 def _begins(path: str | Path, mark: bytes) -> bool:
     with open(path, "rb") as file:
         return file.read(len(mark)) == mark
-
-
-@contextmanager
-def _explained(path: str | Path) -> Iterator[None]:
-    """Turn all that damaged or hostile files make NumPy and zipfile raise into one kind of error."""
-    try:
-        yield
-    except DataError as error:
-        raise error.at(path) from error
-    except Exception as error:
-        if isinstance(error, OSError) and (error.filename or error.errno in FILES_USED_UP):
-            error.filename = error.filename or str(path)
-            raise
-        found = f"{type(error).__name__}: {error}"
-        raise DataError(f"not a readable file of arrays ({found})").at(path) from error
 
 
 def _refuse_single(path: str | Path) -> None:

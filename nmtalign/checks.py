@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
-from nmtalign.files import fingerprint
+from nmtalign.files import file_in, fingerprint
 
 Shape = tuple[int | None, ...]
 
@@ -41,13 +41,10 @@ def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> Non
     nmtalign.errors.DataError: ...source.txt: expected 5 bytes, found 4; the file is damaged...
     """
     for name, wanted in expected.items():
-        path = folder / name
-        if not path.resolve().is_relative_to(folder.resolve()):
-            raise DataError(f"expected names of files inside the folder, found {name!r}").at(folder)
-        size = path.stat().st_size if path.is_file() else None
+        path = file_in(folder, name)
+        size = path.stat().st_size
         if size != wanted["bytes"]:
-            found = "no such file" if size is None else f"{size:,}"
-            raise DataError(f"expected {wanted['bytes']:,} bytes, found {found}{_DAMAGED}").at(path)
+            raise DataError(f"expected {wanted['bytes']:,} bytes, found {size:,}{_DAMAGED}").at(path)
     for name, wanted in expected.items():
         found = fingerprint(folder / name)["sha256"]
         if found != wanted["sha256"]:

@@ -16,22 +16,84 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 from uuid import uuid4
 from weakref import WeakSet
 
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError, UsageError
+
+T = TypeVar("T")
 
 _BLOCK = 1 << 17
+_PIECE = 1 << 9  # packed bytes given to zstandard at a time: they unpack to at most 16 MB
 LONGEST_LINE = 1 << 26  # bytes
+FREE_SIZE = 1 << 26  # bytes that any packed file may unpack to
+HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
+DEEPEST = 100  # lists and objects of JSON inside each other
 # What the decompressors raise on a damaged or cut-off file.
 DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ENDING = 40  # characters of a name that its partial file keeps: those of some languages take 4 bytes
 _inputs: WeakSet[io.FileIO] = WeakSet()  # that are being read
+
+
+@contextmanager
+def foreign(path: str | Path, expected: str = "the file is damaged") -> Iterator[None]:
+    """Turn all that a file written by others makes its reader raise into a DataError that names the file.
+
+    Arguments of the caller are to be checked before: whatever goes wrong inside is the fault of the file.
+    Errors of the system about the file itself, such as that it is not there, stay as they are.
+
+    Examples
+    --------
+    >>> with foreign("x.db", "expected an index"):
+    ...     {}["about"]
+    Traceback (most recent call last):
+    nmtalign.errors.DataError: x.db: expected an index (KeyError: 'about')
+    """
+    try:
+        yield
+    except DataError as error:
+        raise error.at(path) from error
+    except NmtalignError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FILES_USED_UP:
+            error.filename = error.filename or str(path)
+            raise
+        if isinstance(error, OSError) and str(error.filename) == str(path):
+            raise
+        raise DataError(f"{expected} ({type(error).__name__}: {error})").at(path) from error
+
+
+def named(path: str | Path, records: Iterator[T]) -> Iterator[T]:
+    """Yield the records of a file, with errors as of :func:`foreign`."""
+    with foreign(path):
+        yield from records
+
+
+def file_in(folder: Path, name: str, listed: Collection[str] | None = None) -> Path:
+    """Return the path of a file that a folder written by others makes us open.
+
+    Raises
+    ------
+    DataError
+        Unless the file is there, is plain (a pipe waits, a device has no end), lies inside the folder
+        wherever links lead, and is `listed`, where the folder has a list.
+    """
+    path = folder / name
+    with foreign(path, "expected a plain file"):  # a name may be none, a link may lead to itself
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise DataError(f"expected a file inside the folder, found {name!r}, which leads out of it")
+        if not path.is_file():
+            raise DataError(f"expected a plain file, found {'something else' if path.exists() else 'none'}")
+        if listed is not None and name not in listed:
+            raise DataError("expected a file that meta.json lists, found one that it does not")
+    return path
 
 
 class _Borrowed(io.TextIOWrapper):
@@ -62,27 +124,25 @@ class _ZstandardReader(io.RawIOBase):
         self._error = zstandard.ZstdError
         self._start = zstandard.ZstdDecompressor().decompressobj
         self._frame = self._start()
-        self._packed = self._unpacked = b""
+        self._packed, self._unpacked = b"", io.BytesIO()
         self._inside = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._unpacked:
-            self._packed = self._packed or self._file.read(_BLOCK)
+        while not (size := self._unpacked.readinto(buffer)):
+            self._packed = self._packed or self._file.read(_PIECE)
             if not self._packed:
                 if self._inside:
                     raise EOFError("the last frame has no end")
                 return 0
             self._unpack()
-        size = min(len(buffer), len(self._unpacked))
-        buffer[:size], self._unpacked = self._unpacked[:size], self._unpacked[size:]
         return size
 
     def _unpack(self) -> None:
         try:
-            self._unpacked = self._frame.decompress(self._packed)
+            self._unpacked = io.BytesIO(self._frame.decompress(self._packed))
         except self._error as error:
             raise EOFError(str(error)) from None
         self._packed, self._inside = self._frame.unused_data, not self._frame.eof
@@ -90,16 +150,39 @@ class _ZstandardReader(io.RawIOBase):
             self._frame = self._start()
 
 
-class _Unpacked(io.BufferedReader):
-    """Unpacked bytes of a file, which is closed with it."""
+class _Bounded(io.RawIOBase):
+    """Unpacked bytes of a file, which is closed with them; refused where they are out of all proportion."""
 
     def __init__(self, unpacker: Any, file: io.FileIO) -> None:
-        super().__init__(unpacker, _BLOCK)
-        self._packed = file
+        self._unpacker, self._file = unpacker, file
+        self._left = most_unpacked(os.fstat(file.fileno()).st_size) if file.seekable() else sys.maxsize
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size: int = self._unpacker.readinto(buffer)
+        self._left -= size
+        if self._left < 0:
+            found = f"over {FREE_SIZE:,} bytes and {HIGHEST_RATIO} times its size"
+            error = DataError(f"the file unpacks to {found}; unpack it yourself if that is right")
+            raise error.at(self._file.name)
+        return size
 
     def close(self) -> None:
         super().close()
-        self._packed.close()
+        self._unpacker.close()
+        self._file.close()
+
+
+def most_unpacked(size: int) -> int:
+    """Return the most bytes that a packed file of some size may unpack to."""
+    return max(FREE_SIZE, HIGHEST_RATIO * size)
+
+
+def unpacked(file: io.FileIO, ending: str) -> io.BufferedReader:
+    """Return what a file holds that is packed as an ending such as ``.gz`` says."""
+    return io.BufferedReader(_Bounded(_UNPACKERS[ending](file), file), _BLOCK)
 
 
 def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
@@ -118,7 +201,7 @@ def _open_input(path: str | Path) -> BinaryIO:
     if ending not in _UNPACKERS:
         return io.BufferedReader(file, _BLOCK)
     try:
-        return _Unpacked(_UNPACKERS[ending](file), file)
+        return unpacked(file, ending)
     except UsageError:
         file.close()
         raise
@@ -336,7 +419,7 @@ def is_text(text: str) -> bool:
 
 
 def parse_json(text: str) -> Any:
-    r"""Return the value of JSON; a DataError if it is none, is nested too deep, or holds half a character.
+    r"""Return the value of JSON; a DataError if it is none, is too deep, or holds half a character.
 
     Examples
     --------
@@ -348,9 +431,19 @@ def parse_json(text: str) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"expected JSON ({error}), found {text[:60]!r}") from None
+    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
+        raise DataError(f"expected JSON nested at most {DEEPEST} deep")
     if _SURROGATE.search(text) and not is_text(json.dumps(value, ensure_ascii=False)):
         raise DataError("expected JSON, found half of a character, such as \\ud83d alone")
     return value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        held = [own for own in level if isinstance(own, dict | list)]
+        level = [part for own in held for part in (own.values() if isinstance(own, dict) else own)]
+    return any(isinstance(own, dict | list) for own in level)
 
 
 def read_utf8(path: Path) -> str:
@@ -363,15 +456,10 @@ def read_utf8(path: Path) -> str:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object that a small JSON file holds; a DataError if it holds anything else."""
-    if path.exists() and not path.is_file():  # a pipe waits, a device has no end
-        raise DataError("expected a plain file").at(path)
-    text = read_utf8(path)
-    try:
-        value = parse_json(text)
+    with foreign(path, "expected JSON"):
+        value = parse_json(read_utf8(file_in(path.parent, path.name)))
         if not isinstance(value, dict):
             raise DataError(f"expected a JSON object, found {type(value).__name__}")
-    except DataError as error:
-        raise error.at(path) from None
     return value
 
 

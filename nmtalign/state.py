@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +89,13 @@ class Stored:
     meta: Mapping[str, Any]
     packed: Arrays  # of arrays.npz
     kinds: Mapping[str, Callable[..., Any]]  # what makes a part of each kind, from its Stored state
+    file: Callable[[str], Path]  # gives the path of a file of the folder by its name, if it may be opened
     place: str = ""  # of the part in the folder
 
     def part(self, name: str) -> Stored:
         """Return the state of a part."""
         place = f"{self.place}{name}."
-        return Stored(self.folder, _entry(self.meta["parts"], name, dict), self.packed, self.kinds, place)
+        return replace(self, meta=_entry(self.meta["parts"], name, dict), place=place)
 
     def parts(self) -> list[str]:
         """Return the names of the parts."""
@@ -135,12 +136,12 @@ class Stored:
 
     def large(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return an array that has a file of its own."""
-        path = self.folder / f"{self.place}{name}.npy"
+        path = self.file(f"{self.place}{name}.npy")
         return expect_array(read_array(path), kind, shape, **bounds, name=path)
 
     def words(self, name: str) -> list[str]:
         """Return a word list."""
-        path = self.folder / f"{self.place}{name}.txt"
+        path = self.file(f"{self.place}{name}.txt")
         count = expect_number(self.meta["lists"][name], low=0, name=self._meta)
         words = read_utf8(path).split("\n")[:-1]
         if len(words) != count:

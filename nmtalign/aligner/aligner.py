@@ -125,7 +125,7 @@ class Aligner(Listed):
     def from_state(cls, stored: Stored) -> Aligner:
         """Return what :meth:`state` was made of."""
         scorer = stored.open("scorer")
-        text = TextSettings.from_dict(stored.value("text", dict)).opened_in(stored.folder)
+        text = TextSettings.opened(stored.value("text", dict), stored.file)
         languages, training = tuple(stored.value("languages", list)), stored.value("training", dict)
         positions, extraction = stored.open("positions", scorer.vocabularies), stored.open("extraction")
         return cls(scorer, positions, extraction, text, languages, training)

@@ -18,8 +18,8 @@ from typing import Any
 
 from nmtalign.arrays import read_arrays
 from nmtalign.checks import expect_files, fingerprints
-from nmtalign.errors import FILES_USED_UP, DataError
-from nmtalign.files import read_json
+from nmtalign.errors import DataError
+from nmtalign.files import file_in, foreign, read_json
 from nmtalign.output import expect_room, whole_folder
 from nmtalign.state import State, Stored
 
@@ -44,8 +44,11 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function
 
 def is_model(folder: str | Path) -> bool:
     """Tell whether a folder holds a model, of whatever version."""
+    if not Path(folder, "meta.json").exists():
+        return False
+    file = file_in(Path(folder), "meta.json")
     try:
-        return read_json(Path(folder) / "meta.json").get("format") == FORMAT
+        return read_json(file).get("format") == FORMAT
     except (OSError, DataError):
         return False
 
@@ -78,21 +81,12 @@ def open_state(folder: str | Path, opened: Callable[[Stored], Any]) -> Any:
     """
     folder = Path(folder)
     meta = _read_meta(folder)
-    try:
+    with foreign(folder, "this model is damaged or incomplete; copy the folder again, or learn it again"):
         expect_files(folder, meta["files"])
-        packed = read_arrays(folder / "arrays.npz") if "arrays.npz" in meta["files"] else {}
-        kinds = {kind: partial(_opened, *place) for kind, place in KINDS.items()}
-        return opened(Stored(folder, meta, packed, kinds))
-    except DataError as error:
-        raise error.at(folder) from error
-    except OSError as error:
-        if error.errno in FILES_USED_UP:
-            raise
-        raise DataError(f"{error.strerror or error}; learn it again").at(error.filename or folder) from error
-    except Exception as error:  # whatever parts that do not fit make Python and NumPy raise
-        what = f"missing entry {error}" if isinstance(error, KeyError) else str(error)
-        damage = DataError(f"this model folder is damaged or incomplete: {what}; learn it again")
-        raise damage.at(folder) from error
+        place = partial(file_in, folder, listed=meta["files"])
+        packed = read_arrays(place("arrays.npz")) if "arrays.npz" in meta["files"] else {}
+        kinds = {kind: partial(_opened, *entry) for kind, entry in KINDS.items()}
+        return opened(Stored(folder, meta, packed, kinds, place))
 
 
 def _opened(module: str, name: str, stored: Stored, *context: Any) -> Any:
@@ -102,10 +96,9 @@ def _opened(module: str, name: str, stored: Stored, *context: Any) -> Any:
 
 def _read_meta(folder: Path) -> dict[str, Any]:
     path = folder / "meta.json"
-    try:
-        meta = read_json(path)
-    except OSError as error:
-        raise DataError("expected a model folder with a meta.json; there is none").at(folder) from error
+    if not path.exists():
+        raise DataError("expected a model folder with a meta.json; there is none").at(folder)
+    meta = read_json(path)
     if meta.get("format") != FORMAT:
         raise DataError(f"expected a folder of the format {FORMAT!r}; this is something else").at(path)
     if meta.get("version") != VERSION:

@@ -24,7 +24,7 @@ from typing import Any, Self, TextIO
 from nmtalign.batch.locks import locked
 from nmtalign.batch.stream import AlignedChunk
 from nmtalign.errors import DataError, StoppedError, UsageError, WorkerError
-from nmtalign.files import fingerprint, new_partial, open_text, read_json
+from nmtalign.files import file_in, fingerprint, new_partial, open_text, read_json
 from nmtalign.output import whole_file
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import Chunk, cut
@@ -221,8 +221,9 @@ def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
     """Return whether the files of a shard are those of its record."""
     try:
         record = read_json(folder / _name(number, "json"))
-        return all(fingerprint(folder / _name(number, kind)) == record["files"][kind] for kind in kinds)
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        found = {kind: fingerprint(file_in(folder, _name(number, kind))) for kind in kinds}
+        return all(found[kind] == record["files"][kind] for kind in kinds)
+    except (ValueError, KeyError, TypeError):
         return False
 
 

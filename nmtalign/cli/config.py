@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from nmtalign.cli.options.types import INPUT
+from nmtalign.cli.options.types import INPUT, FileType
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import foreign
 
 
 def read_config(path: str) -> dict[str, Any]:
@@ -22,13 +23,12 @@ def read_config(path: str) -> dict[str, Any]:
     """
     import tomllib
 
-    try:
-        with open(path, "rb") as file:
-            content = tomllib.load(file)
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})").at(path) from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"expected TOML ({error})").at(path) from None
+    with foreign(path, "expected TOML"):
+        try:
+            with open(path, "rb") as file:
+                content = tomllib.load(file)
+        except OSError as error:
+            raise DataError(f"cannot be read ({error.strerror})") from None
     return {name: _underscored(value) for name, value in content.items()}
 
 
@@ -44,18 +44,27 @@ def check_names(command: click.Command, name: str, table: Any) -> None:
     if not isinstance(table, dict):
         raise UsageError(f"configuration: expected a table [{name}], found {name} = {table!r:.60}")
     parts = command.commands if isinstance(command, click.Group) else {}
-    known = {str(parameter.name) for parameter in command.params} | set(parts)
+    known = {str(parameter.name): parameter for parameter in command.params}
     for entry, value in table.items():
-        if entry not in known:
-            raise UsageError(f"configuration: [{name}] has no option {entry.replace('_', '-')!r}")
         if entry in parts:
             check_names(parts[entry], f"{name}.{entry}", value)
-        elif not all(
-            isinstance(one, str | int | float) for one in (value if isinstance(value, list) else [value])
-        ):
-            raise UsageError(
-                f"configuration: [{name}] {entry} wants text, a number or a list, found {value!r:.60}"
-            )
+        elif entry not in known:
+            raise UsageError(f"configuration: [{name}] has no option {entry.replace('_', '-')!r}")
+        else:
+            _check_value(known[entry], f"[{name}] {entry}", value)
+
+
+def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
+    """Refuse a value of another type than the option: click makes text of it, such as a file "True"."""
+    several = parameter.nargs != 1 or getattr(parameter, "multiple", False)
+    wanted, types = "text or a number", {str, int, float}
+    if isinstance(parameter.type, click.types.BoolParamType):
+        wanted, types = "true or false", {bool, str, int}
+    elif isinstance(parameter.type, FileType):
+        wanted, types = "the name of a file", {str}
+    if not all(type(one) in types for one in (value if several and isinstance(value, list) else [value])):
+        more = ", or a list of these" if several else ""
+        raise UsageError(f"configuration: {name} wants {wanted}{more}, found {value!r:.60}")
 
 
 def config_option() -> click.Option:

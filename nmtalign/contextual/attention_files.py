@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nmtalign.arrays import Archive, in_order, is_archive, is_array, read_array
 from nmtalign.errors import DataError
-from nmtalign.files import read_lines
+from nmtalign.files import named, read_lines
 
 Floats = NDArray[np.floating]
 Lines = Iterable[tuple[int, str]]
@@ -55,6 +55,10 @@ def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Floa
     DataError
         If a file is of no such kind, a name has no number, or a line holds something else.
     """
+    return named(path, _matrices(path))
+
+
+def _matrices(path: str | Path) -> Iterator[Floats]:
     if str(path) != "-" and is_archive(path):
         return read_npz(path)
     if str(path) != "-" and is_array(path):

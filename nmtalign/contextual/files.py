@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import Archive, Rows, in_order, is_archive, read_array
 from nmtalign.contextual.attention_files import read_npz
 from nmtalign.errors import DataError
+from nmtalign.files import file_in, foreign
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -185,13 +186,18 @@ def _of_folder(path: Path, side: str) -> _Side:
     rows, words = path / f"{side}.npy", path / f"{side}_words.npy"
     if not rows.exists():
         raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
-    vectors = Rows(rows)
-    of_word = Rows(words) if words.exists() else None
-    lengths = read_array(path / f"{side}_lengths.npy")
-    if lengths.dtype.kind not in "iu" or lengths.ndim != 1 or (lengths < 0).any():
+    vectors = Rows(file_in(path, rows.name))
+    of_word = Rows(file_in(path, words.name)) if words.exists() else None
+    lengths = read_array(file_in(path, f"{side}_lengths.npy"))
+    if lengths.dtype.kind not in "iu" or lengths.ndim != 1:
         found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
         raise DataError(found).at(path / f"{side}_lengths.npy")
-    ends = np.cumsum(lengths, dtype=np.int64)
+    wrong = lengths[(lengths < 0) | (lengths > vectors.shape[0])]
+    if len(wrong):  # a sum could wrap around
+        found = f"expected 0 to {vectors.shape[0]} words in each pair, found {wrong[0]}"
+        raise DataError(found).at(path / f"{side}_lengths.npy")
+    lengths = lengths.astype(np.int64)
+    ends = np.cumsum(lengths)
     if len(vectors.shape) != 2 or int(lengths.sum()) != vectors.shape[0]:
         found = f"expected {int(lengths.sum())} vectors, found an array of {vectors.shape}"
         raise DataError(found).at(rows)

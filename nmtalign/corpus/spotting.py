@@ -10,28 +10,35 @@ systems"; Simard 2003, "Translation spotting for translation memories".
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
+import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import reduce
 from itertools import accumulate, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.checks import expect_rising
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.files import foreign, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
 
 BLOCK = 1000  # pairs of a row
 GAP = "…"  # between words of a translation that do not stand side by side
 _GAP = -1
 _FORMS = TextSettings()  # lower case, composed letters
+_EXPECTED = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
 _APPLICATION, _VERSION = 0x6E6D7461, 1  # of the file: "nmta"
 _TABLES = """
 CREATE TABLE about (pairs INTEGER, text TEXT, languages TEXT);
+CREATE TABLE files (name TEXT, content BLOB);
 CREATE TABLE words (side INTEGER, number INTEGER, word TEXT, PRIMARY KEY (side, number)) WITHOUT ROWID;
 CREATE TABLE forms (side INTEGER, form TEXT, number INTEGER, words BLOB, blocks BLOB,
                     PRIMARY KEY (side, form)) WITHOUT ROWID;
@@ -116,6 +123,21 @@ class _Block(NamedTuple):
         lengths, tokens, links = self[2 * side], self[2 * side + 1], self[4 + side]
         return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), tokens, links.astype(np.int64)
 
+    def expect_whole(self, folds: Sequence[Ints]) -> None:
+        """Refuse words that have no form, sentences that are not all of the words, and links of no words."""
+        for k, known in enumerate(folds):
+            lengths, tokens, links = self[2 * k], self[2 * k + 1], self[4 + k]
+            _expect_below(len(known), tokens)
+            _expect_below(len(tokens) + 1, lengths)  # a sum could wrap around
+            _expect_below(len(tokens), links)
+            if lengths.sum() != len(tokens):
+                raise DataError(f"{_EXPECTED} (sentences that are not all of their block)")
+
+
+def _expect_below(end: int, numbers: Ints) -> None:
+    if (numbers >= end).any():
+        raise DataError(f"{_EXPECTED} (found the number {numbers.max()}, expected less than {end})")
+
 
 # --- writing -------------------------------------------------------------------------------------
 
@@ -173,7 +195,7 @@ def write_index(
         What cut the words; searched words are cut likewise.
     languages : (str or None, str or None), optional
     """
-    with _sqlite_errors(path), sqlite3.connect(path) as database:
+    with _writing(path), sqlite3.connect(path) as database:
         count = _write(database, pairs, text, languages)
     database.close()
     return count
@@ -197,6 +219,10 @@ def _write(
         database.executemany("INSERT INTO words VALUES (?, ?, ?)", words)
         database.executemany("INSERT INTO forms VALUES (?, ?, ?, ?, ?)", side.rows_of_forms(k))
         database.execute("INSERT INTO folds VALUES (?, ?)", (k, _packed(side.folds)))
+    with TemporaryDirectory() as folder:
+        text = text.kept_in(Path(folder))
+        files = [(path.name, path.read_bytes()) for path in Path(folder).iterdir()]
+    database.executemany("INSERT INTO files VALUES (?, ?)", files)
     about = count, json.dumps(text.as_dict()), json.dumps(languages)
     database.execute("INSERT INTO about VALUES (?, ?, ?)", about)
     return count
@@ -217,24 +243,13 @@ _WANTED = "expected an index that `nmtalign index` wrote"
 
 
 @contextmanager
-def _sqlite_errors(path: str | Path) -> Iterator[None]:
-    """Say what is wrong with a file that SQLite complains of."""
+def _writing(path: str | Path) -> Iterator[None]:
+    """Say which file it is that SQLite cannot write."""
     try:
         yield
-    except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-        if "full" in str(error) or "I/O" in str(error):
-            raise NmtalignError(f"{path}: {error}") from None
-        raise DataError(f"{_WANTED} ({error})").at(path) from None
-
-
-@contextmanager
-def _errors(path: str | Path) -> Iterator[None]:
-    """Say what is wrong with a file that is read and that SQLite or the arrays complain of."""
-    try:
-        with _sqlite_errors(path):
-            yield
-    except (IndexError, TypeError, KeyError, AttributeError, json.JSONDecodeError, UnicodeDecodeError):
-        raise DataError(f"{_WANTED}; this one is damaged, write it again").at(path) from None
+    except sqlite3.Error as error:
+        full = "full" in str(error) or "I/O" in str(error)
+        raise (NmtalignError if full else DataError)(f"{path}: {error}") from None
 
 
 # --- searching -----------------------------------------------------------------------------------
@@ -244,7 +259,7 @@ class _Form(NamedTuple):
     """A word of a query: its number, that of no word if it is unknown, its spellings, its blocks."""
 
     number: int
-    words: list[int]
+    words: Ints
     blocks: Ints
 
 
@@ -300,7 +315,7 @@ def _places(tokens: Ints, query: Sequence[_Form], offsets: NDArray[np.int64]) ->
     """Return where the words of a query stand side by side in one sentence."""
     last = max(0, len(tokens) - len(query) + 1)
     parts = [(tokens[k : last + k], form.words) for k, form in enumerate(query)]
-    same = [np.any([part == word for word in words], axis=0) for part, words in parts]
+    same = [np.isin(part, words) for part, words in parts]
     found = np.flatnonzero(np.all(same, axis=0))
     return found[found + len(query) <= offsets[np.searchsorted(offsets, found, "right")]]
 
@@ -338,8 +353,9 @@ class Index:
     def __init__(self, path: str | Path) -> None:
         if not Path(path).is_file():
             raise DataError("expected an index that `nmtalign index` wrote, found no file").at(path)
-        with _errors(path):
-            self._open(path, sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True))
+        with foreign(path, _EXPECTED):  # immutable: SQLite opens no other file beside it
+            place = f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
+            self._open(path, sqlite3.connect(place, uri=True))
 
     @classmethod
     def of(
@@ -348,20 +364,39 @@ class Index:
         """Return an index in memory; arguments as of :func:`write_index`."""
         index, database = cls.__new__(cls), sqlite3.connect(":memory:")
         _write(database, pairs, text, languages)
-        index._open("memory", database)
+        index._open(None, database)
         return index
 
-    def _open(self, path: str | Path, database: sqlite3.Connection) -> None:
+    def _open(self, path: str | Path | None, database: sqlite3.Connection) -> None:
+        """Take an index; without a path it is our own, and what goes wrong is no fault of a file."""
         self._path, self._database = path, database
         if self._one("PRAGMA application_id") != (_APPLICATION,) or self._one("PRAGMA user_version") != (1,):
-            raise DataError("expected an index that `nmtalign index` of this version wrote").at(path)
+            raise DataError("expected an index that `nmtalign index` of this version wrote")
         made = "".join(f"{sql};\n" for (sql,) in database.execute("SELECT sql FROM sqlite_master"))
         if made != _TABLES.lstrip():  # a view can count for ever
-            raise DataError("expected the tables of an index, found others").at(path)
+            raise DataError("expected the tables of an index, found others")
         self.pairs, text, languages = self._one("SELECT * FROM about")
-        self._text, self._languages = TextSettings.from_dict(json.loads(text)), json.loads(languages)
+        self._text = TextSettings.opened(parse_json(text), self._files().__getitem__)
+        self._languages = _languages(parse_json(languages))
         rows = database.execute("SELECT numbers FROM folds ORDER BY side")
-        self._folds = [_unpacked(numbers).astype(np.int64) for (numbers,) in rows]
+        stored = [_unpacked(numbers) for (numbers,) in rows]
+        for folds in stored:
+            _expect_below(len(folds), folds)
+        self._folds = [folds.astype(np.int64) for folds in stored]
+        if type(self.pairs) is not int or len(self._folds) != 2:
+            raise DataError(_EXPECTED)
+
+    def _files(self) -> dict[str, Path]:
+        """Return where the files of the tokenizer lie by their names, while the index is open."""
+        places = dict[str, Path]()
+        rows = self._database.execute("SELECT name, content FROM files").fetchall()
+        if rows:
+            folder = mkdtemp()
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            places = {name: Path(folder, str(n)) for n, (name, _) in enumerate(rows)}
+        for name, content in rows:
+            places[name].write_bytes(content)
+        return places
 
     def _one(self, question: str, *values: Any) -> Any:
         return self._database.execute(question, values).fetchone()
@@ -398,7 +433,7 @@ class Index:
             If the index is damaged.
         """
         _check_query(query, side, translation, limit, most)
-        with _errors(self._path):
+        with nullcontext() if self._path is None else foreign(self._path, _EXPECTED):
             forms = self._query(query, side)
             wanted = None if translation is None else self._wanted(translation, 1 - side)
             counts, lines = Counter[Unit](), list[Occurrence]()
@@ -415,7 +450,7 @@ class Index:
     def _query(self, query: str, side: int) -> list[_Form]:
         """Return the forms of a query: cut at spaces, and where there are no such words, as the text was."""
         forms = [self._form(word, side) for word in query.split(" ") if word]
-        if all(form.words for form in forms):
+        if all(len(form.words) for form in forms):
             return forms
         line = ("", query) if side else (query, "")
         tokens = self._text.tokens_of_pair(line, self._languages)[side]
@@ -431,11 +466,16 @@ class Index:
         row = "SELECT number, words, blocks FROM forms WHERE side = ? AND form = ?"
         found = self._one(row, side, _FORMS.normalized([word])[0])
         number, words, blocks = found or (-2, _packed([]), _packed([]))
-        return _Form(number, _unpacked(words).tolist(), _unpacked(blocks))
+        form = _Form(number, _unpacked(words), _unpacked(blocks))
+        for numbers in (form.words, form.blocks):
+            expect_rising(numbers, name=self._path or "memory")
+        return form
 
     def _block(self, number: int) -> _Block:
         _, *columns = self._one("SELECT * FROM blocks WHERE number = ?", number)
-        return _Block(*map(_unpacked, columns))
+        block = _Block(*map(_unpacked, columns))
+        block.expect_whole(self._folds)
+        return block
 
     def _occurrence(
         self, block: _Block, number: int, linked: tuple[int, int, list[int]], size: int, side: int
@@ -461,13 +501,19 @@ class Index:
 def _check_query(query: str, side: int, translation: str | None, *counts: int | None) -> None:
     """Refuse arguments that nothing can be sought with."""
     for text in (query, translation or ""):
-        if not isinstance(text, str):
-            raise UsageError(f"expected words as text, found {text!r}")
+        if not isinstance(text, str) or not is_text(text):
+            raise UsageError(f"expected words as text, in UTF-8, found {text!r}")
     if side not in (0, 1):
         raise UsageError(f"expected side 0, the source, or 1, the target, found {side!r}")
     for count in counts:
         if not (count is None or (isinstance(count, int) and count >= 0)):
             raise UsageError(f"expected a number of translations and of lines, 0 or more, found {count!r}")
+
+
+def _languages(names: Any) -> Languages:
+    if not (isinstance(names, list) and len(names) == 2 and all(isinstance(n, str | None) for n in names)):
+        raise DataError(f"expected two languages, found {names!r:.60}")
+    return names[0], names[1]
 
 
 def _common(forms: Sequence[_Form]) -> list[int]:

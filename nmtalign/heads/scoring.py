@@ -20,6 +20,7 @@ from nmtalign.arrays import read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.checks import expect_array
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import foreign
 from nmtalign.state import State, Stored
 
 Floats = NDArray[np.floating]
@@ -157,8 +158,9 @@ def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScorer:
     Or two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2 (A, 1), maybe b.
     A DataError says what is missing, is no finite number, or does not fit vectors of `dimension`.
     """
-    given: dict[str, Floats] = {n: np.asarray(array, np.float64) for n, array in read_arrays(path).items()}
-    arrays = _of_two_layers(given, dimension)
+    with foreign(path):
+        given = read_arrays(path).items()
+        arrays = _of_two_layers({name: np.asarray(array, np.float64) for name, array in given}, dimension)
     if not {"W", "U", "v"} <= set(arrays):
         found = f"found {sorted(arrays)}"
         raise DataError(f"expected the arrays W, U and v, or layer_1 and layer_2; {found}").at(path)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import parse_json, read_lines
+from nmtalign.files import named, parse_json, read_lines
 from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment, Link
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
@@ -339,7 +339,7 @@ def read_records(
     """
     if format not in _READERS:
         raise UsageError(f"links cannot be read from {format!r}; choose one of {', '.join(READABLE)}")
-    return _READERS[format](path, encoding)
+    return named(path, _READERS[format](path, encoding))
 
 
 def read_gold(

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import check_encoding, parse_json, try_lines
+from nmtalign.files import check_encoding, named, parse_json, try_lines
 from nmtalign.text.catalogs import read_po
 from nmtalign.text.columns import ROWS, read_parquet, read_table
 from nmtalign.text.memories import read_tmx, read_xliff
@@ -98,7 +98,8 @@ def read_bitext(
         raise UsageError("the format 'moses' is two files, but one was given")
     if format == "auto":
         format = _ENDINGS.get(_ending(source), "auto")
-    return Bitext(lambda: _settled(_read_one(source, format, encoding, select), on_error), (source,))
+    records = partial(_read_one, source, format, encoding, select)
+    return Bitext(lambda: _settled(named(source, records()), on_error), (source,))
 
 
 class Bitext:

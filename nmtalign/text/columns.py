@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import foreign
 
 Record = tuple[str, str] | DataError
 Line = str | DataError
@@ -141,28 +142,21 @@ def read_parquet(path: str | Path, select: tuple[str, str] | None = None) -> Ite
 
 def _rows(path: str | Path, columns: tuple[str, str]) -> Iterator[tuple[Any, Any]]:
     file = _open(path, columns)
-    try:
+    with foreign(path, "the Parquet file is damaged"):
         for batch in file.iter_batches(batch_size=_ROWS, columns=list(columns)):
             yield from zip(*(_values(batch, column) for column in columns), strict=True)
-    except (OSError, ValueError) as error:  # damaged pages, bytes that are not UTF-8
-        raise DataError(f"the Parquet file is damaged ({error})").at(path) from None
 
 
 def _open(path: str | Path, columns: tuple[str, str]) -> Any:
     try:
-        from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError:
         raise UsageError(
             "a Parquet file needs the package pyarrow: pip install 'nmtalign[parquet]'"
         ) from None
-    try:
+    with foreign(path, "expected a Parquet file"):
         file = ParquetFile(path)
         names = {column.path for column in (file.schema.column(n) for n in range(len(file.schema)))}
-    except (ArrowException, OSError, ValueError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise DataError(f"expected a Parquet file ({error})").at(path) from None
     for column in columns:
         if column not in names:
             found = ", ".join(sorted(names))

@@ -19,6 +19,7 @@ Record = tuple[str, str] | DataError
 _CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # inside a sentence: codes of another format, not words
 _BLOCK = 1 << 16
 _DEEPEST = 100  # elements inside each other in a unit
+LONGEST_UNIT = 1 << 22  # characters of a unit, in all languages; an element counts as 100
 # Encodings whose bytes mean what they say; not utf-7, unicode_escape and the like.
 _ENCODINGS = re.compile(r"utf-?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows-?|cp)\d+|koi8-[ru]", re.I)
 
@@ -31,7 +32,7 @@ class _Units:
         self.header: dict[str, str] = {}
         self.done: list[tuple[int, Element]] = []
         self._builder: TreeBuilder | None = None
-        self._line = self._depth = 0
+        self._line = self._depth = self._size = 0
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
@@ -47,15 +48,23 @@ class _Units:
             self.header = attributes
         if self._builder is None and name in self.names:
             self._builder, self._line, self._depth = TreeBuilder(), self.parser.CurrentLineNumber, 0
+            self._size = 0
         if self._builder is not None:
             self._depth += 1
             if self._depth > _DEEPEST:
                 raise DataError(f"expected elements nested at most {_DEEPEST} deep")
+            self._grow(100 + sum(map(len, (name, *attributes, *attributes.values()))))
             self._builder.start(name, attributes)
 
     def _data(self, text: str) -> None:
         if self._builder is not None:
+            self._grow(len(text))
             self._builder.data(text)
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > LONGEST_UNIT:
+            raise DataError(f"expected at most {LONGEST_UNIT:,} characters in a unit")
 
     def _end(self, name: str) -> None:
         if self._builder is not None:

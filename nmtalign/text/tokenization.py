@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -379,14 +380,27 @@ class TextSettings:
         names = {f"{kind}-{n}.model": file for n, file in enumerate(files.split(","), 1)}
         return replace(self, tokenizer=f"{kind}:{','.join(names)}"), names
 
-    def opened_in(self, folder: Path) -> TextSettings:
-        """Undo :meth:`kept`: return settings that find the files in the folder from anywhere."""
-        kind, colon, files = self.tokenizer.partition(":")
-        for name in files.split(",") if colon else ():
-            if Path(name).name != name or not (folder / name).is_file():
-                raise DataError(f"expected a file of the folder as tokeniser, found {name!r}").at(folder)
-        paths = [str(folder / name) for name in files.split(",")]
-        return replace(self, tokenizer=f"{kind}:{','.join(paths)}") if colon else self
+    def kept_in(self, folder: Path) -> TextSettings:
+        """Copy the files of the tokenizer into a folder; return settings as of :meth:`kept`."""
+        settings, files = self.kept()
+        for name, file in files.items():
+            shutil.copyfile(file, folder / name)
+        return settings
+
+    @classmethod
+    def opened(cls, values: Mapping[str, Any], place: Callable[[str], Path]) -> TextSettings:
+        """Return the settings that :meth:`kept` and :meth:`as_dict` gave, with files found from anywhere.
+
+        `place` gives the path of a file of the folder by its name, if it may be opened. Wrong settings are a
+        DataError, as the caller has not chosen them.
+        """
+        try:
+            kept = cls.from_dict(values)
+        except UsageError as error:
+            raise DataError(str(error)) from None
+        kind, colon, files = kept.tokenizer.partition(":")
+        paths = [str(place(name)) for name in files.split(",")] if colon else []
+        return replace(kept, tokenizer=f"{kind}:{','.join(paths)}") if colon else kept
 
     def tokens(self, text: str, *, language: str | None = None) -> list[Token]:
         """Return the tokens of one line as they stand in it, with their places."""

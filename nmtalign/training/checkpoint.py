@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import read_arrays
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
+from nmtalign.files import file_in
 from nmtalign.output import whole_file
 
 Arrays = dict[str, NDArray[Any]]
@@ -53,7 +54,7 @@ class Checkpoint:
     def read(self) -> Arrays | None:
         """Return the arrays, or None if there is no file, or one that belongs to something else."""
         try:
-            arrays = read_arrays(self.path)
+            arrays = read_arrays(file_in(self.path.parent, self.path.name))
         except (OSError, DataError):
             return None  # a damaged state costs time, no more
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None

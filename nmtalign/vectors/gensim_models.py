@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nmtalign.arrays import read_array
 from nmtalign.errors import DataError
+from nmtalign.files import file_in
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.pickles import Record, read_pickle
@@ -85,7 +86,7 @@ def _side_file(place: Path, name: str) -> NDArray[Any]:
     side = place.with_name(f"{place.name}.{name}.{'npz' if compressed else 'npy'}")
     if not side.exists():
         raise DataError(f"the file {side.name} should lie beside it, and does not")
-    return read_array(side)
+    return read_array(file_in(side.parent, side.name))
 
 
 def _with_subwords(vectors: Record, place: Path, words: list[str]) -> Embeddings:

@@ -14,11 +14,13 @@ format                what it is                                                
 
 from __future__ import annotations
 
+import codecs
 import json
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from numpy.typing import NDArray
 
 from nmtalign.arrays import Rows, read_array, write_array
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import is_text, read_json, read_utf8
+from nmtalign.files import file_in, foreign, is_text, read_json, read_utf8
 from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -55,8 +57,11 @@ _FILE_NAMES = {
     "word2vec": "vectors_{}.vec",
     "word2vec-binary": "vectors_{}.bin",
 }
-_OF_FOLDER = ("meta.json", "vocab.txt", "vectors.npy", "subwords.npy")
-_OF_PAIR = ("pair.json", "word2int_*.pkl", "embeddings_*.npz", "vectors_*.vec", "vectors_*.bin")
+_OF_FOLDER = ("meta.json", "vocab.txt", "vectors.npy", "subwords.npy", "sentencepiece-?.model")
+_OF_PAIR = (
+    *("pair.json", "word2int_*.pkl", "embeddings_*.npz", "vectors_*.vec", "vectors_*.bin"),
+    "sentencepiece-?.model",
+)
 _OWN = {"format": "nmtalign-vectors", "version": 1}
 
 
@@ -100,10 +105,14 @@ def load_embeddings(
         warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=2)
     if limit is not None and limit < 1:
         raise UsageError(f"the limit must be at least 1, found {limit}")
+    try:
+        codecs.lookup(encoding), codecs.lookup_error(errors or "strict")
+    except LookupError as error:
+        raise UsageError(f"words cannot be read so ({error})") from None
     decoding = {"encoding": encoding} | ({"errors": errors} if errors else {})
     readers: dict[str, Callable[[], Embeddings]] = {
         "folder": lambda: _read_folder(path, limit),
-        "word2int": lambda: _read_word2int(*_word2int_files(path), unsafe_pickle),
+        "word2int": lambda: _read_word2int(path, unsafe_pickle),
         "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
         "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
         "fasttext": lambda: read_fasttext_binary(path, limit=limit, **decoding),
@@ -217,17 +226,16 @@ def _names(folder: Path, *patterns: str) -> list[str]:
 
 def _read_folder(folder: Path, limit: int | None) -> Embeddings:
     """Read the own format; of the rows only those that are wanted."""
-    try:
+    with foreign(folder):
         return _open_folder(folder, limit)
-    except DataError as error:
-        raise error.at(folder) from None
 
 
 def _open_folder(folder: Path, limit: int | None) -> Embeddings:
     meta = _read_meta(folder / "meta.json")
     if {key: meta.get(key) for key in _OWN} != _OWN:
         raise DataError(f"expected format {_OWN['format']} version 1").at(folder / "meta.json")
-    words, rows = read_utf8(folder / "vocab.txt").split("\n")[:-1], Rows(folder / "vectors.npy")
+    words = read_utf8(file_in(folder, "vocab.txt")).split("\n")[:-1]
+    rows = Rows(file_in(folder, "vectors.npy"))
     if len(words) != rows.shape[0]:
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {rows.shape[0]} rows").at(folder)
     words = words[:limit]
@@ -236,9 +244,9 @@ def _open_folder(folder: Path, limit: int | None) -> Embeddings:
     if found := meta.get("subwords"):
         if not isinstance(found, dict):
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
-        table = _finite(read_array(folder / "subwords.npy"), folder / "subwords.npy")
+        table = _finite(read_array(file_in(folder, "subwords.npy")), folder / "subwords.npy")
         pieces = CharacterNgrams(table, found.get("shortest", -1), found.get("longest", -1))
-    return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta.get("settings", {}))
+    return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta["settings"])
 
 
 def _finite(matrix: NDArray[Any], path: Path) -> NDArray[Any]:
@@ -262,14 +270,25 @@ def _write_folder(embeddings: Embeddings, folder: Path) -> None:
         if pieces := embeddings.subwords:
             write_array(new / "subwords.npy", pieces.matrix)
             meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
-        _write_json({**meta, "settings": dict(embeddings.settings)}, new / "meta.json")
+        _write_json({**meta, "settings": _kept(embeddings.settings, new)}, new / "meta.json")
+
+
+def _kept(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Copy the files that settings name into a folder, and return settings that name them there."""
+    if "text" not in settings:
+        return {**settings}
+    return {**settings, "text": TextSettings.from_dict(settings["text"]).kept_in(folder).as_dict()}
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
+    """Return what a file of JSON holds, with the settings that :func:`_kept` was given."""
     found = read_json(path)
-    if not isinstance(found.get("settings", {}), dict):
-        raise DataError("expected settings that are an object").at(path)
-    return found
+    with foreign(path):
+        settings = {**found.get("settings", {})}
+        if "text" in settings:
+            place = partial(file_in, path.parent)
+            settings["text"] = TextSettings.opened(settings["text"], place).as_dict()
+    return found | {"settings": settings}
 
 
 def _write_json(content: dict[str, Any], path: Path) -> None:
@@ -289,25 +308,24 @@ def _word2int_files(path: Path) -> tuple[Path, Path]:
     raise UsageError(f"{path}: expected a name like word2int_en.pkl or embeddings_en.npz")
 
 
-def _read_word2int(pickle_path: Path, matrix_path: Path, unsafe_pickle: bool) -> Embeddings:
+def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
     """Read the seeds' form: a pickled dictionary word -> row, and a matrix in an .npz or .npy file."""
+    pickle_path, matrix_path = _word2int_files(path)
     for place, other in ((pickle_path, matrix_path), (matrix_path, pickle_path)):
         if place.is_file() and not other.is_file():
             expected = "word2int_XX.pkl has the row of each word, embeddings_XX.npz the matrix of the rows"
             raise DataError(f"expected {other.name} beside it: {expected}").at(place)
-    data = pickle_path.read_bytes()
-    try:
+    other = pickle_path if path == matrix_path else matrix_path
+    file_in(other.parent, other.name)
+    with foreign(pickle_path):
+        data = pickle_path.read_bytes()
         rows = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")
         if not isinstance(rows, dict):
             raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
         vocabulary = Vocabulary(rows)
-    except DataError as error:
-        raise error.at(pickle_path) from error
-    matrix = _finite(read_array(matrix_path), matrix_path)
-    try:
+    with foreign(matrix_path):
+        matrix = _finite(read_array(matrix_path), matrix_path)
         return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
-    except DataError as error:
-        raise error.at(matrix_path) from error
 
 
 def _write_word2int(embeddings: Embeddings, pickle_path: Path, matrix_path: Path) -> None:
@@ -386,7 +404,8 @@ def save_pair(
     with whole_folder(folder) as new:
         for language, embeddings in zip(languages, (source, target), strict=True):
             save_embeddings(embeddings, new / _FILE_NAMES[format].format(language), format=format)
-        _write_json({"languages": list(languages), "settings": dict(source.settings)}, new / "pair.json")
+        settings = _kept(source.settings, new)
+        _write_json({"languages": list(languages), "settings": settings}, new / "pair.json")
 
 
 def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings:
@@ -399,6 +418,9 @@ def languages_of(folder: str | Path) -> dict[str, Path] | None:
     folder = Path(folder)
     places = {path.stem.removeprefix("word2int_"): path for path in folder.glob("word2int_*.pkl")}
     places |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
+    for place in places.values():
+        name = place.relative_to(folder)
+        file_in(folder, str(name / "meta.json" if place.is_dir() else name))
     return dict(sorted(places.items())) or None
 
 

@@ -5,24 +5,21 @@ Also what the readers of binary files need: opening, headers, and the last check
 
 from __future__ import annotations
 
-import gzip
 import io
-import struct
 import sys
 import warnings
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
-from nmtalign.files import is_text
+from nmtalign.files import foreign, is_text, unpacked
 from nmtalign.output import Outputs
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -30,39 +27,17 @@ from nmtalign.vectors.embeddings import Embeddings
 BLOCK = 1 << 24  # bytes read at a time
 _LONGEST_ROW = 1 << 22  # bytes of a line
 _MOST_NUMBERS = 1 << 16  # of a vector
-FREE_SIZE = 1 << 24  # bytes that any compressed file may unpack to
-HIGHEST_RATIO = 100  # how many times its own size a larger one may unpack to
 Parsed = tuple[list[str], NDArray[Any]]
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, through gzip where it begins as gzip does; errors name the file."""
-    try:
+    with foreign(path, "the file is damaged or ends too early"):
         with open(path, "rb") as file:
             compressed = file.read(2) == b"\x1f\x8b"
-        with _Unpacked(path) if compressed else open(path, "rb") as opened:
-            yield io.BufferedReader(cast(Any, opened)) if compressed else cast(IO[bytes], opened)
-    except DataError as error:
-        raise error.at(path) from error
-    except (EOFError, struct.error, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"the file is damaged or ends too early ({error})").at(path) from error
-
-
-class _Unpacked(gzip.GzipFile):
-    """A gzip file that may not unpack out of all proportion."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._left = max(FREE_SIZE, HIGHEST_RATIO * path.stat().st_size)
-
-    def read(self, size: int | None = -1) -> bytes:
-        data = super().read(BLOCK if size is None or size < 0 else size)
-        self._left -= len(data)
-        if self._left < 0:
-            found = f"over {FREE_SIZE:,} bytes and {HIGHEST_RATIO} times its size"
-            raise DataError(f"the file unpacks to {found}; refused")
-        return data
+        with unpacked(io.FileIO(path), ".gz") if compressed else open(path, "rb") as opened:
+            yield opened
 
 
 def read_header(line: bytes) -> tuple[int, int] | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import pickle
 import sqlite3
 import struct
+import tracemalloc
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -20,21 +23,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zstandard
 from numpy.testing import assert_array_equal
 
 import nmtalign
-from nmtalign import arrays, cli, files
+from nmtalign import cli, files
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.checks import fingerprints
+from nmtalign.contextual.files import GivenVectors
 from nmtalign.corpus.spotting import Index, write_index
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_records
 from nmtalign.links.projection import project_tags
+from nmtalign.text import memories
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.prior import read_word_list
-from nmtalign.vectors import text_files
 from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.storage import load_embeddings, save_embeddings
 
@@ -105,7 +110,7 @@ def test_bad_archives_are_one_error(case: str, tmp_path: Path) -> None:
 def test_an_archive_that_unpacks_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.npz").write_bytes(npz(("a.npy", npy(np.zeros(100_000)))))
     assert_array_equal(read_arrays(tmp_path / "x.npz")["a"], np.zeros(100_000))  # small enough
-    monkeypatch.setattr(arrays, "FREE_SIZE", 1000)
+    monkeypatch.setattr(files, "FREE_SIZE", 1000)
     with pytest.raises(DataError, match="claims to unpack to 800,128 bytes"):
         read_arrays(tmp_path / "x.npz")
 
@@ -172,7 +177,7 @@ def test_headers_and_rows_out_of_all_proportion(text: bytes, message: str, tmp_p
 def test_compressed_vectors_unpack_to_a_bound(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_files, "FREE_SIZE", 1 << 16)
+    monkeypatch.setattr(files, "FREE_SIZE", 1 << 16)
     start = b"\x80\2" if ".kv" in name else b"the "
     (tmp_path / name).write_bytes(gzip.compress(start + b"x" * (1 << 22)))
     with pytest.raises(DataError, match="unpacks to over"):
@@ -185,6 +190,93 @@ def test_words_that_no_line_can_hold_are_not_written(word: str, format: str, tmp
     embeddings = nmtalign.Embeddings(Vocabulary.from_words([word]), np.eye(1))
     with pytest.raises(DataError, match="cannot keep it"):
         save_embeddings(embeddings, tmp_path / "x", format=format)
+
+
+GENSIM = {  # attributes of gensim's KeyedVectors, beside its list of words
+    "a number of side files": {"__numpys": 3},
+    "side files of another type": {"__numpys": [["vectors"]]},
+    "text for side files": {"__numpys": "vectors"},
+    "a side file that is not there": {"__numpys": ["vectors"]},
+    "vectors that are a list": {"vectors": [[1.0]], "__numpys": None},
+    "one axis": {"vectors": np.ones(1)},
+    "no axis": {"vectors": np.array(1.0)},
+}
+
+
+@pytest.mark.parametrize("case", GENSIM)
+@pytest.mark.parametrize("kind", ["KeyedVectors", "FastTextKeyedVectors"])
+def test_gensim_files_with_attributes_of_other_types(kind: str, case: str, tmp_path: Path) -> None:
+    from gensim.models import fasttext, keyedvectors
+
+    made = getattr(fasttext if "Fast" in kind else keyedvectors, kind)
+    vectors = made.__new__(made)
+    vectors.__dict__ = {"index_to_key": ["the"], "compatible_hash": True, **GENSIM[case]}
+    (tmp_path / "x.kv").write_bytes(pickle.dumps(vectors))
+    with pytest.raises(DataError, match=r"x\.kv: "):
+        load_embeddings(tmp_path / "x.kv")
+
+
+def test_an_encoding_that_there_is_not_is_the_fault_of_the_caller(tmp_path: Path) -> None:
+    (tmp_path / "x.vec").write_text("the 1 2\n", encoding="utf-8")
+    for given in ({"encoding": "x"}, {"errors": "x"}):
+        with pytest.raises(UsageError, match="words cannot be read so"):
+            load_embeddings(tmp_path / "x.vec", **given)
+
+
+@pytest.mark.parametrize("lengths", [[2**63, 2**63, 2], [2**64 - 1, 3], [-1, 3], [3]])
+def test_lengths_of_token_vectors_that_wrap(lengths: list[int], tmp_path: Path) -> None:
+    for side in ("source", "target"):
+        np.save(tmp_path / f"{side}.npy", np.eye(2))
+        np.save(tmp_path / f"{side}_lengths.npy", np.array([2]))
+    GivenVectors(tmp_path)
+    kind = np.int64 if min(lengths) < 0 else np.uint64
+    np.save(tmp_path / "target_lengths.npy", np.array(lengths, kind))
+    with pytest.raises(DataError, match=r"target_lengths\.npy: expected 0 to 2 words in each pair, found"):
+        GivenVectors(tmp_path)
+
+
+def test_token_vectors_without_axes(tmp_path: Path) -> None:
+    for name in ("source", "target", "source_lengths", "target_lengths"):
+        np.save(tmp_path / f"{name}.npy", np.array(2))
+    with pytest.raises(DataError, match=str(tmp_path)):
+        GivenVectors(tmp_path)
+
+
+# --- one place for whatever goes wrong -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(KeyError("a"), TypeError("b"), RecursionError(), OverflowError(), ZeroDivisionError()),
+        *(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), OSError("no name"), EOFError(), MemoryError()),
+        FileNotFoundError(2, "gone", "another file"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_file_makes_python_raise_is_one_error(error: Exception) -> None:
+    expected = rf"^x: bad \({type(error).__name__}: "
+    with pytest.raises(DataError, match=expected) as caught, files.foreign("x", "bad"):
+        raise error
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [UsageError("a"), NmtalignError("b"), FileNotFoundError(2, "gone", "x"), KeyboardInterrupt()],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_is_not_the_fault_of_a_file_stays(error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught, files.foreign("x", "bad"):
+        raise error
+    assert caught.value is error
+
+
+def test_a_name_that_is_no_name_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "round").symlink_to("round")
+    for name in ("a\0b", "x" * 5000, "round"):
+        with pytest.raises((DataError, OSError)):
+            files.file_in(tmp_path, name)
 
 
 # --- text ----------------------------------------------------------------------------------------
@@ -267,6 +359,70 @@ def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "x.gz").write_bytes(gzip.compress(b"short\n" + b"x" * 5000))
     with pytest.raises(DataError, match="line 2: expected at most 1,000 bytes"):
         list(files.read_lines(tmp_path / "x.gz"))
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.compress,
+}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_text_unpacks_to_a_bound(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FREE_SIZE", 1 << 16)
+    path = tmp_path / f"x.txt{ending}"
+    path.write_bytes(PACKED[ending](b"a ||| b\n" * (1 << 13)))  # as much as any file may
+    assert sum(1 for _ in files.read_lines(path)) == 1 << 13
+    lines = [f"{n * n} ||| {n}" for n in range(1 << 13)]
+    path.write_bytes(PACKED[ending]("\n".join(lines).encode()))  # more, and in proportion
+    assert list(files.read_lines(path)) == lines
+    path.write_bytes(PACKED[ending](b"a ||| b\n" * (1 << 20)))
+    with pytest.raises(DataError, match="unpacks to over 65,536 bytes and 100 times its size") as caught:
+        list(files.read_lines(path))
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_a_small_file_takes_little_memory(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is unpacked at a time, 16 MB at most, and the longest line; not the 64 MB that are in the file."""
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
+    path = tmp_path / f"x.txt{ending}"
+    path.write_bytes(PACKED[ending](bytes(1 << 26)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match="line 1: expected at most 1,048,576 bytes"):
+            list(files.read_lines(path))
+        assert tracemalloc.get_traced_memory()[1] < 1.2 * (1 << 24) + 4 * files.LONGEST_LINE
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["x.tmx", "x.tmx.gz", "x.xliff"])
+@pytest.mark.parametrize("filling", ["a ", "<hi/>", '<ph x="aaaaaaaaaaaaaaaaaaaaaaaaaaa"/>'])
+def test_a_unit_is_limited_while_it_is_read(
+    filling: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memories, "LONGEST_UNIT", 20_000)
+    start = '<f><tu><tuv xml:lang="en"><seg>' if "tmx" in name else "<f><segment><source>"
+    middle = '</seg></tuv><tuv xml:lang="fr"><seg>' if "tmx" in name else "</source><target>"
+    end = "</seg></tuv></tu></f>" if "tmx" in name else "</target></segment></f>"
+    pack = gzip.compress if name.endswith(".gz") else bytes
+    (tmp_path / name).write_bytes(pack(f"{start}{filling * 50}{middle}b{end}".encode()))
+    assert len(list(read_bitext(tmp_path / name))) == 1
+    (tmp_path / name).write_bytes(pack(f"{start}{filling * 20_000}".encode()))  # no end is needed
+    with pytest.raises(DataError, match="line 1: expected at most 20,000 characters in a unit"):
+        list(read_bitext(tmp_path / name))
+
+
+def test_units_are_limited_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memories, "LONGEST_UNIT", 2_000)
+    unit = "<segment><source>a</source><target>b</target></segment>"
+    (tmp_path / "x.xliff").write_text(f"<f>{'x' * 5000}{unit * 100}</f>", encoding="utf-8")
+    assert len(list(read_bitext(tmp_path / "x.xliff"))) == 100
 
 
 def test_messages_of_many_lines_and_piles_of_marks_take_little_time(tmp_path: Path) -> None:
@@ -420,16 +576,32 @@ def test_foreign_text_in_messages_is_escaped_and_short(
         ("[align]\nthreshold = " + "9" * 5000, DataError),
         ("[align]\nscore = {a = 1}", UsageError),
         ("[align]\nunsafe-pickle = true", UsageError),
+        ("[align]\nthreshold = [1]", UsageError),
+        ("[align]\nprobabilities = true", UsageError),
+        ("[align]\noutput = 3", UsageError),
+        ("[align]\nthreshold = true", UsageError),
+        ("[align]\nlowercase = [true]", UsageError),
+        ("[align]\nscore = [[]]", UsageError),
+        ("align = [1]", UsageError),
     ],
-    ids=["nested", "digits", "a table", "unsafe"],
+    ids=lambda given: given[:40] if isinstance(given, str) else "",
 )
 def test_configurations(
-    text: str, error: type[DataError | UsageError], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    text: str,
+    error: type[DataError | UsageError],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "c.toml").write_text(text, encoding="utf-8")
-    code, said = ended(capsys, "--config", tmp_path / "c.toml", "align", "a", "b")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_text("the\n", encoding="utf-8")
+    code, said = ended(capsys, "--config", tmp_path / "c.toml", "align", "a", "a")
     assert code == error.exit_code
     assert said.startswith("nmtalign: error: ")
+    code, said = ended(capsys, "align", "a", "a", "--config", tmp_path / "c.toml")
+    assert code == error.exit_code
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c.toml"]
 
 
 def test_unsafe_pickles_are_not_for_the_environment(
