@@ -113,7 +113,7 @@ class Rows:
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
-        with _explained(path), open(path, "rb") as file:
+        with foreign(path), open(path, "rb") as file:
             self.shape, columns_first, self._dtype = _check_header(file, os.path.getsize(path))
             self._start = file.tell()
             if columns_first or not self.shape:
@@ -123,7 +123,7 @@ class Rows:
         """Return some rows; a DataError if the file has become too short for them."""
         width = math.prod(self.shape[1:])
         place = self._start + begin * width * self._dtype.itemsize
-        with _explained(self._path):
+        with foreign(self._path):
             found = np.fromfile(self._path, self._dtype, (end - begin) * width, offset=place)
             if len(found) < (end - begin) * width:
                 raise DataError(f"expected {end} rows; the file is too short, or has become shorter")

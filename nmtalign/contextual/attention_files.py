@@ -55,10 +55,10 @@ def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Floa
     DataError
         If a file is of no such kind, a name has no number, or a line holds something else.
     """
-    return named(path, _matrices(path))
+    return named(path, _matrices(path, encoding))
 
 
-def _matrices(path: str | Path) -> Iterator[Floats]:
+def _matrices(path: str | Path, encoding: str) -> Iterator[Floats]:
     if str(path) != "-" and is_archive(path):
         return read_npz(path)
     if str(path) != "-" and is_array(path):

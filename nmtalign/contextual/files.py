@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import Archive, Rows, in_order, is_archive, read_array
 from nmtalign.contextual.attention_files import read_npz
 from nmtalign.errors import DataError
-from nmtalign.files import file_in, foreign
+from nmtalign.files import file_in
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
