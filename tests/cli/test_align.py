@@ -140,6 +140,7 @@ def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
 def test_every_choice_of_the_command_line_exists():
     from nmtalign.cli.options import bitext as text_options
     from nmtalign.cli.options import model as options
+    from nmtalign.cli.options import sources
     from nmtalign.contextual import published, transformer
     from nmtalign.heads import scoring
     from nmtalign.links.extraction import EXTRACTORS
@@ -151,7 +152,7 @@ def test_every_choice_of_the_command_line_exists():
 
     assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior", "one-to-one"}
     assert options.SYMMETRIZATIONS == METHODS
-    assert tuple(published.METHODS) == options.METHODS
+    assert tuple(published.METHODS) == sources.METHODS
     assert options.DEVICES == transformer.DEVICES
     assert options.SCORES == scoring.SCORES
     assert set(options.POSITIONS) == {*SOFTMAX_POSITIONS, "hmm"}

@@ -262,8 +262,8 @@ def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     run_command(f"nmtalign report {tmp_path}/source {tmp_path}/target {options} {report}")
     assert "layer=2 method=simalign-argmax extract=mutual" in (tmp_path / "report.html").read_text()
     monkeypatch.setattr("nmtalign.contextual.encoder.CELLS", 48)
-    with pytest.raises(DataError, match=r"pair 1: expected at most 48 cells .* found 49"):
-        published(words, encoder=tiny, layer=LAYERS)
+    with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .* found 49"):
+        published([*[(["x1"], ["X1"])] * 4, *words], encoder=tiny, layer=LAYERS)
 
 
 def test_words_that_the_tokeniser_loses(encoder):
