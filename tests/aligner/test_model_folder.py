@@ -28,6 +28,7 @@ from tests.aligner.toy_language import toy_bitext
 from tests.corpus.test_parallel import run_alone
 
 TOY = toy_bitext(80)
+LEXICON = "scorer.lexicon"  # what the names of its files begin with
 ODD = [
     "a\u2028b",
     "\x85",
@@ -100,7 +101,10 @@ def test_no_pickle_and_only_plain_arrays(folder: Path):
 
 
 def files() -> list[str]:
-    return ["arrays.npz", "source.txt", "target.txt", "view-0.counts.npy", "view-1.counts.npy", "meta.json"]
+    return [
+        *("arrays.npz", "meta.json", f"{LEXICON}.source.txt", f"{LEXICON}.target.txt"),
+        *(f"{LEXICON}.view-{k}.counts.npy" for k in (0, 1)),
+    ]
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.5, 0.95])
@@ -124,7 +128,7 @@ def test_a_missing_part_is_refused_by_name(folder: Path, name: str):
 
 
 def test_every_array_file_is_needed(folder: Path):
-    for path in sorted(folder.glob("view-*.npy")):
+    for path in sorted(folder.glob(f"{LEXICON}.view-*.npy")):
         kept = path.read_bytes()
         path.write_bytes(kept[:-4])
         with pytest.raises(DataError, match="model"):
@@ -151,7 +155,7 @@ def record_again(folder: Path) -> None:
     change_meta(folder, files={k: v for k, v in fingerprints(folder).items() if k != "meta.json"})
 
 
-@pytest.mark.parametrize("name", ["source.txt", "arrays.npz", "view-0.counts.npy", "view-1.targets.npy"])
+@pytest.mark.parametrize("name", [name for name in files() if name != "meta.json"])
 def test_a_changed_byte_of_any_file_is_refused(folder: Path, name: str, capsys):
     data = bytearray((folder / name).read_bytes())
     data[-2] ^= 1
@@ -181,27 +185,27 @@ def first(value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("view-0.targets.npy", lambda a: a + 10**7, r"numbers from 0 to \d+, found 1000\d+"),
-        ("view-0.targets.npy", lambda a: -a, r"numbers from 0 to \d+, found -\d+"),
-        ("view-0.targets.npy", lambda a: a[::-1].copy(), "each entry above the one before"),
-        ("view-0.targets.npy", lambda a: a.astype(float), "whole numbers, found float64"),
-        ("view-0.counts.npy", lambda a: a.astype(complex), "real numbers, found complex128"),
-        ("view-0.counts.npy", lambda a: a.astype(str), "real numbers, found <U"),
-        ("view-0.counts.npy", lambda a: -a, "numbers of at least 0, found -"),
-        ("view-1.counts.npy", first(np.nan), "a finite number, found nan"),
-        ("view-1.counts.npy", first(np.inf), "a finite number, found inf"),
-        ("view-1.counts.npy", lambda a: a[:, None], r"\d+ entries, found \d+ x 1"),
-        ("spectral.source.npy", lambda a: a[:, :0], r"\d+ x any entries, found \d+ x 0"),
-        ("spectral.target.npy", lambda a: a[:, :3], r"\d+ x \d+ entries, found \d+ x 3"),
-        ("spectral.target.npy", lambda a: a[:-1], r"\d+ x \d+ entries"),
-        ("spectral_target_norms", first(-np.inf), "a finite number, found -inf"),
-        ("0_pairs", lambda a: a + 1, r"numbers|word pairs of all forms"),
-        ("0_source_null", first(-1), "at least 0, found -1"),
-        ("1_target_linked", lambda a: a[:0], "any entries, found 0"),
-        ("source_transitions", lambda a: a[:, :-1], "any x 1025 entries, found .* x 1024"),
-        ("target_transitions", first(np.nan), "a finite number, found nan"),
-        ("target_classes", lambda a: a + 1000, r"numbers from 0 to \d+, found 1\d\d\d"),
-        ("source_counts", lambda a: a.astype(bool), "whole numbers, found bool"),
+        (f"{LEXICON}.view-0.targets.npy", lambda a: a + 10**7, r"numbers from 0 to \d+, found 1000\d+"),
+        (f"{LEXICON}.view-0.targets.npy", lambda a: -a, r"numbers from 0 to \d+, found -\d+"),
+        (f"{LEXICON}.view-0.targets.npy", lambda a: a[::-1].copy(), "each entry above the one before"),
+        (f"{LEXICON}.view-0.targets.npy", lambda a: a.astype(float), "whole numbers, found float64"),
+        (f"{LEXICON}.view-0.counts.npy", lambda a: a.astype(complex), "real numbers, found complex128"),
+        (f"{LEXICON}.view-0.counts.npy", lambda a: a.astype(str), "real numbers, found <U"),
+        (f"{LEXICON}.view-0.counts.npy", lambda a: -a, "numbers of at least 0, found -"),
+        (f"{LEXICON}.view-1.counts.npy", first(np.nan), "a finite number, found nan"),
+        (f"{LEXICON}.view-1.counts.npy", first(np.inf), "a finite number, found inf"),
+        (f"{LEXICON}.view-1.counts.npy", lambda a: a[:, None], r"\d+ entries, found \d+ x 1"),
+        ("scorer.spectral.source.npy", lambda a: a[:, :0], r"\d+ x any entries, found \d+ x 0"),
+        ("scorer.spectral.target.npy", lambda a: a[:, :3], r"\d+ x \d+ entries, found \d+ x 3"),
+        ("scorer.spectral.target.npy", lambda a: a[:-1], r"\d+ x \d+ entries"),
+        ("scorer.spectral.target_norms", first(-np.inf), "a finite number, found -inf"),
+        ("scorer.lexicon.view-0.pairs", lambda a: a + 1, r"numbers|word pairs of all forms"),
+        ("scorer.lexicon.view-0.source_null", first(-1), "at least 0, found -1"),
+        ("scorer.lexicon.view-1.target_linked", lambda a: a[:0], "any entries, found 0"),
+        ("positions.source_tables", lambda a: a[:, :-1], "any x 1025 entries, found .* x 1024"),
+        ("positions.target_tables", first(np.nan), "a finite number, found nan"),
+        ("positions.target_classes", lambda a: a + 1000, r"numbers from 0 to \d+, found 1\d\d\d"),
+        ("scorer.lexicon.source_counts", lambda a: a.astype(bool), "whole numbers, found bool"),
     ],
 )
 def test_arrays_that_make_no_sense_are_refused(spectral, tmp_path: Path, name, change, message):
@@ -225,7 +229,9 @@ def spectral(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("weight", [float("nan"), 2, -0.5, "much", None])
 def test_weights_that_make_no_sense_are_refused(spectral, tmp_path: Path, weight):
     folder = shutil.copytree(spectral, tmp_path / "model")
-    change_meta(folder, heads={"spectral": {"weight": weight, "scale": 14.0}})
+    meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    meta["parts"]["scorer"]["parts"]["spectral"]["weight"] = weight
+    change_meta(folder, **meta)
     with pytest.raises(DataError, match=r"meta\.json: expected .*number.*, found"):
         load_aligner(folder)
 
@@ -253,8 +259,8 @@ def test_a_foreign_folder_is_refused(folder: Path, text: str):
 
 
 def test_a_word_list_of_another_model_is_refused(folder: Path):
-    lines = (folder / "source.txt").read_bytes()
-    (folder / "source.txt").write_bytes(lines + b"more\n")
+    path = folder / f"{LEXICON}.source.txt"
+    path.write_bytes(path.read_bytes() + b"more\n")
     record_again(folder)
     with pytest.raises(DataError, match=r"source\.txt.*expected \d+ words, found \d+"):
         load_aligner(folder)
@@ -263,7 +269,7 @@ def test_a_word_list_of_another_model_is_refused(folder: Path):
 def test_parts_of_another_model_are_refused(folder: Path, tmp_path: Path):
     other = learn(TOY.pairs[:50], Learning(settings=PRESETS["fast"], workers=1))
     other.aligner.save(tmp_path / "other")
-    for name in ("arrays.npz", "view-0.counts.npy", "view-1.counts.npy"):
+    for name in ("arrays.npz", f"{LEXICON}.view-0.counts.npy", f"{LEXICON}.view-1.counts.npy"):
         kept = (folder / name).read_bytes()
         shutil.copy(tmp_path / "other" / name, folder / name)
         with pytest.raises(DataError, match=re.escape(name)):
