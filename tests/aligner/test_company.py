@@ -112,7 +112,7 @@ def test_a_word_pair_has_one_score_wherever_it_stands(score):
 
 
 def external(pairs, weights, extraction):
-    linker = Linker("", iter, attention_posteriors, extraction.resolved(null=False))
+    linker = Linker("", iter, attention_posteriors, extraction)
     return linker.align([Given(*own) for own in zip(pairs, weights, strict=True)])
 
 

@@ -156,7 +156,7 @@ def test_a_threshold_is_the_least_probability_so_that_there_are_no_second_words(
     joint = np.array([[0.9, 0.0], [0.4, 0.0], [0.0, 0.5]])
     assert links_of(joint, make_extraction("posterior")) == [(0, 0), (0, 1)]
     assert links_of(joint, make_extraction("posterior", threshold=0.45)) == [(0, 0), (1, 2)]
-    assert make_extraction(threshold=0.4).resolved(null=True) == make_extraction("posterior", threshold=0.4)
+    assert make_extraction(threshold=0.4) == make_extraction("posterior", threshold=0.4)
 
 
 @pytest.mark.parametrize("threshold", [7, -1, 1.01, np.nan, np.inf, "0.5"])

@@ -131,7 +131,7 @@ def test_an_opennmt_table_that_was_cut_is_refused(tmp_path):
 
 
 def linker(extraction, name=""):
-    return Linker(name, iter, attention_posteriors, extraction.resolved(null=False))
+    return Linker(name, iter, attention_posteriors, extraction)
 
 
 def pair_of(weights, words, extraction, name=""):

@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.cli.commands import demo, report
+from nmtalign.cli.commands import demo
+from nmtalign.cli.looking import report
 from nmtalign.contextual import transformer
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.report.heatmap import draw_heatmap

@@ -19,7 +19,6 @@ import nmtalign
 from nmtalign.cli import main
 from nmtalign.contextual import transformer
 from nmtalign.contextual.encoder import EncoderSimilarities, _Cache
-from nmtalign.contextual.head import TokenPair
 from nmtalign.contextual.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
@@ -121,7 +120,7 @@ def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch):
 
 
 def test_the_cache_keeps_layers_and_products_apart(tiny, tmp_path):
-    pair = TokenPair(1, TOY.words[0], (0, 0), (7, 7))
+    pair = TOY.words[0]
     found = {}
     for layer in range(LAYERS + 1):
         for product in ("cosine", "dot"):
@@ -210,19 +209,19 @@ def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
     (tmp_path / "x.tsv").write_text("\t".join(PAIRS[0]) + "\n")
     run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --view heads --model {stored}/model -o x.svg")
     other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other")
-    assert (other.scorer.names, other.encoder.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
+    assert (other.scorer.names, other.scorer.source.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
 
 
 def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, capsys):
-    base = nmtalign.load(stored / "model").base
-    with pytest.raises(UsageError, match="is to be fitted before it is saved"):
+    base = nmtalign.load(stored / "model").with_heads(["lexicon", "spectral"])
+    with pytest.raises(UsageError, match="has to be fitted first"):
         nmtalign.with_context(base, encoder=tiny).save(tmp_path / "model")
     with pytest.raises(UsageError, match="device: only for a model that was learned with an encoder"):
         nmtalign.load(device="cpu")
     moved = tmp_path / "moved"
     shutil.copytree(stored / "model", moved)
     meta = json.loads((moved / "meta.json").read_text())
-    meta["encoder"]["name"] = str(tmp_path / "gone")
+    meta["parts"]["scorer"]["name"] = str(tmp_path / "gone")
     (moved / "meta.json").write_text(json.dumps(meta))
     text = f"{stored}/source {stored}/target"
     for line, code, found in (

@@ -10,9 +10,8 @@ import pytest
 
 import nmtalign
 from nmtalign.batch.stream import align_stream
-from nmtalign.contextual.calibration import _regression
-from nmtalign.contextual.files import GivenVectors, cosines
-from nmtalign.contextual.head import Calibration, TokenPair
+from nmtalign.contextual.calibration import Calibration, _regression
+from nmtalign.contextual.files import cosines, read_vectors
 from nmtalign.contextual.published import METHODS
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
@@ -233,15 +232,15 @@ def test_vectors_of_a_folder_that_become_fewer_are_told(tmp_path):
     for side in ("source", "target"):
         np.save(tmp_path / f"{side}.npy", np.ones((3, 5)))
         np.save(tmp_path / f"{side}_lengths.npy", np.array([1, 2]))
-    given, words = GivenVectors(tmp_path), (("a", "b"), ("c", "d"))
-    pair = TokenPair(2, words, (0, 0), (2, 2))
-    np.testing.assert_allclose(given.of([pair])[0], np.ones((2, 2)), rtol=1e-6)
+    pairs = [(["a"], ["c"]), (["a", "b"], ["c", "d"])]
+    given = read_vectors(tmp_path, "cosine", pairs)
+    np.testing.assert_allclose(next(given).matrix, [[1]], rtol=1e-6)
     os.truncate(tmp_path / "target.npy", 200)
     with pytest.raises(DataError, match=r"target\.npy: expected 3 rows; the file is too short"):
-        given.of([pair])
+        next(given)
     np.save(tmp_path / "target.npy", np.asfortranarray(np.ones((3, 5))))
     with pytest.raises(DataError, match=r"target\.npy: expected rows one after another"):
-        GivenVectors(tmp_path)
+        next(read_vectors(tmp_path, "cosine", pairs))
 
 
 def test_subwords_are_joined_to_words_by_mean(tmp_path):

@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pytest
 
-import nmtalign
 from nmtalign.cli import main
 from nmtalign.contextual.choice import likelihood_gain, rank
 from nmtalign.contextual.translator import Translator

@@ -14,8 +14,7 @@ from nmtalign.errors import DataError
 from nmtalign.heads.counts import FormCounts, emissions
 from nmtalign.heads.dense import FREQUENT
 from nmtalign.heads.dense_training import MIN_LINKS, SPECTRAL_SCALE, learn_spectral
-from nmtalign.heads.mixture import Mixture
-from nmtalign.heads.mixture import interpolated
+from nmtalign.heads.mixture import Mixture, interpolated
 from nmtalign.heads.scorer import LogRatios
 from nmtalign.training.settings import PRESETS, Settings
 from tests.aligner.toy_language import toy_bitext

@@ -43,6 +43,8 @@ from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
 
 Read = Callable[[Path], object]
 
+_WORDS, _TARGETS = "scorer.lexicon.source.txt", "scorer.lexicon.view-0.targets.npy"
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -260,10 +262,10 @@ READERS = {
     ),
     "json": Reader("x.json", read_json, (b'{"a": [1, 2.5, "\\u00e9", null, {"b": true}]}',)),
     "model": Reader("model/meta.json", _open_changed, (_of_model("meta.json"),), save_model),
-    "model words": Reader("model/source.txt", _open_changed, (_of_model("source.txt"),), save_model),
+    "model words": Reader(f"model/{_WORDS}", _open_changed, (_of_model(_WORDS),), save_model),
     "model arrays": Reader("model/arrays.npz", _open_changed, (_of_model("arrays.npz"),), save_model),
     "model pairs": Reader(
-        "model/view-0.targets.npy", _open_changed, (_of_model("view-0.targets.npy"),), save_model
+        f"model/{_TARGETS}", _open_changed, (_of_model(_TARGETS),), save_model
     ),
     "checkpoint": Reader(
         "x.npz",

@@ -30,7 +30,7 @@ import nmtalign
 from nmtalign import cli, files
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.checks import fingerprints
-from nmtalign.contextual.files import GivenVectors
+from nmtalign.contextual.files import read_vectors
 from nmtalign.corpus.spotting import Index, write_index
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_records
@@ -228,18 +228,19 @@ def test_lengths_of_token_vectors_that_wrap(lengths: list[int], tmp_path: Path) 
     for side in ("source", "target"):
         np.save(tmp_path / f"{side}.npy", np.eye(2))
         np.save(tmp_path / f"{side}_lengths.npy", np.array([2]))
-    GivenVectors(tmp_path)
+    pairs = [(["a", "b"], ["c", "d"])]
+    list(read_vectors(tmp_path, "cosine", pairs))
     kind = np.int64 if min(lengths) < 0 else np.uint64
     np.save(tmp_path / "target_lengths.npy", np.array(lengths, kind))
     with pytest.raises(DataError, match=r"target_lengths\.npy: expected 0 to 2 words in each pair, found"):
-        GivenVectors(tmp_path)
+        list(read_vectors(tmp_path, "cosine", [(["a"], ["c"])]))
 
 
 def test_token_vectors_without_axes(tmp_path: Path) -> None:
     for name in ("source", "target", "source_lengths", "target_lengths"):
         np.save(tmp_path / f"{name}.npy", np.array(2))
     with pytest.raises(DataError, match=str(tmp_path)):
-        GivenVectors(tmp_path)
+        list(read_vectors(tmp_path, "cosine", [(["a"], ["c"])]))
 
 
 # --- one place for whatever goes wrong -----------------------------------------------------------

@@ -15,7 +15,7 @@ import pytest
 import nmtalign
 from nmtalign.batch.shards import is_whole
 from nmtalign.checks import fingerprints
-from nmtalign.contextual.files import GivenVectors
+from nmtalign.contextual.files import read_vectors
 from nmtalign.corpus.spotting import Index, write_index
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, fingerprint
@@ -63,7 +63,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], tup
     "model": (
         save_model,
         lambda folder: nmtalign.load(folder / "model"),
-        ("model/meta.json", "model/source.txt", "model/arrays.npz", "model/view-0.counts.npy"),
+        ("model/meta.json", "model/scorer.lexicon.source.txt", "model/arrays.npz", "model/scorer.lexicon.view-0.counts.npy"),
     ),
     "vectors": (
         _save_vectors,
@@ -73,7 +73,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], tup
     "words and rows": (_save_words_and_rows, load_pair, ("word2int_en.pkl", "embeddings_fr.npz")),
     "token vectors": (
         _save_token_vectors,
-        GivenVectors,
+        lambda folder: list(read_vectors(folder, "cosine", [(["a"], ["b"])])),
         ("source.npy", "source_lengths.npy", "target_words.npy"),
     ),
     "gensim": (_save_gensim, lambda folder: load_embeddings(folder / "x.kv"), ("x.kv.vectors.npy",)),
@@ -118,7 +118,7 @@ def test_a_language_is_inside_of_the_folder(tmp_path: Path) -> None:
         load_pair(tmp_path / "folder")
 
 
-@pytest.mark.parametrize("left_out", ["arrays.npz", "source.txt", "view-0.counts.npy", "spectral.source.npy"])
+@pytest.mark.parametrize("left_out", ["arrays.npz", *(f"scorer.{name}" for name in ("lexicon.source.txt", "lexicon.view-0.counts.npy", "spectral.source.npy"))])
 def test_what_a_model_opens_is_listed(left_out: str, tmp_path: Path) -> None:
     save_model(tmp_path)
     path = tmp_path / "model" / "meta.json"

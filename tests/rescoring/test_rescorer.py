@@ -44,10 +44,21 @@ def taught():
 
 
 def test_heads_beside_a_rescorer(taught):
-    assert taught.scorer.names == ("lexicon", "spectral", "additive")
-    assert taught.with_heads(["additive"]).scorer.names == ("additive",)
-    assert taught.with_heads(["lexicon", "additive"]).scorer.names == ("lexicon", "additive")
-    assert taught.with_heads(["lexicon", "spectral"]).rescorer is None
+    assert taught.scorer.names == ("lexicon", "spectral")
+    assert "positions=hmm rescored=gold" in taught.settings
+    plain = taught.with_heads(["lexicon"])
+    assert plain.scorer.names == ("lexicon",)
+    assert plain.positions is taught.positions.base
+
+
+def weighing(aligner: Aligner, weight: float) -> Aligner:
+    """Return an aligner with another weight of its rescorer."""
+    rescorer = replace(aligner.positions.rescorer, weight=weight)
+    return replace(aligner, positions=replace(aligner.positions, rescorer=rescorer))
+
+
+def unrescored(aligner: Aligner) -> Aligner:
+    return replace(aligner, positions=aligner.positions.plain)
 
 
 def decoder_of(aligner: Aligner, pairs):
@@ -55,7 +66,7 @@ def decoder_of(aligner: Aligner, pairs):
 
 
 def test_rows_and_columns_sum_to_at_most_1(taught):
-    for aligner in (taught, taught.with_heads(["additive"])):
+    for aligner in (taught, weighing(taught, 1.0)):
         decoder = decoder_of(aligner, TOY.words[:40])
         for k, bucket in enumerate(decoder.text.buckets):
             found = decoder.attend(k).posteriors
@@ -70,13 +81,13 @@ def test_rows_and_columns_sum_to_at_most_1(taught):
 
 def test_alone_as_in_a_batch_padded_or_not(taught):
     pairs = TOY.words[:60] + [(s + s, t + t) for s, t in TOY.words[:20]]
-    for aligner in (taught, taught.with_heads(["additive"])):
+    for aligner in (taught, weighing(taught, 1.0)):
         check_alone(replace(aligner, workers=1), pairs, range(0, 80, 7))
 
 
 def test_weight_0_changes_nothing(taught):
-    idle = replace(taught, rescorer=replace(taught.rescorer, weight=0.0))
-    plain = replace(taught, rescorer=None).align_batch(TOY.words[:30])
+    idle = weighing(taught, 0.0)
+    plain = unrescored(taught).align_batch(TOY.words[:30])
     found = idle.align_batch(TOY.words[:30])
     np.testing.assert_array_equal(found.probability, plain.probability)
     assert not np.array_equal(taught.align_batch(TOY.words[:30]).probability, plain.probability)
@@ -105,26 +116,26 @@ def test_gold_links_teach_a_convention(taught):
         found = links_of(aligner.align_batch(new.words))
         return sum(len(a ^ b) for a, b in zip(found, wanted, strict=True))
 
-    assert wrong(taught) < 0.5 * wrong(replace(taught, rescorer=None))
+    assert wrong(taught) < 0.5 * wrong(unrescored(taught))
 
 
 def test_the_same_text_makes_the_same_weights(taught):
     again = learn(TOY.pairs, Learning(settings=SETTINGS, workers=2, gold=GOLD)).aligner
-    for name, array in taught.rescorer.as_arrays().items():
-        np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array, err_msg=name)
+    for name, array in taught.positions.state().arrays.items():
+        np.testing.assert_array_equal(again.positions.state().arrays[name], array, err_msg=name)
 
 
 def test_a_model_folder_keeps_it(taught, tmp_path):
     taught.save(tmp_path / "model")
     again = load_aligner(tmp_path / "model")
-    assert again.rescorer.as_meta() == taught.rescorer.as_meta()
-    assert again.scorer.names == taught.scorer.names == ("lexicon", "spectral", "additive")
-    for name, array in taught.rescorer.as_arrays().items():
-        np.testing.assert_array_equal(again.rescorer.as_arrays()[name], array)
+    before, after = taught.positions.state(), again.positions.state()
+    assert (after.values, after.words) == (before.values, {k: list(own) for k, own in before.words.items()})
+    for name, array in before.arrays.items():
+        np.testing.assert_array_equal(after.arrays[name], array)
 
 
 def test_features_of_cells_one_by_one(taught):
-    aligner = replace(taught, rescorer=None)
+    aligner = unrescored(taught)
     pairs = [(["a", "b", "1", "a"], ["x", "1", "y"]), (["b", "b", "c", "d"], ["1", "x", "x"])]
     decoder = decoder_of(aligner, pairs)
     source, target = decoder.text.source, decoder.text.target
