@@ -2,12 +2,12 @@
 
 from nmtalign import attention as attention
 from nmtalign.aligner.aligner import Aligner as Aligner
-from nmtalign.aligner.contextual import with_context as with_context
 from nmtalign.aligner.fitting import fit_to as fit_to
 from nmtalign.aligner.links_from import links_from as links_from
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
+from nmtalign.aligner.with_encoder import with_context as with_context
 from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError
 from nmtalign.errors import UsageError as UsageError

@@ -45,7 +45,7 @@ _TOKENS = {
 def tokenize(line: str, language: str) -> str:
     """Split words as the ALIBI gold text does: ``l' homme``, ``don 't``, hyphens kept.
 
-    The gold text decides here, not a tokeniser of one of the programs that are compared.
+    The gold text decides here, not a tokenizer of one of the programs that are compared.
 
     >>> tokenize("Qu'il aille à 3,5 km!", "fr")
     "qu' il aille à 3,5 km !"
@@ -75,7 +75,7 @@ def read_pairs(folder: Path, stem: str, languages: tuple[str, str]) -> Pairs:
     return list(zip(*sides, strict=True))
 
 
-def normalised(pairs: Pairs, clean: Callable[[str], str] = str.lower) -> Pairs:
+def normalized(pairs: Pairs, clean: Callable[[str], str] = str.lower) -> Pairs:
     """Return the pairs lower-cased with single spaces; pairs with an empty side are left out."""
     cleaned = ((" ".join(clean(s.lower()).split()), " ".join(clean(t.lower()).split())) for s, t in pairs)
     return [(source, target) for source, target in cleaned if source and target]
@@ -94,7 +94,7 @@ def sampled(pairs: Pairs, size: int) -> Pairs:
 
 
 def mixed_english_french(data: Path, names: Sequence[str]) -> Pairs:
-    """Return tokenised laws, tatoeba and ted, interleaved; ted's lines of tags are left out."""
+    """Return tokenized laws, tatoeba and ted, interleaved; ted's lines of tags are left out."""
     corpora = []
     for name in names:
         pairs = read_pairs(data / "bitext" / name, "train", ("en", "fr"))
@@ -138,7 +138,7 @@ def languages_of(folder: Path) -> tuple[str, str]:
 
 def gold_pairs(data: Path, name: str, clean: Callable[[str], str] = str.lower) -> tuple[Pairs, Path]:
     folder = data / "gold" / name
-    pairs = normalised(read_pairs(folder, "text", languages_of(folder)), clean)
+    pairs = normalized(read_pairs(folder, "text", languages_of(folder)), clean)
     gold = folder / "gold.pharaoh"
     if len(pairs) != len(lines_of(gold)):
         raise SystemExit(f"{gold}: one line of links is needed for each of {len(pairs)} pairs")
@@ -146,7 +146,7 @@ def gold_pairs(data: Path, name: str, clean: Callable[[str], str] = str.lower) -
 
 
 def hansard_pairs(data: Path) -> Pairs:
-    return normalised(read_pairs(data / "bitext" / "hansard", "train", ("en", "fr")), strip_accents)
+    return normalized(read_pairs(data / "bitext" / "hansard", "train", ("en", "fr")), strip_accents)
 
 
 def hansard_corpora(data: Path) -> Iterator[Corpus]:
@@ -168,9 +168,9 @@ def _sizes(prefix: str, everything: int) -> Iterator[tuple[str, int]]:
 
 
 def europarl_corpora(data: Path) -> Iterator[Corpus]:
-    spanish = normalised(read_pairs(data / "bitext" / "europarl_enes", "train", ("en", "es")), html.unescape)
-    german = normalised(read_pairs(data / "bitext" / "europarl_deen", "train", ("de", "en")))
-    french = normalised(sampled(mixed_english_french(data, ("laws", "ted")), 10_000), split_all)
+    spanish = normalized(read_pairs(data / "bitext" / "europarl_enes", "train", ("en", "es")), html.unescape)
+    german = normalized(read_pairs(data / "bitext" / "europarl_deen", "train", ("de", "en")))
+    french = normalized(sampled(mixed_english_french(data, ("laws", "ted")), 10_000), split_all)
     for name, training in (
         ("golden_enfr_100", {"": [], "+10k": french}),
         ("golden_enes_100", {"": [], "+5k": spanish}),
@@ -186,7 +186,7 @@ def distant_corpora(data: Path) -> Iterator[Corpus]:
     """Yield languages far from English: with a small bitext, or with the gold text alone."""
     for language in ("it", "hu", "ru", "bg"):
         name = f"xlwa_en{language}"
-        bitext = normalised(read_pairs(data / "bitext" / name, "train", ("en", language)))
+        bitext = normalized(read_pairs(data / "bitext" / name, "train", ("en", language)))
         yield Corpus(f"{name}_dev+1k", bitext, *gold_pairs(data, f"{name}_dev"))
     for name in ("zhen_225", "jaen_291"):
         yield Corpus(name, [], *gold_pairs(data, name))

@@ -6,7 +6,7 @@
     python scripts/benchmark_aligners.py table WORK -o out
 
 DATA is a folder with ``bitext/`` and ``gold/``. WORK gets one folder for each corpus with the files ``src``,
-``tgt`` (tokenised, lower-cased, line-aligned) and ``gold`` (Pharaoh; ``i-j`` sure, ``ipj`` possible); the
+``tgt`` (tokenized, lower-cased, line-aligned) and ``gold`` (Pharaoh; ``i-j`` sure, ``ipj`` possible); the
 last lines of the text are the gold lines. PEERS_PYTHON is the Python of an environment that holds
 ``eflomal`` and ``sil-machine[thot]``; for fast_align this file is run by that Python, and so needs nothing
 but the standard library.
@@ -103,7 +103,7 @@ def _watch(session: int, done: threading.Event, peak: list[float]) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """One program on one corpus: its cost, the scores by symmetrisation, and what else it told."""
+    """One program on one corpus: its cost, the scores by symmetrization, and what else it told."""
 
     cost: Cost
     scores: dict[str, Score]
@@ -126,18 +126,18 @@ def tail_scores(folder: Path, links: dict[str, Path]) -> dict[str, Score]:
     return scores
 
 
-def symmetrised_scores(folder: Path, out: Path, python: str) -> dict[str, Score]:
+def symmetrized_scores(folder: Path, out: Path, python: str) -> dict[str, Score]:
     """Combine ``out/forward`` and ``out/reverse`` in every way, and score all of it."""
     subprocess.run([python, __file__, "peer-symmetrize", folder, out], check=True)
     return tail_scores(folder, {method: out / method for method in (*DIRECTIONS, *SYMMETRIZED)})
 
 
 def run_eflomal(folder: Path, out: Path, python: str) -> Run:
-    """Both directions in one call, default model; symmetrisation is not counted."""
+    """Both directions in one call, default model; symmetrization is not counted."""
     program = Path(python).with_name("eflomal-align")
     files = ("-s", folder / "src", "-t", folder / "tgt", "-f", out / "forward", "-r", out / "reverse")
     cost = measure([program, *files], out / "log")
-    return Run(cost, symmetrised_scores(folder, out, python), {})
+    return Run(cost, symmetrized_scores(folder, out, python), {})
 
 
 def cost_of_fast_align(folder: Path, out: Path, python: str | Path) -> Cost:
@@ -148,7 +148,7 @@ def cost_of_fast_align(folder: Path, out: Path, python: str | Path) -> Cost:
 def run_fast_align(folder: Path, out: Path, python: str) -> Run:
     cost = cost_of_fast_align(folder, out, python)
     notes = json.loads((out / "notes.json").read_text())
-    return Run(cost, symmetrised_scores(folder, out, python), notes)
+    return Run(cost, symmetrized_scores(folder, out, python), notes)
 
 
 def run_nmtalign(preset: str, folder: Path, out: Path) -> Run:
@@ -293,7 +293,7 @@ def _combine(method: str, forward, reverse):
 
 
 def error_table(results: dict) -> str:
-    """Return a markdown table: least error of each program on each corpus; every symmetrisation competes.
+    """Return a markdown table: least error of each program on each corpus; every symmetrization competes.
 
     Behind the error stand precision and recall. The last row has the means over families of corpora.
     """
@@ -388,7 +388,7 @@ def write_report(work: Path, out: Path) -> None:
     ordered = {corpus: results[corpus] for corpus in corpora_of(work) if corpus in results}
     out.mkdir(parents=True, exist_ok=True)
     draw_curves(ordered, out / "benchmark.png")
-    errors = "AER (precision / recall) in percent; the peers' symmetrisation is the best on the gold itself:"
+    errors = "AER (precision / recall) in percent; the peers' symmetrization is the best on the gold itself:"
     costs = "Seconds / CPU seconds / peak memory in MB:"
     new_text = "New text with the saved model, start-up and writing included:"
     parts = (errors, error_table(ordered), costs, cost_table(ordered), new_text, new_text_table(ordered))

@@ -4,7 +4,7 @@
 
 SOURCE and TARGET are line-aligned, words between spaces, perhaps .gz. PYTHON is the Python of an environment
 with simalign (``pip install torch==2.13.0``, then ``pip install simalign``). The encoder is made here: the
-shape of MiniLM-L12-H384 with random weights, and a WordPiece tokeniser learned from the text. Its links mean
+shape of MiniLM-L12-H384 with random weights, and a WordPiece tokenizer learned from the text. Its links mean
 nothing, but both programs should find the same. Layer 8, vectors of words, one thread. Each run is a whole
 process, from the imports to the links; both take turns, and the best run counts.
 """
@@ -44,7 +44,7 @@ with open(f"{folder}/simalign", "w") as out:
 
 
 def make_encoder(folder: Path) -> None:
-    """Write an encoder of random weights and its tokeniser beside the text."""
+    """Write an encoder of random weights and its tokenizer beside the text."""
     import torch
     from tokenizers import BertWordPieceTokenizer
     from transformers import BertConfig, BertModel, BertTokenizerFast

@@ -22,7 +22,7 @@ from _corpora import read_pairs
 from benchmark_corpus import TEXTS
 
 import nmtalign
-from nmtalign.corpus.spotting import Index, write_index
+from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.text.tokenization import TextSettings
 
 RARE = 3  # occurrences in one copy

@@ -7,7 +7,7 @@
 
 ``read`` writes vectors of 300 random numbers in every format and reads them with nmtalign and with gensim.
 ``map`` maps two files of word vectors with a seed dictionary and prints precision on a test dictionary.
-``learned`` learns vectors from a tokenised bitext in every way, and beside them trains both sides apart with
+``learned`` learns vectors from a tokenized bitext in every way, and beside them trains both sides apart with
 gensim and maps them by the seed dictionary, with gensim's TranslationMatrix and with nmtalign; it prints
 precision on a test dictionary and CPU seconds.
 ``scale`` maps two spaces of 300 dimensions and many words, one the other turned, with noise.
@@ -178,9 +178,9 @@ def measure_mapping(arguments: argparse.Namespace) -> None:
 def gensims_score(source: Embeddings, target: Embeddings, seeds: list[Any], test: list[Any]) -> None:
     """Print P@1 of gensim's TranslationMatrix on the same words.
 
-    Least squares pull the mapped words towards the mean of the seeds, and uncentred vectors share a large
+    Least squares pull the mapped words towards the mean of the seeds, and uncentered vectors share a large
     mean: a few targets are then nearest to nearly everything. So its own correction for such hubs (``gc``)
-    is tried, and vectors that were centred first. Least squares by NumPy check that gensim is called well.
+    is tried, and vectors that were centered first. Least squares by NumPy check that gensim is called well.
     """
     known = [(a, b) for a, b in seeds if a in source.vocabulary and b in target.vocabulary]
     gold: dict[str, set[str]] = {}
@@ -190,7 +190,7 @@ def gensims_score(source: Embeddings, target: Embeddings, seeds: list[Any], test
     print(f"    {len(known)} seeds and {len(gold)} test words covered")
     for label, matrices in (
         ("as they are", [np.asarray(side.matrix, dtype=np.float32) for side in (source, target)]),
-        ("centred", [centred(np.asarray(side.matrix)) for side in (source, target)]),
+        ("centered", [centered(np.asarray(side.matrix)) for side in (source, target)]),
     ):
         words = source.vocabulary.words, target.vocabulary.words
         found = {"NumPy": nearest_by_least_squares(words, matrices, known, list(gold))}
@@ -202,7 +202,7 @@ def gensims_score(source: Embeddings, target: Embeddings, seeds: list[Any], test
             )
 
 
-def centred(matrix: np.ndarray) -> np.ndarray:
+def centered(matrix: np.ndarray) -> np.ndarray:
     """Return rows of length 1 around their mean."""
     unit = unit_rows(matrix)
     return unit_rows(unit - unit.mean(axis=0))
@@ -226,7 +226,7 @@ def nearest_by_least_squares(
 def translated_by_gensim(
     words: tuple[list[str], list[str]], matrices: list[np.ndarray], known: list[Any], asked: list[str]
 ) -> dict[str, dict[str, str]]:
-    """Return the first translation of gensim, by its nearest neighbours and corrected for hubs."""
+    """Return the first translation of gensim, by its nearest neighbors and corrected for hubs."""
     from gensim.models import KeyedVectors, TranslationMatrix
 
     spaces = []

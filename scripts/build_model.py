@@ -3,7 +3,7 @@
     python scripts/build_model.py --bitexts FOLDER [-o data/en_fr_model]
 
 FOLDER holds laws/, tatoeba/ and tico19/, each with train.en.gz and train.fr.gz: the three bitexts whose
-licences let what is learned from them be passed on (see data/README.md). Word pairs with an expected count
+licenses let what is learned from them be passed on (see data/README.md). Word pairs with an expected count
 below a tenth are dropped, which keeps the folder under 8 MB. The same input gives the same bytes.
 """
 

@@ -5,7 +5,7 @@
 Then, for each head of a tiny translation model: how alignment error, the gain by which a head is chosen, and
 the agreement of its rows with its own columns go together.
 
-Tiny models are trained in seconds (tests/contextual/tiny.py, which describes the languages); torch and
+Tiny models are trained in seconds (tests/encoders/tiny.py, which describes the languages); torch and
 transformers are needed. The lexicon is learned from the very pairs that are aligned.
 """
 
@@ -22,11 +22,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy as np
 
 import nmtalign
-from nmtalign.contextual.choice import rank
-from nmtalign.contextual.translator import Translator
+from nmtalign.encoders.choice import rank
+from nmtalign.encoders.translator import Translator
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
-from tests.contextual.tiny import (
+from tests.encoders.tiny import (
     LAYERS,
     ambiguous_bitext,
     reversed_bitext,

@@ -5,7 +5,7 @@
 DATA is a folder with ``bitext/`` and ``gold/``; sets are those of scripts/benchmark_aligners.py. The lexicon
 is learned from the text of a set and its gold lines. The encoder is made of the gold links: linked words have
 one random vector, to which noise is added until mutual argmax has a wanted error. The noise is of tokens, of
-words (the same wherever they stand), of neighbours (whose vectors are mixed in) or of frequency (words about
+words (the same wherever they stand), of neighbors (whose vectors are mixed in) or of frequency (words about
 as frequent have a part in common); families take turns with them.
 
 Prints for each error of argmax the mean over families: encoder alone, lexicon alone, the learned mixture, and
@@ -37,11 +37,11 @@ import nmtalign
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch.remapping import SPACES
 from nmtalign.batch.stream import align_stream
-from nmtalign.contextual.files import cosines
+from nmtalign.encoders.files import cosines
 from nmtalign.links.extraction import mutual_argmax
 from nmtalign.text.bitext import SentencePair
 
-NOISES, LEVELS, SIZE = ("tokens", "words", "neighbours", "frequency"), (10, 20, 30, 50), 128
+NOISES, LEVELS, SIZE = ("tokens", "words", "neighbors", "frequency"), (10, 20, 30, 50), 128
 SETS = ("a0", "a10k", "h0", "h10k", *(name for names in list(FAMILIES.values())[2:] for name in names))
 ALONE = ("europarl_enes_200", "bicici_deen_100", "golden_enes_100", "golden_enfr_100")
 WEIGHTS = np.round(np.arange(0, 1.01, 0.1), 1)
@@ -74,7 +74,7 @@ class Encoder:
                     disturbed = [
                         of_words.setdefault((side, w), v) for w, v in zip(words, disturbed, strict=True)
                     ]
-                elif self.noise == "neighbours":
+                elif self.noise == "neighbors":
                     around = np.pad(own[side], ((1, 1), (0, 0)))
                     disturbed = (around[:-2] + around[2:]) / 2
                 elif self.noise == "frequency":

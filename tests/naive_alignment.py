@@ -1,4 +1,4 @@
-"""Slow, plain versions of extraction, symmetrisation and evaluation, one cell at a time."""
+"""Slow, plain versions of extraction, symmetrization and evaluation, one cell at a time."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ FLOORS = {
     "aligner": 6,
     "training": 5,
     "rescoring": 5,
-    "contextual": 5,
-    "heads": 4,
+    "encoders": 5,
+    "scorers": 4,
     "positions": 4,
     "corpus": 3,
     "vectors": 2,
@@ -45,7 +45,7 @@ FLOORS = {
     "views": 0,
 }
 # sideways on one floor: checkpoints; emissions and the E-step, which positions read and scorers are fitted by
-ARROWS = {("rescoring", "training"), ("heads", "positions")}
+ARROWS = {("rescoring", "training"), ("scorers", "positions")}
 MOST_FILES = 10  # of a folder, besides __init__.py
 LIGHT = {"numpy", "click", "nmtalign"}  # all that may be imported at the top of a module besides Python's own
 
@@ -100,12 +100,12 @@ def test_imports_go_down(module):
 
 def test_the_rule_can_fail():
     assert goes_up("nmtalign.text.bitext", "nmtalign.links.alignments")
-    assert goes_up("nmtalign.heads.scoring", "nmtalign.batch.stream")
-    assert goes_up("nmtalign.positions.hmm", "nmtalign.heads.scoring")
+    assert goes_up("nmtalign.scorers.scoring", "nmtalign.batch.stream")
+    assert goes_up("nmtalign.positions.hmm", "nmtalign.scorers.scoring")
     assert goes_up("nmtalign.links.alignments", "nmtalign.cli")
     assert goes_up("nmtalign.views", "nmtalign.report.notebook")
-    assert not goes_up("nmtalign.heads.scoring", "nmtalign.attention.scores")
-    assert not goes_up("nmtalign.heads.scoring", "nmtalign.corpus.buckets")
+    assert not goes_up("nmtalign.scorers.scoring", "nmtalign.attention.scores")
+    assert not goes_up("nmtalign.scorers.scoring", "nmtalign.corpus.buckets")
     assert not goes_up("nmtalign.views", "nmtalign.files")
     assert named(ast.parse("f('nmtalign.views')")) == {"nmtalign.views"}
     probe = ast.parse("def f():\n    import matplotlib\nif x:\n    import pandas")

@@ -20,11 +20,11 @@ from nmtalign.corpus.coverage import Coverage, coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
-from nmtalign.heads.lexicon import Lexicon
-from nmtalign.heads.scorer import Scorer, UnknownWords
 from nmtalign.links.alignments import AlignedBatch, AlignedPair
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.scorer import Scorer, UnknownWords
 from nmtalign.shipped import place_of
 from nmtalign.state import State, Stored
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, checked_pair, checked_pairs
@@ -59,13 +59,13 @@ class Aligner(Listed):
     Examples
     --------
     >>> import numpy as np
-    >>> from nmtalign.heads.embeddings import EmbeddingHead
-    >>> from nmtalign.heads.scoring import make_scorer
+    >>> from nmtalign.scorers.given_vectors import VectorScorer
+    >>> from nmtalign.scorers.scoring import make_scorer
     >>> from nmtalign.text.vocabulary import Vocabulary
     >>> from nmtalign.vectors.embeddings import Embeddings
     >>> english = Embeddings(Vocabulary.from_words(["cat", "black"]), np.eye(2))
     >>> french = Embeddings(Vocabulary.from_words(["noir", "chat"]), np.eye(2)[::-1].copy())
-    >>> aligner = Aligner(EmbeddingHead(english, french, make_scorer("cosine", 2)))
+    >>> aligner = Aligner(VectorScorer(english, french, make_scorer("cosine", 2)))
     >>> aligner.align("Black cat", "chat noir").links
     [Link(source=0, target=1), Link(source=1, target=0)]
     """
@@ -107,7 +107,7 @@ class Aligner(Listed):
         """The extraction, or the default one of the position model."""
         return self.extraction or make_extraction(null=self.positions.has_null)
 
-    def with_heads(self, names: str | Iterable[str]) -> Aligner:
+    def with_scorers(self, names: str | Iterable[str]) -> Aligner:
         """Return an aligner by one or some of its scorers, without a rescorer; UsageError if one lacks."""
         scorer = self.scorer.only({names} if isinstance(names, str) else {str(name) for name in names})
         text = self.text if scorer.looked_up is not None else self.scorer.looked_up or self.text

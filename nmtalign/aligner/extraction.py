@@ -315,7 +315,7 @@ def extraction_from_state(stored: Stored) -> Extraction:
 def grown(links: Links, forward: Matrix, reverse: Matrix) -> Links:
     """Return the links of second words, by which one word is linked to several: *not - ne ... pas*.
 
-    A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbour of it is linked to
+    A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to
     s; a source word without a link likewise, by p(t|s).
 
     Parameters

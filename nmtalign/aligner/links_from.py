@@ -19,16 +19,16 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.contextual.cross_attention import Reading, best_reading, read_attention, translated
-from nmtalign.contextual.encoder import EncoderSimilarities
-from nmtalign.contextual.files import Given, WordPair, read_similarities, read_vectors
-from nmtalign.contextual.published import METHODS, USUAL, Inside, attention_posteriors
-from nmtalign.contextual.transformer import Encoder, check_device, packages
-from nmtalign.contextual.translator import Translator
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.long_pairs import whole_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText
+from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
+from nmtalign.encoders.encoder import EncoderSimilarities
+from nmtalign.encoders.files import Given, WordPair, read_similarities, read_vectors
+from nmtalign.encoders.published import METHODS, USUAL, Inside, attention_posteriors
+from nmtalign.encoders.transformer import Encoder, check_device, packages
+from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.positions.model import BucketPosteriors, Matrix, Posteriors

@@ -27,14 +27,14 @@ FORMAT = "nmtalign model"
 VERSION = 6
 
 KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened
-    "mixture": ("nmtalign.heads.mixture", "Mixture"),
-    "lexicon": ("nmtalign.heads.lexicon", "Lexicon"),
-    "dense": ("nmtalign.heads.dense", "DenseHead"),
-    "vectors": ("nmtalign.heads.embeddings", "EmbeddingHead"),
+    "mixture": ("nmtalign.scorers.mixture", "Mixture"),
+    "lexicon": ("nmtalign.scorers.lexicon", "Lexicon"),
+    "dense": ("nmtalign.scorers.dense", "DenseScorer"),
+    "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
-    "dot": ("nmtalign.heads.scoring", "DotScorer"),
-    "bahdanau": ("nmtalign.heads.scoring", "BahdanauScorer"),
-    "contextual": ("nmtalign.contextual.head", "ContextualHead"),
+    "dot": ("nmtalign.scorers.scoring", "DotScorer"),
+    "bahdanau": ("nmtalign.scorers.scoring", "BahdanauScorer"),
+    "contextual": ("nmtalign.encoders.scorer", "EncoderScorer"),
     "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
     "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),

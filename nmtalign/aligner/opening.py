@@ -16,10 +16,10 @@ from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.embeddings import EmbeddingHead
-from nmtalign.heads.scoring import BahdanauScorer, DotScorer, VectorScore, cosine_scale, make_scorer
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
+from nmtalign.scorers.given_vectors import VectorScorer
+from nmtalign.scorers.scoring import BahdanauScorer, DotScorer, VectorScore, cosine_scale, make_scorer
 from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
@@ -90,7 +90,7 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
         if running:
             aligner = replace(aligner, scorer=aligner.scorer.running(**running))
         aligner = _configured(aligner, **settings)
-        return aligner if names is None else aligner.with_heads(names)
+        return aligner if names is None else aligner.with_scorers(names)
     reading = _reading(settings)
     languages = settings.pop("languages", None) or pair_languages(folder)
     source, target = load_pair(folder, languages=languages, **reading)
@@ -148,7 +148,7 @@ def vector_aligner(
     source, target : Embeddings
         Of one space.
     score, temperature, bahdanau
-        As of :func:`nmtalign.heads.scoring.make_scorer`; `bahdanau` is its `weights`.
+        As of :func:`nmtalign.scorers.scoring.make_scorer`; `bahdanau` is its `weights`.
     positions, diagonal
         Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
         out grows with the vectors for dot products. Left out: ``diagonal`` for ``cosine``, whose temperature
@@ -157,7 +157,7 @@ def vector_aligner(
     unknown : str, optional
         Policy for unknown words; that of the embeddings if left out.
     languages : (str, str), optional
-        Source and target language, for tokenisers.
+        Source and target language, for tokenizers.
     **common
         ``extract`` (the method), ``threshold``, ``symmetrize`` as of
         :class:`~nmtalign.aligner.extraction.Extraction`; ``tokenizer``, ``lowercase``, ``unicode`` as of
@@ -169,7 +169,7 @@ def vector_aligner(
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     aligner = Aligner(
-        EmbeddingHead(source, target, scorer, tune=temperature is None),
+        VectorScorer(source, target, scorer, tune=temperature is None),
         _positions(positions, diagonal, score, source, target, scorer),
         text=TextSettings.from_dict(source.settings.get("text", {})),
         languages=languages or (None, None),
@@ -187,7 +187,7 @@ def _configured(
     **text: Any,
 ) -> Aligner:
     """Return an aligner with the settings that vectors and learned models share."""
-    aligner = aligner if heads is None else aligner.with_heads(heads)
+    aligner = aligner if heads is None else aligner.with_scorers(heads)
     chosen = {name: value for name, value in text.items() if value is not None}
     aligner = replace(aligner, text=replace(aligner.text, **chosen))
     if (extract, threshold, symmetrize) == (None, None, None):
@@ -227,7 +227,7 @@ def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:
     if spread > UNEVEN:
         percent = f"{100 * spread:.0f} %"
         warnings.warn(
-            f"the lengths of the vectors differ by {percent} of their mean: dot products favour the long"
+            f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
             " ones, whatever they mean; try --score cosine",
             stacklevel=3,
         )

@@ -20,15 +20,15 @@ from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_head
-from nmtalign.heads.lexicon import Lexicon
-from nmtalign.heads.mixture import Mixture, PairScores, SeenViews
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
+from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
+from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.mixture import Mixture, PairScores, SeenViews
 from nmtalign.shipped import place_of
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
@@ -347,9 +347,9 @@ def mix(lexicon: Lexicon, learning: Learning) -> Mixture:
     weight = WEIGHT if learning.vectors_weight is None else learning.vectors_weight
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
-        heads = heads if spectral is None else heads.with_head(spectral)
+        heads = heads if spectral is None else heads.with_scorer(spectral)
     if learning.vectors is not None and weight:
-        heads = heads.with_head(make_vectors_head(lexicon, *learning.vectors, weight=weight))
+        heads = heads.with_scorer(make_vectors_scorer(lexicon, *learning.vectors, weight=weight))
     return heads
 
 

@@ -87,20 +87,20 @@ def _first(positions: Array, N: int) -> Array:
 
 
 def diagonal_prior(
-    T: int, S: int, *, form: str = "centred", strength: float = 1.0, like: Array | None = None
+    T: int, S: int, *, form: str = "centered", strength: float = 1.0, like: Array | None = None
 ) -> Array:
     r"""Prior (T, S) that source and target words stand at about the same place of their sentences.
 
     ===============  =====================================================  ============================
     form             entry (t, s), t and s from 0                           how to use it
     ===============  =====================================================  ============================
-    ``centred``      :math:`-\lambda\,|(t+.5)/T - (s+.5)/S|`                add to scores
+    ``centered``      :math:`-\lambda\,|(t+.5)/T - (s+.5)/S|`                add to scores
     ``fast_align``   :math:`-\lambda\,|(t+1)/T - (s+1)/S|`                  add to scores
     ``simalign``     :math:`1 - \kappa\,(t/(T-1) - s/(S-1))^2`              multiply similarities by it
     ===============  =====================================================  ============================
 
     The strength is :math:`\lambda` or :math:`\kappa`: fast_align starts from 4, SimAlign suggests 0.5.
-    Swapping T and S transposes the prior. ``centred`` compares the middles of the words, so it does not
+    Swapping T and S transposes the prior. ``centered`` compares the middles of the words, so it does not
     change when both sentences are read backwards. An unknown form raises a :class:`UsageError`.
 
     Examples
@@ -127,7 +127,7 @@ def diagonal_prior(
 
 # Where the words of a sentence of N words stand, on a line from 0 to 1.
 _PLACES: dict[str, Callable[[int], NDArray[np.float64]]] = {
-    "centred": lambda N: (np.arange(N) + 0.5) / N,
+    "centered": lambda N: (np.arange(N) + 0.5) / N,
     "fast_align": lambda N: np.arange(1, N + 1) / N,
     "simalign": lambda N: np.arange(N) / max(N - 1, 1),
 }

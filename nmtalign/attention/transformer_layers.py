@@ -1,4 +1,4 @@
-"""The Transformer: layer normalisation, feed-forward, encoder block, decoder block, the whole forward pass.
+"""The Transformer: layer normalization, feed-forward, encoder block, decoder block, the whole forward pass.
 
 Words come in as vectors (..., N, D) to which positions were added; what comes out has the same shape.
 
@@ -33,7 +33,7 @@ from nmtalign.errors import UsageError
 
 @dataclass(frozen=True)
 class LayerNorm:
-    """Parameters of layer normalisation: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``."""
+    """Parameters of layer normalization: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``."""
 
     gain: Array
     bias: Array | None = None
@@ -51,7 +51,7 @@ class LayerNorm:
 
 
 def layer_norm(parameters: LayerNorm, x: Array) -> Array:
-    r"""Layer normalisation of each word by itself: :math:`\gamma\,(x-\mu)/\sqrt{\sigma^2+\epsilon}+\beta`.
+    r"""Layer normalization of each word by itself: :math:`\gamma\,(x-\mu)/\sqrt{\sigma^2+\epsilon}+\beta`.
 
     With gain 1 and bias 0 every vector of x (..., D) gets mean 0 and variance
     :math:`\sigma^2 / (\sigma^2 + \epsilon)` (Ba, Kiros & Hinton 2016, "Layer Normalization", eq. 4).
@@ -62,9 +62,9 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     array([[-1.,  1.]])
     """
     xp, x = as_floats(x)
-    centred = x - xp.mean(x, axis=-1, keepdims=True)
-    variance = xp.mean(centred * centred, axis=-1, keepdims=True)
-    normed = centred / xp.sqrt(variance + parameters.epsilon) * parameters.gain
+    centered = x - xp.mean(x, axis=-1, keepdims=True)
+    variance = xp.mean(centered * centered, axis=-1, keepdims=True)
+    normed = centered / xp.sqrt(variance + parameters.epsilon) * parameters.gain
     return normed if parameters.bias is None else normed + parameters.bias
 
 
@@ -133,8 +133,8 @@ class TransformerBlock:
     """Parameters of an encoder block, or of a decoder block if it has cross-attention.
 
     There is one norm for each sub-layer: self-attention, cross-attention if there is one, feed-forward.
-    `pre_norm` says whether each sub-layer reads normalised words (pre-norm), or the sums behind them are
-    normalised (post-norm, as first published).
+    `pre_norm` says whether each sub-layer reads normalized words (pre-norm), or the sums behind them are
+    normalized (post-norm, as first published).
     """
 
     self_attention: MultiHead
@@ -193,7 +193,7 @@ def _feed_forward(p: TransformerBlock, x: Array) -> Array:
 
 
 def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> Attended:
-    """Encoder block: multi-head self-attention and feed-forward, each with residual and normalisation.
+    """Encoder block: multi-head self-attention and feed-forward, each with residual and normalization.
 
     Gives the words (..., S, D) and the weights of each head (..., H, S, S). The mask, for instance a padding
     mask, broadcasts to (..., S, S). References: Vaswani et al. (2017), section 3.1; Xiong et al. (2020), "On
@@ -256,7 +256,7 @@ def decoder_block(
 
 @dataclass(frozen=True)
 class Transformer:
-    """Parameters of an encoder-decoder: its blocks, and the normalisation behind each stack."""
+    """Parameters of an encoder-decoder: its blocks, and the normalization behind each stack."""
 
     encoder: tuple[TransformerBlock, ...]
     decoder: tuple[TransformerBlock, ...]

@@ -7,7 +7,7 @@ from itertools import islice
 
 from nmtalign.aligner.links_from import PAIRS, Linker
 from nmtalign.batch.stream import AlignedChunk
-from nmtalign.contextual.files import WordPair
+from nmtalign.encoders.files import WordPair
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import cut
 from nmtalign.text.tokenization import TextSettings

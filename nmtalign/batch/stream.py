@@ -53,7 +53,7 @@ class AlignedChunk(NamedTuple):
 
     @property
     def cut_otherwise(self) -> float:
-        """Share of lines that the tokeniser cut otherwise, where many end in " .": in text cut into words."""
+        """Share of lines that the tokenizer cut otherwise, where many end in " .": in text cut into words."""
         if self.text.tokenizer == "space" or ":" in self.text.tokenizer:  # that of sub-words
             return 0.0
         words_of = load_tokenizer("space").split
@@ -99,7 +99,7 @@ def align_stream(
     chunk : int
         Most pairs of a chunk.
     remap_to : str, optional
-        What the links count, whatever the tokeniser: ``space``, the whitespace tokens of the lines; ``bpe``
+        What the links count, whatever the tokenizer: ``space``, the whitespace tokens of the lines; ``bpe``
         or ``sentencepiece``, the words that those make when they are sub-words marked like that.
 
     Yields

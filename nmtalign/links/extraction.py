@@ -217,7 +217,7 @@ def match(weights: ArrayLike) -> Links:
 def sinkhorn(weights: ArrayLike, *, regularization: float = 0.1, iterations: int = 100) -> Matrix:
     """Return the plan of entropic optimal transport between the source and the target words.
 
-    Minimises ``sum(P * (max(weights) - weights)) - regularization * entropy(P)``, where every one of the
+    Minimizes ``sum(P * (max(weights) - weights)) - regularization * entropy(P)``, where every one of the
     T rows of P sums to 1/T and every one of the S columns to 1/S.
 
     Parameters
@@ -281,7 +281,7 @@ def transport(
 
 
 def beside_links(links: Links) -> tuple[Links, Links, Links, Links]:
-    """Return the cells that link a word without a link to the partner of its neighbour.
+    """Return the cells that link a word without a link to the partner of its neighbor.
 
     Parameters
     ----------

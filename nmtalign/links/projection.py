@@ -264,7 +264,7 @@ def project_tags(
 
     An element goes around the words that its words are linked to and all between them, but not around words
     that another element beside it is linked to; it stays one element. One without links, and an empty one
-    such as ``<br/>``, goes next to what its neighbours are linked to.
+    such as ``<br/>``, goes next to what its neighbors are linked to.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Symmetrisation of the links of two directions: intersection, union, grow-diag and its final steps.
+"""Symmetrization of the links of two directions: intersection, union, grow-diag and its final steps.
 
 GROW-DIAG(forward, reverse)                          (Koehn, Och and Marcu 2003; Koehn et al. 2005)
     alignment = forward ∩ reverse
@@ -77,8 +77,8 @@ def _grow_diag(grid: _Grid) -> None:
                 continue
             source, target = grid.cells[cell]
             near = 0
-            for neighbour in around[cell]:
-                near |= grid.chosen[neighbour]
+            for neighbor in around[cell]:
+                near |= grid.chosen[neighbor]
             added = candidates & near & ~(grid.source_linked[source] & grid.target_linked[target])
             if added:
                 grid.add(cell, added)

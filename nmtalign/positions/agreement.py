@@ -1,4 +1,4 @@
-"""Agreement of both directions of the HMM by posterior regularisation.
+"""Agreement of both directions of the HMM by posterior regularization.
 
 Axes: B pairs of a bucket, T target words, S source words, V vocabulary.
 """
@@ -18,7 +18,7 @@ from nmtalign.positions.transitions import TransitionModel, Transitions, bucket_
 Floats = NDArray[np.float32]
 BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
 
-STEPS = 2  # of posterior regularisation; further ones come nearer and make no fewer errors
+STEPS = 2  # of posterior regularization; further ones come nearer and make no fewer errors
 SMOOTHING = np.float32(1e-2)  # added to posteriors and to their complements where their odds are taken
 
 
@@ -95,7 +95,7 @@ def hmm_posteriors(
     null : float
         Probability of the null word.
     agree : bool
-        Take `STEPS` steps of symmetric posterior regularisation.
+        Take `STEPS` steps of symmetric posterior regularization.
     jumps : bool
         As of :func:`~nmtalign.positions.forward_backward.forward_backward`.
 
@@ -124,7 +124,7 @@ def hmm_posteriors(
 
     found = first = both(jumps=jumps and not agree)
     for left in reversed(range(STEPS if agree else 0)):
-        step = regularisation_step(found)
+        step = regularization_step(found)
         by_source *= step
         by_target /= step.transpose(1, 0, 2)
         found = both(jumps=jumps and not left)
@@ -134,8 +134,8 @@ def hmm_posteriors(
     )
 
 
-def regularisation_step(found: BothPosteriors) -> Floats:
-    """Return what u is multiplied by in a step of posterior regularisation, (T, S, B)."""
+def regularization_step(found: BothPosteriors) -> Floats:
+    """Return what u is multiplied by in a step of posterior regularization, (T, S, B)."""
     step = _odds(found.reverse.posterior).transpose(1, 0, 2)
     step /= _odds(found.forward.posterior)
     return np.asarray(np.sqrt(step, out=step))

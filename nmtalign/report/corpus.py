@@ -229,7 +229,7 @@ def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
     if aligner is None:
         return record.by_head() if record.by_head else {}
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
-    return {name: aligner.with_heads([name]).attend(*record.pair).matrix.weights for name in names}
+    return {name: aligner.with_scorers([name]).attend(*record.pair).matrix.weights for name in names}
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:

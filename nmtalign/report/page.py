@@ -25,7 +25,7 @@ NOTE_SIZE = 8.0  # points: legend, colour bar, spelt-out words
 
 
 class Page:
-    """A figure with one labelled panel for each matrix, and room for a colour bar and a legend.
+    """A figure with one labeled panel for each matrix, and room for a colour bar and a legend.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
 
 
 def jump_widths(pairs: Iterable[SamplePair]) -> NDArray[np.int64]:
-    """Return the jump widths between the first source words of neighbouring linked target words.
+    """Return the jump widths between the first source words of neighboring linked target words.
 
     A step of 1 is word by word; a step back is negative.
     """

@@ -24,7 +24,7 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
-from nmtalign.rescoring.convention import KINDS, with_convention
+from nmtalign.rescoring.annotation_style import KINDS, with_style
 from nmtalign.rescoring.features import (
     FREQUENT,
     Counts,
@@ -59,7 +59,7 @@ class Rescorer:
     frequent : (sequence of str, sequence of str)
         Source and target words that have a weight of their own.
     convention : float32 array (KINDS, FREQUENT + 1)
-        Shares of :class:`~nmtalign.rescoring.convention.Convention`.
+        Shares of :class:`~nmtalign.rescoring.annotation_style.AnnotationStyle`.
     """
 
     network: Network
@@ -204,7 +204,7 @@ class Reader:
         mixed = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
         doubtful = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
         judged = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
-        return *mixed, with_convention(judged, self.rescorer.convention, bucket, self.known.frequent)
+        return *mixed, with_style(judged, self.rescorer.convention, bucket, self.known.frequent)
 
 
 def mix(p: Floats, e: Floats, weight: np.floating, inside: NDArray[np.bool_], axis: int) -> Floats:

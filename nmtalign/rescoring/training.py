@@ -18,10 +18,10 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.positions.model import BucketPosteriors, TextScores
-from nmtalign.rescoring.convention import Convention, Links
+from nmtalign.rescoring.annotation_style import AnnotationStyle, Links
 from nmtalign.rescoring.features import Inputs, Words, inputs_of, known_words
 from nmtalign.rescoring.network import Batch, Network, Weights, initial, loss_and_gradient, mean_of
-from nmtalign.rescoring.optimiser import Adam
+from nmtalign.rescoring.optimizer import Adam
 from nmtalign.rescoring.rescorer import MIN_POSTERIOR, Rescorer
 
 Frequent = tuple[Sequence[str], Sequence[str]]
@@ -74,7 +74,7 @@ def learn_from_gold(
     text, words = sample.scores.text, (tuple(frequent[0]), tuple(frequent[1]))
     known, convention = (
         known_words(text.source, text.target, sample.scores.training_counts, words),
-        Convention(),
+        AnnotationStyle(),
     )
     batches = list(minibatches(sample, gold, known, convention))
     seeds = range(NETWORKS * seed, NETWORKS * (seed + 1))
@@ -96,7 +96,7 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Links, L
 
 
 def minibatches(
-    sample: Sample, gold: Sequence[GoldAlignment], known: Words, convention: Convention
+    sample: Sample, gold: Sequence[GoldAlignment], known: Words, convention: AnnotationStyle
 ) -> Iterator[Batch]:
     """Yield a minibatch for each pair, a list of the cells that count; count the convention of the links."""
     for k, bucket in enumerate(sample.scores.text.buckets):

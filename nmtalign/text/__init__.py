@@ -1,1 +1,1 @@
-"""Floor 1: sentences. Bitext readers, tokenisers, vocabularies."""
+"""Floor 1: sentences. Bitext readers, tokenizers, vocabularies."""

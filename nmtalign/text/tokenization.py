@@ -1,10 +1,10 @@
-"""Tokenisers with the positions of their tokens in the line.
+"""Tokenizers with the positions of their tokens in the line.
 
-``space``   words between ASCII spaces: text that is already tokenised.
+``space``   words between ASCII spaces: text that is already tokenized.
 ``simple``  any language, one compiled pattern: French elision and clitic pronouns, English contractions,
             numbers, web addresses, Chinese and Japanese character by character; clitics that are cut off
             already stay as they are.
-``moses``   the Moses tokeniser (package sacremoses, extra ``[moses]``).
+``moses``   the Moses tokenizer (package sacremoses, extra ``[moses]``).
 ``icu``     words by the dictionaries and rules of ICU, for scripts without spaces (package icu4py, extra
             ``[icu]``).
 ``sentencepiece:FILE[,FILE]``  sub-words of a sentencepiece model (extra ``[sentencepiece]``), of one for each
@@ -304,7 +304,7 @@ def _check_tokenizer(name: str) -> None:
 
 @lru_cache(maxsize=64)
 def load_tokenizer(name: str, language: str | None = None) -> Tokenizer:
-    """Return the tokeniser called `name` for `language` (a code such as ``fr``; None for any)."""
+    """Return the tokenizer called `name` for `language` (a code such as ``fr``; None for any)."""
     _check_tokenizer(name)
     kind, _, file = name.partition(":")
     if "," in file:
@@ -445,7 +445,7 @@ class TextSettings:
     def pieces_of_pair(
         self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
     ) -> tuple[list[str], list[str]]:
-        """Return the tokens of both sides as the tokeniser writes them: sub-words with their marks.
+        """Return the tokens of both sides as the tokenizer writes them: sub-words with their marks.
 
         Examples
         --------
@@ -470,7 +470,7 @@ class TextSettings:
 
     @cached_property
     def _of_sides(self) -> tuple[str, str]:
-        """The tokeniser of each side."""
+        """The tokenizer of each side."""
         kind, _, files = self.tokenizer.partition(":")
         first, comma, second = files.partition(",")
         return (f"{kind}:{first}", f"{kind}:{second}") if comma else (self.tokenizer, self.tokenizer)
@@ -511,7 +511,7 @@ def remap(tokens: Iterable[Token], text: str) -> list[int]:
     Parameters
     ----------
     tokens : iterable of Token
-        Tokens of `text`, of any tokeniser, in order.
+        Tokens of `text`, of any tokenizer, in order.
     text : str
         The line they were cut from.
 

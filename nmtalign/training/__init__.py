@@ -1,1 +1,1 @@
-"""Floor 5: expectation-maximisation over a bitext."""
+"""Floor 5: expectation-maximization over a bitext."""

@@ -1,4 +1,4 @@
-"""Tokenise and number a bitext, and warn where its sides seem not to be parallel."""
+"""Tokenize and number a bitext, and warn where its sides seem not to be parallel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def encode_bitext(
     languages: tuple[str | None, str | None],
     workers: int = 1,
 ) -> tuple[EncodedSide, EncodedSide, str]:
-    """Tokenise and number a bitext as it streams by; also return its SHA-256.
+    """Tokenize and number a bitext as it streams by; also return its SHA-256.
 
     All sentences are lines, or all are lists of words, as the first one is.
     """

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.lexicon import Lexicon, StoredView
-from nmtalign.heads.views import shorten
+from nmtalign.scorers.lexicon import Lexicon, StoredView
+from nmtalign.scorers.views import shorten
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Estimator, stored_lexicon
 from nmtalign.training.settings import Settings
@@ -98,7 +98,7 @@ def count_embeddings(
 def learn_counted(
     pairs: Iterable[tuple[Sequence[str], Sequence[str]]], **options: Any
 ) -> tuple[Embeddings, Embeddings]:
-    """Learn a lexicon from pairs of normalised words, then vectors by :func:`count_embeddings`."""
+    """Learn a lexicon from pairs of normalized words, then vectors by :func:`count_embeddings`."""
     source, target, _ = cut_long_pairs(*encode_pairs(pairs))
     estimator = Estimator(source, target, Settings())
     return count_embeddings(stored_lexicon(estimator, estimator.run()), **options)

@@ -1,4 +1,4 @@
-"""Expectation-maximisation: iterations of IBM model 1, then of a hidden Markov model, in both directions.
+"""Expectation-maximization: iterations of IBM model 1, then of a hidden Markov model, in both directions.
 
 Axes: V vocabulary, P word pairs of the bitext.
 
@@ -21,12 +21,12 @@ from nmtalign.corpus.buckets import Bucket, make_buckets
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
-from nmtalign.heads.counts import Smoothing, ViewCounts, emissions, view_counts, word_counts
-from nmtalign.heads.lexicon import Lexicon, StoredView, stored_view
-from nmtalign.heads.views import Letters, View, make_view, short_words
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
 from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
+from nmtalign.scorers.counts import Smoothing, ViewCounts, emissions, view_counts, word_counts
+from nmtalign.scorers.lexicon import Lexicon, StoredView, stored_view
+from nmtalign.scorers.views import Letters, View, make_view, short_words
 from nmtalign.training.checkpoint import Arrays, Checkpoint
 from nmtalign.training.prior import Prior, view_prior
 from nmtalign.training.settings import Settings
@@ -69,7 +69,7 @@ class Estimate(NamedTuple):
 
 
 class Estimator:
-    """Expectation-maximisation over an encoded bitext.
+    """Expectation-maximization over an encoded bitext.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Estimator:
         for number in range(1, self.settings.model1_iterations):
             counts = self._model1_iteration(counts, mean=number <= self.settings.mean_iterations)
             self.report(f"model 1, iteration {number} of {self.settings.model1_iterations - 1}")
-        own = self.settings.lexicalised_words
+        own = self.settings.lexicalized_words
         first, second = (initial_transitions(len(side.words) - 1, own) for side in (self.source, self.target))
         return counts, (first, second)
 

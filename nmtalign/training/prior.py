@@ -20,13 +20,13 @@ from nmtalign.corpus.sides import EncodedSide, number_words
 from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
-from nmtalign.heads.counts import FormCounts, ViewCounts, sum_at
-from nmtalign.heads.lexicon import Lexicon, StoredView
-from nmtalign.heads.views import Letters, View, cut, shorten
 from nmtalign.positions.agreement import BothTransitions
+from nmtalign.scorers.counts import FormCounts, ViewCounts, sum_at
+from nmtalign.scorers.lexicon import Lexicon, StoredView
+from nmtalign.scorers.views import Letters, View, cut, shorten
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
-from nmtalign.vectors.retrieval import mutual_neighbours
+from nmtalign.vectors.retrieval import mutual_neighbors
 
 Floats = NDArray[np.float32]
 Longs = NDArray[np.int64]
@@ -153,10 +153,10 @@ def _learned(older: Lexicon, letters: Letters) -> StoredView:
 
 
 def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:
-    """Return mutual nearest neighbours by CSLS (Conneau et al. 2018) among MOST words, with their cosines."""
+    """Return mutual nearest neighbors by CSLS (Conneau et al. 2018) among MOST words, with their cosines."""
     sides = source.first(MOST), target.first(MOST)
     units = [unit_rows(side.matrix) for side in sides]
-    pairs, _ = mutual_neighbours(units[0], units[1])
+    pairs, _ = mutual_neighbors(units[0], units[1])
     cosines = np.einsum("nd,nd->n", units[0][pairs[:, 0]], units[1][pairs[:, 1]])
     words = sides[0].vocabulary.words, sides[1].vocabulary.words
     return [
@@ -171,7 +171,7 @@ def read_word_list(
 ) -> list[tuple[str, str, float]]:
     """Read a bilingual word list (word, translation, maybe weight; tabs or spaces) or eflomal's priors.
 
-    Words are normalised as `text` has it; a DataError names a line that is not of this form. Of priors the
+    Words are normalized as `text` has it; a DataError names a line that is not of this form. Of priors the
     lines ``LEX`` are taken; a warning says how many others were left out.
     """
     found, others = [], 0

@@ -30,7 +30,7 @@ def correspondence_analysis(
 
         M = (c / sqrt((r(e) + 1/2) (r(f) + 1/2)))^power,    M ~ U diag(s) V^T,
 
-    are factorised by random projection, three power iterations and the exact answer in the subspace that is
+    are factorized by random projection, three power iterations and the exact answer in the subspace that is
     left; the vectors are ``U sqrt(s)`` and ``V sqrt(s)``.
 
     Parameters

@@ -243,7 +243,7 @@ class Embeddings:
         Parameters
         ----------
         words : sequence of str
-            N words, normalised as the vocabulary is.
+            N words, normalized as the vocabulary is.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Two monolingual spaces into one: Procrustes, refinement by mutual neighbours.
+"""Two monolingual spaces into one: Procrustes, refinement by mutual neighbors.
 
 Axes: V words, D dimensions, P seed pairs. A map W takes source rows to target rows: ``X W ~ Y``.
 """
@@ -17,7 +17,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
-from nmtalign.vectors.retrieval import mutual_neighbours
+from nmtalign.vectors.retrieval import mutual_neighbors
 
 Floats = NDArray[np.floating]
 Pairs = NDArray[np.int64]  # (P, 2): rows of source and target
@@ -68,8 +68,8 @@ def map_spaces(
     """Turn the source space so that translations lie together.
 
     Unit length, centring, unit length; then the orthogonal map that brings the seed pairs closest
-    (Procrustes); then more pairs, the mutual nearest neighbours by CSLS beside the seeds, and the best map
-    for them, until the words come no closer to their nearest neighbours.
+    (Procrustes); then more pairs, the mutual nearest neighbors by CSLS beside the seeds, and the best map
+    for them, until the words come no closer to their nearest neighbors.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def map_spaces(
         found = f"{source.dimension} and {target.dimension}"
         raise UsageError(f"expected spaces of equal dimension, found {found}")
     source, target = source.compact(), target.compact()
-    X, Y = centred(source.matrix), centred(target.matrix)
+    X, Y = centered(source.matrix), centered(target.matrix)
     first = _seed_rows(source, target, seeds)
     pairs, W, rounds = first, procrustes(X, Y, first), 0
     if refine:
@@ -115,14 +115,14 @@ def map_spaces(
     return MappedSpaces(first_side, second_side, len(first), len(pairs), rounds, cosine)
 
 
-def centred(matrix: Floats) -> Floats:
+def centered(matrix: Floats) -> Floats:
     """Return the rows at unit length, minus their mean, again at unit length, in float32, shape (V, D)."""
     unit = unit_rows(np.asarray(matrix, dtype=np.float32))
     return unit_rows(unit - unit[unit.any(axis=1)].mean(axis=0))
 
 
 def procrustes(X: Floats, Y: Floats, pairs: Pairs) -> Floats:
-    """Return the orthogonal W that minimises ``|| X W - Y ||`` over the pairs of rows, shape (D, D)."""
+    """Return the orthogonal W that minimizes ``|| X W - Y ||`` over the pairs of rows, shape (D, D)."""
     from scipy.linalg import orthogonal_procrustes
 
     W: Floats = orthogonal_procrustes(X[pairs[:, 0]], Y[pairs[:, 1]])[0].astype(np.float32)
@@ -133,7 +133,7 @@ def _refined(X: Floats, Y: Floats, seeds: Pairs, W: Floats) -> tuple[Pairs, Floa
     """Alternate between pairs and map while the words come closer to their nearest by CSLS."""
     best, kept = -np.inf, (seeds, W, 0)
     for done in range(_MOST_ROUNDS):
-        found, quality = mutual_neighbours(X @ W, Y)
+        found, quality = mutual_neighbors(X @ W, Y)
         if quality < best + _GAIN or not len(found):
             return kept
         pairs = np.unique(np.concatenate([found, seeds]), axis=0)

@@ -1,4 +1,4 @@
-"""Nearest neighbours across two spaces, exact and in blocks, so that memory stays bounded.
+"""Nearest neighbors across two spaces, exact and in blocks, so that memory stays bounded.
 
 Axes: N query words, V key words, D dimensions. All matrices have unit rows.
 """
@@ -49,7 +49,7 @@ def nearest(
     queries, keys : arrays of shape (N, D) and (V, D)
         Unit rows.
     hubness : array of shape (V,), optional
-        r(y) of each key; with it neighbours are by CSLS, ``2 cos(x, y) - r(x) - r(y)``, without by cosine.
+        r(y) of each key; with it neighbors are by CSLS, ``2 cos(x, y) - r(x) - r(y)``, without by cosine.
         r(x) is the same for all keys of a query and is left out of the score.
 
     Returns
@@ -75,7 +75,7 @@ def nearest(
     return rows, scores
 
 
-def mutual_neighbours(source: Floats, target: Floats) -> tuple[NDArray[np.int64], float]:
+def mutual_neighbors(source: Floats, target: Floats) -> tuple[NDArray[np.int64], float]:
     """Find the words that are each other's nearest by CSLS.
 
     Returns
@@ -100,22 +100,22 @@ def mutual_neighbours(source: Floats, target: Floats) -> tuple[NDArray[np.int64]
     return np.stack([mutual, forward[mutual]], axis=1), float(own.mean()) if len(own) else 0.0
 
 
-class Neighbour(NamedTuple):
-    """One neighbour of a word in the other language."""
+class Neighbor(NamedTuple):
+    """One neighbor of a word in the other language."""
 
     word: str
     score: float
 
 
-def neighbours(
+def neighbors(
     source: Embeddings, target: Embeddings, words: Sequence[str], *, count: int = 10, score: str = "csls"
-) -> dict[str, list[Neighbour]]:
+) -> dict[str, list[Neighbor]]:
     """Return the nearest words of the other language for each word, the nearest first.
 
     Parameters
     ----------
     words : sequence of str
-        Source words; one that gets no vector has no neighbours.
+        Source words; one that gets no vector has no neighbors.
     score : {"csls", "cosine"}
 
     Examples
@@ -124,8 +124,8 @@ def neighbours(
     >>> from nmtalign.text.vocabulary import Vocabulary
     >>> english = Embeddings(Vocabulary.from_words(["cat", "dog"]), np.eye(2))
     >>> french = Embeddings(Vocabulary.from_words(["chien", "chat"]), np.eye(2)[::-1].copy())
-    >>> neighbours(english, french, ["cat"], count=1, score="cosine")
-    {'cat': [Neighbour(word='chat', score=1.0)]}
+    >>> neighbors(english, french, ["cat"], count=1, score="cosine")
+    {'cat': [Neighbor(word='chat', score=1.0)]}
     """
     if score not in SCORES:
         raise UsageError(f"score: expected one of {', '.join(SCORES)}, found {score!r}")
@@ -139,7 +139,7 @@ def neighbours(
     names, found = target.vocabulary.words, {}
     for n, word in enumerate(words):
         near = zip(rows[n], scores[n].tolist(), strict=True) if queries[n].any() else ()
-        found[word] = [Neighbour(names[row], value) for row, value in near]
+        found[word] = [Neighbor(names[row], value) for row, value in near]
     return found
 
 
@@ -175,7 +175,7 @@ def evaluate_dictionary(
     at: Sequence[int] = (1, 5, 10),
     score: str = "csls",
 ) -> DictionaryScore:
-    """Look the translations of a dictionary up by nearest neighbour, in two languages of one space.
+    """Look the translations of a dictionary up by nearest neighbor, in two languages of one space.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def evaluate_dictionary(
         raise DataError(
             f"none of the {len(gold)} words of the dictionary has a vector beside its translation"
         )
-    found = neighbours(source, target, covered, count=max(at), score=score)
+    found = neighbors(source, target, covered, count=max(at), score=score)
     right = [[one.word in gold[word] for one in found[word]] for word in covered]
     precision = {k: sum(any(hits[:k]) for hits in right) / len(covered) for k in at}
     return DictionaryScore(precision, len(covered), len(gold), score)

@@ -11,13 +11,13 @@ import pytest
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
 from nmtalign.aligner.opening import vector_aligner
-from nmtalign.contextual.files import Given
-from nmtalign.contextual.published import attention_posteriors
 from nmtalign.corpus import long_pairs
 from nmtalign.corpus.text import encode_text
-from nmtalign.heads.scoring import untrained_bahdanau
+from nmtalign.encoders.files import Given
+from nmtalign.encoders.published import attention_posteriors
 from nmtalign.links.extraction import EXTRACTORS
 from nmtalign.links.symmetrization import METHODS
+from nmtalign.scorers.scoring import untrained_bahdanau
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.batches import check_alone

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
-from nmtalign.contextual.attention_files import read_matrices
-from nmtalign.contextual.cross_attention import Reading
-from nmtalign.contextual.files import Given
-from nmtalign.contextual.published import attention_posteriors
+from nmtalign.encoders.attention_files import read_matrices
+from nmtalign.encoders.cross_attention import Reading
+from nmtalign.encoders.files import Given
+from nmtalign.encoders.published import attention_posteriors
 from nmtalign.errors import DataError
 
 FOUR = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 4))  # layers, heads, T, S

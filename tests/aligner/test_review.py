@@ -14,12 +14,12 @@ from nmtalign.aligner.train import train
 from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
-from nmtalign.heads import views
-from nmtalign.heads.dense import make_dense_head
-from nmtalign.heads.embeddings import EmbeddingHead
-from nmtalign.heads.scoring import make_scorer
-from nmtalign.heads.views import letter_pairs
 from nmtalign.links.extraction import match
+from nmtalign.scorers import views
+from nmtalign.scorers.dense import make_dense_scorer
+from nmtalign.scorers.given_vectors import VectorScorer
+from nmtalign.scorers.scoring import make_scorer
+from nmtalign.scorers.views import letter_pairs
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 
@@ -30,7 +30,7 @@ VECTORS = np.random.default_rng(5).normal(size=(40, 8)).astype(np.float32)
 def over(vectors: np.ndarray, *, temperature: float | None = None, **choices: object) -> Aligner:
     side = Embeddings(Vocabulary.from_words(WORDS), vectors)
     scorer = make_scorer("cosine", 8, temperature=temperature)
-    return Aligner(EmbeddingHead(side, side, scorer), **choices)
+    return Aligner(VectorScorer(side, side, scorer), **choices)
 
 
 @pytest.mark.parametrize("sizes", [(500, 500), (520, 520), (600, 600), (1, 600), (600, 1)])
@@ -38,7 +38,7 @@ def test_the_score_of_a_long_pair_is_at_most_1(sizes):
     S, T = sizes
     words = [f"w{n}" for n in range(600)]
     side = Embeddings(Vocabulary.from_words(words), np.random.default_rng(5).normal(size=(600, 64)))
-    aligner = Aligner(EmbeddingHead(side, side, make_scorer("cosine", 64, temperature=0.02)))
+    aligner = Aligner(VectorScorer(side, side, make_scorer("cosine", 64, temperature=0.02)))
     pair = aligner.align(words[:S], words[:T])
     assert 0 < pair.score <= 1
 
@@ -93,7 +93,7 @@ def test_dense_heads_that_share_a_text_do_not_share_what_they_know_of_it():
     for scale in 5.0, 9.0:
         fresh = replace(text, source=replace(text.source), target=replace(text.target))
         vectors = np.vstack([np.zeros(8), VECTORS * scale]).astype(np.float32)
-        head = make_dense_head(
+        head = make_dense_scorer(
             "x", (words, words), (counts, counts), (vectors, vectors), scale=scale, weight=0.5
         )
         np.testing.assert_array_equal(head.log_ratios(text).values, head.log_ratios(fresh).values)

@@ -1,4 +1,4 @@
-"""Texts at the edges: every number is finite and normalised, and NumPy has nothing to warn of."""
+"""Texts at the edges: every number is finite and normalized, and NumPy has nothing to warn of."""
 
 from __future__ import annotations
 

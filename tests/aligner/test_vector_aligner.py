@@ -17,9 +17,9 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.scoring import make_scorer, untrained_bahdanau
 from nmtalign.links.alignments import Link
 from nmtalign.positions.softmax import SoftmaxPosteriors
+from nmtalign.scorers.scoring import make_scorer, untrained_bahdanau
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -140,7 +140,7 @@ def test_links_do_not_depend_on_the_room_of_a_bucket(monkeypatch):
     random = np.random.default_rng(0)
     pairs = [tuple(list(random.choice(WORDS, size=n)) for n in random.integers(1, 5, 2)) for _ in range(300)]
     wide = aligner().align_batch(pairs)
-    for room in ("nmtalign.corpus.buckets.CELLS", "nmtalign.heads.embeddings.GATHERED"):
+    for room in ("nmtalign.corpus.buckets.CELLS", "nmtalign.scorers.given_vectors.GATHERED"):
         monkeypatch.setattr(room, 1)
         narrow = aligner().align_batch(pairs)
         for field in dataclasses.fields(wide):

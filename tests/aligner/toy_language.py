@@ -50,7 +50,7 @@ def toy_bitext(
     longest: int = 10,
     disorder: float = 1.8,
 ) -> Toy:
-    """Return `n` pairs; neighbours change places in the target, where "zu" means nothing."""
+    """Return `n` pairs; neighbors change places in the target, where "zu" means nothing."""
     rng = np.random.default_rng(seed)
     names = np.random.default_rng(99).permutation(vocabulary)  # one dictionary for every seed
     toy = Toy([], [], [])

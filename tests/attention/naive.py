@@ -104,7 +104,7 @@ def sinusoidal(N: int, D: int) -> np.ndarray:
 def diagonal_prior(T: int, S: int, form: str, strength: float) -> np.ndarray:
     P = np.zeros((T, S))
     for t, s in itertools.product(range(T), range(S)):
-        if form == "centred":
+        if form == "centered":
             P[t, s] = -strength * abs((t + 0.5) / T - (s + 0.5) / S)
         elif form == "fast_align":
             P[t, s] = -strength * abs((t + 1) / T - (s + 1) / S)

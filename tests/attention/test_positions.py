@@ -13,7 +13,7 @@ from nmtalign.errors import UsageError
 
 from . import naive
 
-FORMS = ["centred", "fast_align", "simalign"]
+FORMS = ["centered", "fast_align", "simalign"]
 sizes = st.integers(1, 7)
 
 
@@ -60,7 +60,7 @@ def test_swapping_the_sentences_transposes_the_diagonal_prior(form, T, S, streng
 
 
 @given(T=sizes, S=sizes)
-def test_the_centred_prior_is_the_same_backwards(T, S):
+def test_the_centered_prior_is_the_same_backwards(T, S):
     prior = at.diagonal_prior(T, S)
     assert_allclose(prior[::-1, ::-1], prior, atol=1e-12)
 
@@ -90,7 +90,7 @@ def test_empty_sentences(form):
             "at most 3 words, one for each position, found 4",
         ),
         (lambda: at.add_positions(np.ones((4, 2)), np.ones((5, 3))), "positions must have 2 entries"),
-        (lambda: at.diagonal_prior(2, 2, form="gaussian"), "'gaussian' .* centred, fast_align, simalign"),
+        (lambda: at.diagonal_prior(2, 2, form="gaussian"), "'gaussian' .* centered, fast_align, simalign"),
     ],
 )
 def test_errors(call, message):

@@ -165,7 +165,7 @@ def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
         ["--threshold", 0.9],
         ["--remap", "space"],
         ["--shard-pairs", 50],
-        ["--heads", "lexicon"],
+        ["--scorers", "lexicon"],
         ["--vectors", "en_fr_vectors"],
     ):
         assert run(*command, "--resume", *options) == 2

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix
-from nmtalign.corpus.spotting import Index
+from nmtalign.corpus.concordance import Index
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.tokenization import TextSettings
 from tests.browser.conftest import wait

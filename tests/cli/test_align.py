@@ -141,11 +141,11 @@ def test_every_choice_of_the_command_line_exists():
     from nmtalign.cli.options import bitext as text_options
     from nmtalign.cli.options import model as options
     from nmtalign.cli.options import sources
-    from nmtalign.contextual import published, transformer
-    from nmtalign.heads import scoring
+    from nmtalign.encoders import published, transformer
     from nmtalign.links.extraction import EXTRACTORS
     from nmtalign.links.symmetrization import METHODS
     from nmtalign.positions.softmax import SOFTMAX_POSITIONS
+    from nmtalign.scorers import scoring
     from nmtalign.text import tokenization
     from nmtalign.text.bitext import FORMATS
     from nmtalign.vectors import embeddings
@@ -407,7 +407,7 @@ def test_vectors_have_no_heads(bitext, vectors, tmp_path, capsys):
         (tmp_path / name).write_text("\n".join(["8 8", *rows, ""]), encoding="utf-8")
     files = "--source-vectors", tmp_path / "en.vec", "--target-vectors", tmp_path / "fr.vec"
     for places in (("--vectors", vectors), files):
-        assert run("align", *bitext, *places, "--heads", "x") == 2
+        assert run("align", *bitext, *places, "--scorers", "x") == 2
         assert (
             "word vectors are one head; only a learned model has several to choose from"
             in capsys.readouterr().err

@@ -110,7 +110,7 @@ def is_text(param: click.Parameter) -> bool:
 
 
 def test_every_command_that_reads_text_has_the_option():
-    without = {"vectors neighbours", "serve"}  # they read models and vectors of our own
+    without = {"vectors neighbors", "serve"}  # they read models and vectors of our own
     reads = {name for name, command in ALL.items() if any(map(is_text, command.params))}
     has = {name for name, command in ALL.items() if any(param.name == "encoding" for param in command.params)}
     assert reads - without == has

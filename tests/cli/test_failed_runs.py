@@ -23,7 +23,7 @@ import pytest
 from nmtalign.cli import main
 from nmtalign.cli.commands import demo
 from nmtalign.cli.looking import report
-from nmtalign.contextual import transformer
+from nmtalign.encoders import transformer
 from nmtalign.links.formats import format_pharaoh
 from nmtalign.report.heatmap import draw_heatmap
 from nmtalign.vectors.storage import load_embeddings

@@ -127,7 +127,7 @@ def test_matrices_that_do_not_fit_the_text_are_named(arrays, message, pieces, tm
     assert not output.exists()
 
 
-def test_rows_that_do_not_sum_to_one_are_refused_or_normalised(pieces, tmp_path, capsys):
+def test_rows_that_do_not_sum_to_one_are_refused_or_normalized(pieces, tmp_path, capsys):
     np.savez(tmp_path / "m.npz", ATTENTION, [[2.25]], np.zeros((0, 0)))
     output = "-o", tmp_path / "links", "--probabilities", tmp_path / "scores"
     for command in ("links-from", "report"):

@@ -41,14 +41,14 @@ def gold_file(folder: Path, pairs: int) -> Path:
 
 def test_it_aligns_alone_and_is_drawn(bitext, model, tmp_path: Path):
     found = {}
-    for name, options in {"all": (), "alone": ("--heads", "additive")}.items():
+    for name, options in {"all": (), "alone": ("--scorers", "additive")}.items():
         outputs = "-o", tmp_path / "links", "--probabilities", tmp_path / name
         assert run("align", *bitext, "--model", model, *outputs, *options) == 0
         found[name] = (tmp_path / name).read_text()
     assert found["all"] != found["alone"]
     pair = TOY.source[0], TOY.target[0]
     picture = tmp_path / "additive.svg"
-    assert run("heatmap", *pair, "--model", model, "--heads", "additive", "-o", picture) == 0
+    assert run("heatmap", *pair, "--model", model, "--scorers", "additive", "-o", picture) == 0
     assert TOY.source[0].split()[0] in picture.read_text()
     assert run("heatmap", *pair, "--model", model, "--view", "heads", "-o", tmp_path / "heads.svg") == 0
     assert "additive" in (tmp_path / "heads.svg").read_text()
@@ -76,5 +76,5 @@ def test_gold_that_cannot_teach(bitext, tmp_path: Path, capsys):
 
 def test_heads_that_are_not_there(bitext, model, tmp_path: Path, capsys):
     align = "align", *bitext, "--model", model, "-o", tmp_path / "links"
-    assert run(*align, "--heads", "scaled-dot") == 2
+    assert run(*align, "--scorers", "scaled-dot") == 2
     assert "this model has the heads lexicon,spectral,additive, not scaled-dot" in capsys.readouterr().err

@@ -106,7 +106,7 @@ def test_raw_text_is_cut_by_sentencepiece_and_links_count_its_words(text, pieces
     assert right > 0.7 * sum(map(len, found))
 
 
-def test_other_names_of_tokenisers_are_refused(text, tmp_path, capsys):
+def test_other_names_of_tokenizers_are_refused(text, tmp_path, capsys):
     for name in ("sentencepiece", "bpe", "simple:x"):
         assert run("align", *text, "--tokenizer", name) == 2
         assert "sentencepiece:FILE[,FILE]" in capsys.readouterr().err

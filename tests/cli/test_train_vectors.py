@@ -10,7 +10,7 @@ import pytest
 from nmtalign.cli import main
 from nmtalign.vectors.storage import save_embeddings, save_pair
 from tests.aligner.toy_language import toy_bitext
-from tests.heads.test_mapped import VECTORS
+from tests.scorers.test_mapped import VECTORS
 
 TOY = toy_bitext(60)
 
@@ -49,7 +49,7 @@ def test_a_folder_or_two_files_make_the_same_model(folder, tmp_path: Path, capsy
     text = folder / "source", folder / "target"
     assert run("align", *text, "--model", tmp_path / "one", "-o", tmp_path / "links", "-v") == 0
     assert "heads=lexicon,vectors " in capsys.readouterr().err
-    alone = "--heads", "vectors", "-v"
+    alone = "--scorers", "vectors", "-v"
     assert run("align", *text, "--model", tmp_path / "one", "-o", tmp_path / "new", *alone) == 0
     assert "heads=vectors " in capsys.readouterr().err
 

@@ -24,13 +24,13 @@ from nmtalign.arrays import read_array, read_arrays
 from nmtalign.batch.shards import is_whole
 from nmtalign.checks import fingerprints
 from nmtalign.cli.config import read_config
-from nmtalign.contextual.attention_files import read_matrices
-from nmtalign.corpus.spotting import Index, write_index
+from nmtalign.corpus.concordance import Index, write_index
+from nmtalign.encoders.attention_files import read_matrices
 from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines
-from nmtalign.heads.scoring import load_bahdanau
 from nmtalign.links.formats import parse_gold, read_records
 from nmtalign.links.projection import project_tags
+from nmtalign.scorers.scoring import load_bahdanau
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary

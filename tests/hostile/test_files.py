@@ -30,8 +30,8 @@ import nmtalign
 from nmtalign import cli, files
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.checks import fingerprints
-from nmtalign.contextual.files import read_vectors
-from nmtalign.corpus.spotting import Index, write_index
+from nmtalign.corpus.concordance import Index, write_index
+from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_records
 from nmtalign.links.projection import project_tags
@@ -472,10 +472,10 @@ WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
     "one language": lambda meta: meta.update(languages=["en"]),
     "a language that is no text": lambda meta: meta.update(languages=[["en"], "fr"]),
     "settings that are no object": lambda meta: meta.update(settings=[]),
-    "a tokeniser outside": lambda meta: meta["text"].update(tokenizer="sentencepiece:../../x"),
-    "a tokeniser beside the folder": lambda meta: meta["text"].update(tokenizer="sentencepiece:../x.model"),
-    "a device as tokeniser": lambda meta: meta["text"].update(tokenizer="sentencepiece:/dev/zero"),
-    "a number as tokeniser": lambda meta: meta["text"].update(tokenizer=3),
+    "a tokenizer outside": lambda meta: meta["text"].update(tokenizer="sentencepiece:../../x"),
+    "a tokenizer beside the folder": lambda meta: meta["text"].update(tokenizer="sentencepiece:../x.model"),
+    "a device as tokenizer": lambda meta: meta["text"].update(tokenizer="sentencepiece:/dev/zero"),
+    "a number as tokenizer": lambda meta: meta["text"].update(tokenizer=3),
     "no text for lowercase": lambda meta: meta["text"].update(lowercase="no"),
     "a null probability of 0": lambda meta: meta["positions"].update(null=0),
     "a scale without bounds": lambda meta: meta["heads"]["spectral"].update(scale=1e308),

@@ -15,8 +15,8 @@ import pytest
 import nmtalign
 from nmtalign.batch.shards import is_whole
 from nmtalign.checks import fingerprints
-from nmtalign.contextual.files import read_vectors
-from nmtalign.corpus.spotting import Index, write_index
+from nmtalign.corpus.concordance import Index, write_index
+from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, fingerprint
 from nmtalign.text.tokenization import TextSettings

@@ -1,4 +1,4 @@
-"""Symmetrisation against sil-machine and thot (golden file), a slow naive version, and laws."""
+"""Symmetrization against sil-machine and thot (golden file), a slow naive version, and laws."""
 
 from __future__ import annotations
 

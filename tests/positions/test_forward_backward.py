@@ -210,7 +210,7 @@ def test_long_sentences_keep_their_precision():
     np.testing.assert_allclose(found.log_likelihood[0], log_likelihood, rtol=1e-5)
 
 
-def test_a_neighbour_of_wild_odds_changes_no_bit():
+def test_a_neighbor_of_wild_odds_changes_no_bit():
     """Numbers are scaled down when the wildest pair of the bucket asks for it, by powers of two."""
     odds = np.exp(np.random.default_rng(6).normal(scale=2, size=(30, 9, 320))).astype(np.float32)
     transition, stop = random_problem(6, 30, 9, B=320)[:2]
@@ -307,7 +307,7 @@ def test_widths_of_expected_jumps():
     np.testing.assert_allclose(found, expected, atol=0.02)  # single jumps below 0.001 are left out
 
 
-def test_far_jumps_are_spread_over_their_neighbours():
+def test_far_jumps_are_spread_over_their_neighbors():
     old = initial_transitions(5, own=3)
     counts = np.zeros(old.tables.shape)
     counts[2, MAX_JUMP + 20] = 70

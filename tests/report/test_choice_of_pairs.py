@@ -107,5 +107,5 @@ def test_heads_of_a_model_are_its_own_attention() -> None:
     found = heads_of(record, model)
     assert tuple(found) == model.scorer.names
     for name, weights in found.items():
-        np.testing.assert_array_equal(weights, model.with_heads([name]).align(*record.pair).posterior)
+        np.testing.assert_array_equal(weights, model.with_scorers([name]).align(*record.pair).posterior)
     assert heads_of(record, ALIGNER) == {}

@@ -10,7 +10,7 @@ import pytest
 from nmtalign.errors import DataError
 from nmtalign.rescoring.features import LOGIT, Inputs, on_grid
 from nmtalign.rescoring.network import FEATURES, Batch, Network, Weights, initial, loss_and_gradient, mean_of
-from nmtalign.rescoring.optimiser import Adam
+from nmtalign.rescoring.optimizer import Adam
 
 B, T, S = 2, 3, 4
 

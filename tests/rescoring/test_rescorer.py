@@ -46,7 +46,7 @@ def taught():
 def test_heads_beside_a_rescorer(taught):
     assert taught.scorer.names == ("lexicon", "spectral")
     assert "positions=hmm rescored=gold" in taught.settings
-    plain = taught.with_heads(["lexicon"])
+    plain = taught.with_scorers(["lexicon"])
     assert plain.scorer.names == ("lexicon",)
     assert plain.positions is taught.positions.base
 

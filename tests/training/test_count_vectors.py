@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.counts import FormCounts, Smoothing
-from nmtalign.heads.lexicon import Lexicon, StoredView
-from nmtalign.heads.views import shorten
+from nmtalign.scorers.counts import FormCounts, Smoothing
+from nmtalign.scorers.lexicon import Lexicon, StoredView
+from nmtalign.scorers.views import shorten
 from nmtalign.training.count_vectors import count_embeddings, learn_counted
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext

@@ -14,7 +14,7 @@ from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
 from nmtalign.errors import UsageError
-from nmtalign.positions.agreement import STEPS, BothPosteriors, hmm_posteriors, regularisation_step
+from nmtalign.positions.agreement import STEPS, BothPosteriors, hmm_posteriors, regularization_step
 from nmtalign.positions.e_step import EStep, hmm_counts, model1_counts, uniform_counts
 from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import bucket_transitions, initial_transitions
@@ -195,7 +195,7 @@ def test_agreement_leads_to_the_nearest_distributions_that_agree(seed: int, S: i
     agreed, u = posteriors(bucket, emission, *given, agree=True), np.ones_like(emission)
     for _ in range(60):
         gaps.append(np.abs(found.forward.posterior - found.reverse.posterior.transpose(1, 0, 2)).max())
-        u *= regularisation_step(found)
+        u *= regularization_step(found)
         found = BothPosteriors(
             posteriors(bucket, emission * u, *given).forward,
             posteriors(bucket, emission / u, *given).reverse,

@@ -11,8 +11,8 @@ import pytest
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.train import Learning, learn, train
 from nmtalign.errors import DataError, UsageError
-from nmtalign.heads.counts import FormCounts, ViewCounts
-from nmtalign.heads.views import View
+from nmtalign.scorers.counts import FormCounts, ViewCounts
+from nmtalign.scorers.views import View
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.prior import Prior, ViewPrior, read_word_list, similar_words
@@ -123,7 +123,7 @@ def test_swapped_sides_are_noticed():
     assert any("swapped" in line for line in said)
 
 
-def test_similar_words_are_mutual_neighbours():
+def test_similar_words_are_mutual_neighbors():
     rows = np.eye(4, dtype=np.float32)
     english = Embeddings(Vocabulary.from_words(["one", "two", "red", "odd"]), rows)
     french = Embeddings(Vocabulary.from_words(["rouge", "deux", "un"]), rows[[2, 1, 0]])

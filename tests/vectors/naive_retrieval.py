@@ -1,4 +1,4 @@
-"""Slow plain loops for neighbours across two spaces."""
+"""Slow plain loops for neighbors across two spaces."""
 
 from __future__ import annotations
 

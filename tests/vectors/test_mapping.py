@@ -14,7 +14,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.mapping import (
-    centred,
+    centered,
     identical_strings,
     map_spaces,
     procrustes,
@@ -25,9 +25,9 @@ from nmtalign.vectors.mapping import (
 from nmtalign.vectors.retrieval import (
     evaluate_dictionary,
     mean_of_nearest,
-    mutual_neighbours,
+    mutual_neighbors,
     nearest,
-    neighbours,
+    neighbors,
 )
 from tests.vectors import naive_retrieval as naive
 
@@ -49,7 +49,7 @@ def test_retrieval_equals_slow_loops(cells: int, seed: int, rows: int, keys: int
         patch.setattr("nmtalign.vectors.retrieval._CELLS", cells)
         found = mean_of_nearest(X, Y)
         near, score = nearest(X, Y, count=3, hubness=mean_of_nearest(Y, X))
-        pairs, quality = mutual_neighbours(X, Y)
+        pairs, quality = mutual_neighbors(X, Y)
     np.testing.assert_allclose(found, [naive.hubness(x, Y) for x in X], rtol=1e-5, atol=1e-6)
     expected = naive.csls(X, Y)
     order = np.sort(expected, axis=1)[:, ::-1][:, :3]
@@ -76,9 +76,9 @@ def test_procrustes_finds_a_rotation(seed: int) -> None:
     np.testing.assert_allclose(procrustes(X, X @ turn, pairs), turn, atol=1e-5)
 
 
-def test_centred_rows_have_unit_length_and_zero_rows_stay() -> None:
+def test_centered_rows_have_unit_length_and_zero_rows_stay() -> None:
     matrix = np.vstack([unit(3, 10) + 1, np.zeros((1, 6))])
-    found = centred(matrix)
+    found = centered(matrix)
     np.testing.assert_allclose(np.linalg.norm(found[:-1], axis=1), 1, rtol=1e-5)
     by_hand = matrix[0] / np.linalg.norm(matrix[0]) - unit_rows(matrix[:-1]).mean(axis=0)
     np.testing.assert_allclose(found[0], by_hand / np.linalg.norm(by_hand), rtol=1e-4, atol=1e-6)
@@ -111,7 +111,7 @@ def test_few_seeds_and_refinement_find_all_translations() -> None:
 def test_an_orthogonal_map_keeps_all_cosines() -> None:
     source, target = turned_spaces()
     mapped = map_spaces(source, target, [(f"s{n}", f"t{n}") for n in range(50)])
-    before, after = centred(source.matrix), mapped.source.matrix
+    before, after = centered(source.matrix), mapped.source.matrix
     np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-5)
 
 
@@ -125,7 +125,7 @@ def test_rows_without_words_do_not_matter() -> None:
     np.testing.assert_allclose(other.source.vectors(["s9"]), whole.source.vectors(["s9"]), atol=1e-5)
 
 
-# ---------------------------------------------------------------- dictionaries, seeds, neighbours
+# ---------------------------------------------------------------- dictionaries, seeds, neighbors
 
 
 def test_dictionary_score_counts_words_once() -> None:
@@ -139,14 +139,14 @@ def test_dictionary_score_counts_words_once() -> None:
         evaluate_dictionary(source, target, [("a", "b")])
 
 
-def test_neighbours_of_unknown_words_are_none() -> None:
+def test_neighbors_of_unknown_words_are_none() -> None:
     source, target = named("s", np.eye(4)), named("t", np.eye(4))
-    found = neighbours(source, target, ["s2", "zz"], count=2)
+    found = neighbors(source, target, ["s2", "zz"], count=2)
     assert found["s2"][0].word == "t2"
     assert found["s2"][0].score == pytest.approx(naive.csls(np.eye(4), np.eye(4))[2, 2])
     assert found["zz"] == []
     with pytest.raises(UsageError, match="csls, cosine"):
-        neighbours(source, target, ["s2"], score="euclid")
+        neighbors(source, target, ["s2"], score="euclid")
 
 
 def test_dictionaries_with_tabs_spaces_and_more_columns(tmp_path: Path) -> None:

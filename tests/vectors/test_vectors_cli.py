@@ -56,7 +56,7 @@ def test_the_examples_of_help_run_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_
     """Shipped vectors have a name."""
     monkeypatch.chdir(tmp_path)
     tried = 0
-    for command in ([], ["neighbours"]):
+    for command in ([], ["neighbors"]):
         said = CliRunner().invoke(group, ["vectors", *command, "--help"]).output
         example = " ".join(said.split("Example: nmtalign vectors ", 1)[1].split("\n\n")[0].split()).split(
             " Options"
@@ -139,7 +139,7 @@ def two_spaces(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "x.en", tmp_path / "x.fr"
 
 
-def test_map_evaluate_neighbours(two_spaces: tuple[Path, Path], tmp_path: Path) -> None:
+def test_map_evaluate_neighbors(two_spaces: tuple[Path, Path], tmp_path: Path) -> None:
     dictionary = tmp_path / "d.txt"
     dictionary.write_text("".join(f"word{n} word{n}\n" for n in range(60, 80)), encoding="utf-8")
     for options in (["--dictionary", dictionary, "--no-refine"], ["--dictionary", dictionary], []):
@@ -148,7 +148,7 @@ def test_map_evaluate_neighbours(two_spaces: tuple[Path, Path], tmp_path: Path) 
         assert "unrelated" not in said
         shown = run("evaluate", tmp_path / "v", dictionary).stdout
         assert shown == "P@1 100.0, P@5 100.0, P@10 100.0 (csls; 20 of 20 words covered, 100.0 %)\n"
-    lines = run("neighbours", tmp_path / "v", "word3", "zz", "--count", 2, "--score", "cosine")
+    lines = run("neighbors", tmp_path / "v", "word3", "zz", "--count", 2, "--score", "cosine")
     assert lines.stdout.split("\n")[0] == "word3\tword3\t1.0000"
     assert "'zz' has no vector" in lines.stderr
 

@@ -117,7 +117,7 @@ def _tokenized(
 @pair_output_options
 @section("Mapping")
 @click.option("--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]")
-@click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbours.")
+@click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbors.")
 @click.option("--words", type=Whole(min=1), default=5_000, help="Words that refine.")
 def map_(
     source: str,

@@ -171,8 +171,8 @@ def _encoder(files: list[str], **context: Any) -> dict[str, Any]:
         raise UsageError(f"--{next(iter(context))}: only with --encoder")
     if any(file == "-" or Path(file).is_fifo() for file in files):
         raise UsageError("--encoder reads the bitext again; give a file, not standard input or a pipe")
-    from nmtalign.contextual.head import LAYER
-    from nmtalign.contextual.transformer import Encoder, check_device
+    from nmtalign.encoders.scorer import LAYER
+    from nmtalign.encoders.transformer import Encoder, check_device
 
     check_device(context.get("device", "cpu"))
     Encoder(context["encoder"], context.get("layer", LAYER)).check()  # beside CUDA none could be forked
@@ -183,8 +183,8 @@ def _mix(
     aligner: Aligner, context: dict[str, Any], pairs: Iterator[SentencePair], report: Callable[[str], None]
 ) -> Aligner:
     """Return the aligner mixed with an encoder that is fitted to the bitext."""
-    from nmtalign.aligner.contextual import with_context
     from nmtalign.aligner.fitting import fit_to
+    from nmtalign.aligner.with_encoder import with_context
 
     found = fit_to(with_context(aligner, **context), pairs)
     report(f"encoder fitted: {found.scorer.settings}")

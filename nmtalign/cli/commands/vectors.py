@@ -132,12 +132,12 @@ def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> Non
 @limit_option
 @click.option("--unicode", type=click.Choice(UNICODE_FORMS), default="none", help="Of the dictionary.")
 @encoding_option
-@section("Neighbours")
+@section("Neighbors")
 @score_option
 def evaluate(
     folder: str, dictionary: str, langs: str | None, score: str, limit: int | None, unicode: str
 ) -> None:
-    """Look up the translations of DICTIONARY (`word translation` a line) among the nearest neighbours.
+    """Look up the translations of DICTIONARY (`word translation` a line) among the nearest neighbors.
 
     Prints the precision at 1, 5 and 10 and how many of the words have vectors.
 
@@ -163,18 +163,18 @@ def evaluate(
 @section("Input")
 @langs_option
 @limit_option
-@section("Neighbours")
+@section("Neighbors")
 @score_option
-@click.option("--count", type=Whole(min=1), default=10, help="Neighbours of a word.")
-def neighbours(
+@click.option("--count", type=Whole(min=1), default=10, help="Neighbors of a word.")
+def neighbors(
     folder: str, words: tuple[str, ...], langs: str | None, score: str, count: int, limit: int | None
 ) -> None:
-    """List the nearest words of the other language: word, neighbour, score, between tabs.
+    """List the nearest words of the other language: word, neighbor, score, between tabs.
 
-    Example: nmtalign vectors neighbours en_fr_vectors house cat
+    Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
     from nmtalign.shipped import place_of
-    from nmtalign.vectors.retrieval import neighbours as find
+    from nmtalign.vectors.retrieval import neighbors as find
     from nmtalign.vectors.storage import load_pair
 
     chosen = two_languages(langs) if langs else None

@@ -19,7 +19,7 @@ from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
-    from nmtalign.corpus.spotting import Index, LinkedWords, Occurrence, Spotted
+    from nmtalign.corpus.concordance import Index, LinkedWords, Occurrence, Spotted
     from nmtalign.text.tokenization import TextSettings
 
 SIDES = ("source", "target")
@@ -28,7 +28,7 @@ _AROUND = 9  # words on either side of those that are marked
 
 
 class Corpus(NamedTuple):
-    """A linked bitext; the fields are arguments of :func:`nmtalign.corpus.spotting.write_index`."""
+    """A linked bitext; the fields are arguments of :func:`nmtalign.corpus.concordance.write_index`."""
 
     pairs: Iterator[LinkedWords]
     text: TextSettings
@@ -54,7 +54,7 @@ def index(linked: LinkedOptions, model: str | None, output: str) -> None:
 
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
-    from nmtalign.corpus.spotting import write_index
+    from nmtalign.corpus.concordance import write_index
     from nmtalign.output import whole_file
 
     if output == "-":
@@ -87,7 +87,7 @@ def find(
     """Show what WORD is translated by: how often, and in which lines.
 
     WORD may be several words that stand side by side, "prime minister". Its translation in a line are all
-    words that it is linked to; "…" stands between those that are not neighbours. Case makes no difference.
+    words that it is linked to; "…" stands between those that are not neighbors. Case makes no difference.
 
     The bitext is SOURCE TARGET LINKS, or SOURCE TARGET --model DIR, or --index DB.
 
@@ -108,7 +108,7 @@ def find(
 
 def _open(linked: LinkedOptions, model: str | None, database: str | None) -> Index:
     """Open an index, or make one of texts in memory."""
-    from nmtalign.corpus.spotting import Index
+    from nmtalign.corpus.concordance import Index
 
     if database is None:
         return Index.of(*_corpus(linked, model))

@@ -95,9 +95,9 @@ def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
 
 
 def _say_where_heads_end(shown: list[SamplePair]) -> None:
-    with_heads = sum(bool(pair.heads) for pair in shown)
-    if 0 < with_heads < len(shown):
-        warn(f"only the first {with_heads:,} pairs have the weights of each head, to keep the page small")
+    with_scorers = sum(bool(pair.heads) for pair in shown)
+    if 0 < with_scorers < len(shown):
+        warn(f"only the first {with_scorers:,} pairs have the weights of each head, to keep the page small")
 
 
 def _check_choice(

@@ -122,7 +122,7 @@ bitext_options = option_group(
 
 
 class Tokenizer(click.Choice[str]):
-    """The name of a tokeniser, with the files of its models where it has any."""
+    """The name of a tokenizer, with the files of its models where it has any."""
 
     def __init__(self) -> None:
         super().__init__(TOKENIZERS)

@@ -58,7 +58,7 @@ class CutOptions(TextOptions):
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
-        """The languages of both sides, as the tokeniser needs them."""
+        """The languages of both sides, as the tokenizer needs them."""
         return two_languages(self.langs) if self.langs else (None, None)
 
     def words(self, source: str, target: str) -> Iterator[tuple[list[str], list[str]]]:

@@ -109,7 +109,7 @@ model_options = option_group(
     ModelOptions,
     section("Model"),
     click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
-    click.option("--heads", metavar="LIST", help="Heads of the model to use, by name.  [all]"),
+    click.option("--scorers", metavar="LIST", help="Heads of the model to use, by name.  [all]"),
     section("Vectors, instead of a model"),
     click.option(
         "--vectors",
@@ -165,7 +165,7 @@ def load_aligner(options: ModelOptions) -> Aligner:
 
 def _in_context(options: ModelOptions) -> Aligner:
     """Open an encoder, mixed with a model or vectors where the options name one."""
-    from nmtalign.aligner.contextual import with_context
+    from nmtalign.aligner.with_encoder import with_context
 
     if options.positions is not None and options.positions != "hmm":
         raise UsageError(f"--positions {options.positions}: --encoder has hmm; without positions: links-from")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nmtalign.aligner.links_from import Linker
-    from nmtalign.contextual.cross_attention import Reading
-    from nmtalign.contextual.files import WordPair
+    from nmtalign.encoders.cross_attention import Reading
+    from nmtalign.encoders.files import WordPair
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings

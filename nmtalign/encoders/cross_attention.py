@@ -1,0 +1,229 @@
+"""Sources of attention: files that other programs write, and translation models.
+
+Axes: T target words, S source words.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice, tee
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.encoders.attention_files import read_matrices
+from nmtalign.encoders.choice import rank
+from nmtalign.encoders.files import Given, WordPair, beside
+from nmtalign.encoders.translator import Translator
+from nmtalign.errors import DataError
+from nmtalign.text.subwords import join_pieces, word_numbers
+
+FEW, CHOSEN = 20, 300  # pairs from which on a head is chosen, and most that are looked at
+ROUNDED = 1e-3  # rows may differ so much from a sum of 1: programs write few decimals
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How attention becomes one weight for each pair of words.
+
+    Parameters
+    ----------
+    layers, heads : tuple of int, optional
+        Those that are averaged, from 0; all if left out.
+    shift : int
+        The weights of target piece t stand in row ``t + shift``: -1 where the rows are the pieces that the
+        model has read and it attends while predicting the next one, 1 where the first row is that of the
+        begin of the sentence.
+    pieces : {"bpe", "sentencepiece"}, optional
+        Sub-words to be joined: a word gets the sum over its source pieces and the mean over its target
+        pieces, so that rows which sum to 1 still do (Clark et al. 2019).
+    normalize : bool
+        Divide each row by its sum. Otherwise rows have to sum to 1, the end of the sentence included, or to
+        be zero: a word without attention.
+    shifted : bool
+        Whether row t has the weights of target word t already, as those of :func:`translated`.
+    """
+
+    layers: tuple[int, ...] | None = None
+    heads: tuple[int, ...] | None = None
+    shift: int = 0
+    pieces: str | None = None
+    normalize: bool = False
+    shifted: bool = False
+
+    def __str__(self) -> str:
+        layers, heads = (
+            "all" if numbers is None else ",".join(map(str, numbers)) for numbers in (self.layers, self.heads)
+        )
+        normalized = " normalized" if self.normalize else ""
+        pieces = self.pieces or "none"
+        return f"layers={layers} heads={heads} shift={self.shift} pieces={pieces}{normalized}"
+
+    def words(self, pieces: Sequence[str]) -> list[str]:
+        """Return the words that the pieces of a line make."""
+        return list(pieces) if self.pieces is None else join_pieces(pieces, self.pieces)
+
+    def given(self, pieces: WordPair, attention: NDArray[Any]) -> Given:
+        """Return the words of one pair of pieces with their weights; errors as of :meth:`weights`."""
+        weights = self.weights(attention, *pieces)
+        words = self.words(pieces[0]), self.words(pieces[1])
+        return Given(words, weights, partial(self.by_head, attention, *pieces))
+
+    def weights(self, attention: NDArray[Any], source: Sequence[str], target: Sequence[str]) -> Floats:
+        """Return the weights of the words of one pair, target words by source words; rows sum to 1 at most.
+
+        Parameters
+        ----------
+        attention : array of shape (T, S) or (layers, heads, T, S)
+            With a row or a column more, or both, it is the end of the sentence (with shift 1, for rows: the
+            begin), which is left out.
+        source, target : sequences of str
+            The S and T pieces.
+
+        Raises
+        ------
+        DataError
+            If the shape does not fit the pieces, a layer or head is not there, weights are negative or not
+            finite, or rows do not sum to 1 and are not to be normalized.
+
+        Examples
+        --------
+        >>> Reading(pieces="bpe").weights(np.array([[0.5, 0.25, 0.25]]), ["a@@", "b", "c"], ["d"])
+        array([[0.75, 0.25]])
+        """
+        S, T = len(source), len(target)
+        weights = self._shifted(self._averaged(attention, S, T), S, T)
+        if self.pieces is None:
+            return weights
+        rows, columns = (_membership(word_numbers(side, str(self.pieces))) for side in (target, source))
+        sums = rows @ weights @ columns.T
+        return np.asarray(np.minimum(sums / rows.sum(axis=1, keepdims=True), 1))  # sums round
+
+    def by_head(
+        self, attention: NDArray[Any], source: Sequence[str], target: Sequence[str]
+    ) -> dict[str, Floats]:
+        """Return the weights as of :meth:`weights` by each head alone; none where there is one.
+
+        Examples
+        --------
+        >>> attention = np.array([[[[0.75, 0.25]], [[0.5, 0.5]]]])
+        >>> {name: w.tolist() for name, w in Reading().by_head(attention, ["a", "b"], ["c"]).items()}
+        {'head 0': [[0.75, 0.25]], 'head 1': [[0.5, 0.5]]}
+        """
+        shape = _numbers(attention).shape
+        layers, heads = (self.layers or range(shape[0])), (self.heads or range(shape[1]))
+        if len(layers) * len(heads) == 1:
+            return {}
+        return {
+            (f"layer {layer} " if shape[0] > 1 else "") + f"head {head}": replace(
+                self, layers=(layer,), heads=(head,)
+            ).weights(attention, source, target)
+            for layer in layers
+            for head in heads
+        }
+
+    def _averaged(self, attention: NDArray[Any], S: int, T: int) -> Floats:
+        """Return the mean over the chosen layers and heads, as many rows and columns as there are."""
+        weights = _numbers(attention)
+        weights = _chosen(_chosen(weights, 0, self.layers, "layer"), 1, self.heads, "head")
+        rows, columns = weights.shape[2:]
+        if not (S and T):  # an empty line; some programs write a weight for its end
+            return np.zeros((T, S))
+        if rows - T not in (0, 1) or columns - S not in (0, 1):
+            raise DataError(
+                f"expected attention of {T} target and {S} source pieces, or one more for the end of the"
+                f" sentence, found {rows} and {columns}"
+            )
+        sums = weights.sum(axis=3, keepdims=True)  # (layers, heads, T, 1)
+        if not self.normalize:
+            self._check_sums(sums[..., 0])
+            sums = np.maximum(sums, 1)
+        return np.asarray((weights / np.where(sums > 0, sums, 1)).mean(axis=(0, 1)))
+
+    def _check_sums(self, sums: Floats) -> None:
+        """Refuse rows that sum neither to 1 nor to 0, from sums of shape (layers, heads, T)."""
+        wrong = np.argwhere((np.abs(sums - 1) > ROUNDED) & (sums != 0))
+        if not len(wrong):
+            return
+        layer, head, row = wrong[0].tolist()
+        found = f"{sums[layer, head, row]:.6g} in row {row + 1}"
+        if sums[..., 0].size > 1:
+            layer, head = (self.layers or range(layer + 1))[layer], (self.heads or range(head + 1))[head]
+            found += f" of layer {layer}, head {head}"
+        raise DataError(
+            f"expected rows that sum to 1, found {found}; give attention after its softmax, or --normalize to"
+            " divide each row by its sum"
+        )
+
+    def _shifted(self, weights: Floats, S: int, T: int) -> Floats:
+        """Return the rows of the target pieces; a piece without a row gets zeros."""
+        rows = np.arange(T) + (0 if self.shifted else self.shift)
+        there = (rows >= 0) & (rows < len(weights))
+        shifted = np.zeros((T, S))
+        shifted[there] = weights[rows[there], :S]
+        return shifted
+
+
+def read_attention(
+    path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
+) -> Iterator[Given]:
+    """Yield the weights that a file has for each pair of pieces; a DataError if they do not fit."""
+    return beside(pairs, read_matrices(path, encoding=encoding), path, reading.given)
+
+
+def translated(translator: Translator, reading: Reading, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield the cross-attention of a translation model for each pair of words."""
+    words, again, asked = tee(pairs, 3)
+    found = (
+        attention.of_words(len(target), reading.shift)  # (L, H, T, S + 1)
+        for (_, target), attention in zip(again, translator.attention(asked), strict=True)
+    )
+    return beside(words, found, translator.name, reading.given)
+
+
+def best_reading(translator: Translator, pairs: Iterator[WordPair]) -> tuple[Reading, Iterator[WordPair]]:
+    """Return which layer and head aligns best by the first pairs of a text, and the whole text.
+
+    Fewer than `FEW` pairs choose none: the mean of all is read, with a warning.
+    """
+    first = list(islice(pairs, CHOSEN))
+    rest = chain(first, pairs)
+    if len(first) < FEW:
+        names = "name --layers, --attention-heads, --shift"
+        warnings.warn(f"too few pairs to choose a head by: the mean of all; {names}", stacklevel=2)
+        return Reading(), rest
+    best = rank(first, translator.attention(first))[0]
+    return Reading((best.layer,), None if best.head is None else (best.head,), best.shift), rest
+
+
+def _numbers(attention: NDArray[Any]) -> Floats:
+    """Return weights of shape (layers, heads, T, S)."""
+    if attention.dtype.kind not in "fiub" or attention.ndim not in (2, 4):
+        found = f"{attention.dtype} of shape {attention.shape}"
+        raise DataError(f"expected numbers of shape (T, S) or (layers, heads, T, S), found {found}")
+    weights: Floats = attention.astype(np.float64)
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError("expected attention weights, found a negative one, NaN or infinity")
+    return weights[None, None] if weights.ndim == 2 else weights
+
+
+def _chosen(weights: Floats, axis: int, numbers: tuple[int, ...] | None, name: str) -> Floats:
+    if numbers is None:
+        return weights
+    if max(numbers) >= weights.shape[axis]:
+        raise DataError(f"there is no {name} {max(numbers)}: found {weights.shape[axis]}, counted from 0")
+    return np.asarray(np.take(weights, numbers, axis=axis))
+
+
+def _membership(numbers: Sequence[int]) -> Floats:
+    """Return which pieces are part of which word, shape (words, pieces)."""
+    words = numbers[-1] + 1 if numbers else 0
+    of_word: Floats = np.equal.outer(np.arange(words), np.asarray(numbers, dtype=np.int64)).astype(np.float64)
+    return of_word

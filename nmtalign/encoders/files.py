@@ -1,0 +1,227 @@
+"""Sources of similarities: files of token vectors and of similarities, read pair by pair.
+
+Axes: T target words, S source words, D dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.arrays import Archive, Rows, in_order, is_archive, read_array
+from nmtalign.encoders.attention_files import read_npz
+from nmtalign.errors import DataError
+from nmtalign.files import file_in
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
+Item = TypeVar("Item")
+
+SIDES = ("source", "target")
+
+
+def cosines(source: Floats, target: Floats) -> NDArray[np.float32]:
+    """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector.
+
+    Examples
+    --------
+    >>> cosines(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[4.0, 3.0]])).round(2).tolist()
+    [[0.9599999785423279, 0.0]]
+    """
+    first, second = (np.asarray(side, np.float32) for side in (source, target))
+    lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in (first, second)]
+    units = [side / np.where(n > 0, n, 1) for side, n in zip((first, second), lengths, strict=True)]
+    return np.asarray(units[1] @ units[0].T)
+
+
+def dot_products(source: Floats, target: Floats) -> Floats:
+    """Return the dot products (T, S) of the vectors (S, D) and (T, D) of two sentences."""
+    return np.asarray(target @ source.T, np.float32)
+
+
+PRODUCTS = {"cosine": cosines, "dot": dot_products}
+
+
+class Given(NamedTuple):
+    """What a source gives for one sentence pair.
+
+    Attributes
+    ----------
+    words : (sequence of str, sequence of str)
+        Those that the matrix is of, source and target.
+    matrix : array of shape (T, S)
+    by_head : callable
+        Computes the matrix of each attention head by name; empty where there are no heads.
+    """
+
+    words: WordPair
+    matrix: Floats
+    by_head: Callable[[], dict[str, Floats]] = dict
+
+
+def beside(
+    pairs: Iterable[WordPair],
+    found: Iterator[Item],
+    path: str | Path,
+    make: Callable[[WordPair, Item], Given],
+) -> Iterator[Given]:
+    """Yield what `make` makes of each pair and of what a file has `found` for the pair.
+
+    Raises
+    ------
+    DataError
+        If the file has fewer or more than there are pairs; with the number of the pair if `make` raises it.
+    """
+    number = 0
+    for number, words in enumerate(pairs, 1):
+        own = next(found, None)
+        if own is None:
+            raise DataError(f"expected an array for each pair, found none for pair {number}").at(path)
+        try:
+            given = make(words, own)
+        except DataError as error:
+            raise DataError(f"pair {number}: {error}").at(path) from None
+        yield given
+    if next(found, None) is not None:
+        raise DataError(f"expected arrays for {number} pairs, as the text has, found more").at(path)
+
+
+def finite(matrix: Floats) -> NDArray[np.float32]:
+    """Return similarities in single precision; a DataError if one is no number."""
+    found = np.asarray(matrix, np.float32)
+    if not np.isfinite(found).all():
+        raise DataError("expected similarities, found NaN or infinity")
+    return found
+
+
+def read_similarities(path: str | Path, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield the similarities of an .npz file, one array (T, S) a pair, in the order of :func:`in_order`."""
+    return beside(pairs, read_npz(path), path, _similarities)
+
+
+def _similarities(words: WordPair, found: Floats) -> Given:
+    S, T = map(len, words)
+    if not S * T:
+        return Given(words, np.zeros((T, S)))
+    if found.shape != (T, S):
+        raise DataError(f"expected {T} target by {S} source words, found {found.shape}")
+    return Given(words, finite(found))
+
+
+def read_vectors(path: str | Path, product: str, pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield products of the token vectors of other programs.
+
+    Parameters
+    ----------
+    path : str or Path
+        An .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target`` and end
+        with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
+        ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
+        ``target_lengths.npy``, which is read pair by pair. Vectors of sub-words are averaged if there is
+        also the number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin
+        with ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
+    product : {"cosine", "dot"}
+    pairs : iterable of (sequence of str, sequence of str)
+
+    Raises
+    ------
+    DataError
+        If a file is not there or no such, the sides differ in their number of pairs or in D, or a pair has
+        not a vector for each word.
+    """
+    opened = _of_folder if Path(path).is_dir() else _of_archive
+    sides = [opened(Path(path), side) for side in SIDES]
+    counts = [side.sentences for side in sides]
+    if counts[0] != counts[1]:
+        found = f"{counts[0]} source and {counts[1]} target lines"
+        raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
+    rows = ([side.read(n) for side in sides] for n in range(counts[0]))
+    return beside(pairs, rows, path, partial(_products, PRODUCTS[product]))
+
+
+def _products(
+    product: Callable[[Floats, Floats], Floats],
+    words: WordPair,
+    found: Sequence[tuple[Floats, Ints | None]],
+) -> Given:
+    if not all(words):
+        return Given(words, np.zeros((len(words[1]), len(words[0]))))
+    both = [own if of_word is None else word_means(own, of_word) for own, of_word in found]
+    for name, vectors, side in zip(SIDES, both, words, strict=True):
+        if vectors.ndim != 2 or len(vectors) != len(side) or vectors.shape[1] != both[0].shape[-1]:
+            expected = f"expected {len(side)} {name} vectors of one length"
+            raise DataError(f"{expected}, found an array of {vectors.shape}")
+    return Given(words, finite(product(both[0], both[1])))
+
+
+class _Side(NamedTuple):
+    """One side of a text; `read` gives the vectors of a sentence, and the word of each if of sub-words."""
+
+    sentences: int
+    read: Callable[[int], tuple[Floats, Ints | None]]
+
+
+def _of_archive(path: Path, side: str) -> _Side:
+    if not is_archive(path):
+        raise DataError("expected an .npz file or a folder with token vectors").at(path)
+    archive = Archive(path)
+    vectors, words = (
+        in_order([name for name in archive.names if name.startswith(begin)], path)
+        for begin in (side, f"words-{side}")
+    )
+    if words and len(words) != len(vectors):
+        raise DataError(f"expected {len(vectors)} arrays words-{side}, found {len(words)}").at(path)
+    return _Side(
+        len(vectors), lambda n: (archive.read(vectors[n]), archive.read(words[n]) if words else None)
+    )
+
+
+def _of_folder(path: Path, side: str) -> _Side:
+    rows, words = path / f"{side}.npy", path / f"{side}_words.npy"
+    if not rows.exists():
+        raise DataError(f"expected a file {rows.name} with the vectors of all words").at(path)
+    vectors = Rows(file_in(path, rows.name))
+    of_word = Rows(file_in(path, words.name)) if words.exists() else None
+    lengths = read_array(file_in(path, f"{side}_lengths.npy"))
+    if lengths.dtype.kind not in "iu" or lengths.ndim != 1:
+        found = f"expected the words of each pair, found {lengths.dtype} of shape {lengths.shape}"
+        raise DataError(found).at(path / f"{side}_lengths.npy")
+    wrong = lengths[(lengths < 0) | (lengths > vectors.shape[0])]
+    if len(wrong):  # a sum could wrap around
+        found = f"expected 0 to {vectors.shape[0]} words in each pair, found {wrong[0]}"
+        raise DataError(found).at(path / f"{side}_lengths.npy")
+    lengths = lengths.astype(np.int64)
+    ends = np.cumsum(lengths)
+    if len(vectors.shape) != 2 or int(lengths.sum()) != vectors.shape[0]:
+        found = f"expected {int(lengths.sum())} vectors, found an array of {vectors.shape}"
+        raise DataError(found).at(rows)
+
+    def read(n: int) -> tuple[Floats, Ints | None]:
+        own = int(ends[n] - lengths[n]), int(ends[n])
+        return vectors.read(*own), None if of_word is None else of_word.read(*own)
+
+    return _Side(len(lengths), read)
+
+
+def word_means(vectors: Floats, words: Ints) -> Floats:
+    """Return the mean vector (words, D) of the sub-words of each word; `words` numbers them from 0, in order.
+
+    Examples
+    --------
+    >>> word_means(np.array([[1.0, 0.0], [3.0, 2.0], [5.0, 5.0]]), np.array([0, 0, 1])).tolist()
+    [[2.0, 1.0], [5.0, 5.0]]
+    """
+    begins = np.diff(np.asarray(words, np.int64).ravel(), prepend=-1)  # 1 where a word begins
+    fits = words.shape == vectors.shape[:1] and words.dtype.kind in "iu"
+    if not fits or begins[:1].any() != bool(len(begins)) or not np.isin(begins, (0, 1)).all():
+        found = f"for vectors of shape {vectors.shape} found {words.dtype} of shape {words.shape}"
+        raise DataError(f"expected the word of each vector, from 0, in order and without gaps; {found}")
+    starts = np.flatnonzero(begins)
+    counts = np.diff(starts, append=len(begins))
+    return np.asarray(np.add.reduceat(vectors, starts, axis=0) / counts[:, None]) if len(starts) else vectors

@@ -1,0 +1,163 @@
+"""Cross-attention of translation models of the package transformers, by forced decoding.
+
+A decoder that is given the translation predicts it, sub-word after sub-word. Weights are summed over the
+sub-words of a source word, and averaged over those of a target word.
+
+Axes: L layers, H heads, R steps of the decoder, T target words, S source words.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.encoders.transformer import (
+    Pieces,
+    batches,
+    inputs,
+    limit_of,
+    opened,
+    packages,
+    padded,
+    within_memory,
+)
+from nmtalign.errors import UsageError
+
+Floats = NDArray[np.float32]
+Words = tuple[Sequence[str], Sequence[str]]
+
+PAIRS = 64  # whose weights are in memory
+TOKENS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
+
+
+class CrossAttention(NamedTuple):
+    """What a model pays attention to while it is forced through one translation.
+
+    Attributes
+    ----------
+    weights : array of shape (L, H, R, S + 1)
+        The last column is for all that is no source word: end, language.
+    words : array of int
+        Target word of each target sub-word.
+    first : int
+        Step that predicts the first target sub-word; the next one reads it.
+    """
+
+    weights: Floats
+    words: NDArray[np.int64]
+    first: int
+
+    def of_words(self, count: int, shift: int) -> Floats:
+        """Return the weights (L, H, T, S + 1) of `count` words.
+
+        With `shift` 0 of the steps that predict their sub-words, with 1 of those that read them (Chen et al.
+        2020). A word without sub-words gets zeros.
+        """
+        start = self.first + shift
+        part = np.equal.outer(np.arange(count), self.words).astype(np.float32)  # (T, pieces)
+        means = part / np.maximum(part.sum(axis=1, keepdims=True), 1)
+        return np.asarray(means @ self.weights[:, :, start : start + len(self.words)])
+
+
+class _Forced(NamedTuple):
+    """Sub-words of one pair, with the word of each; -1 for special ones."""
+
+    number: int
+    ids: list[int]
+    words: NDArray[np.int64]
+    labels: list[int]
+    of_labels: NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class Translator:
+    """A translation model of Hugging Face, from its folder or name, opened when it is needed.
+
+    Parameters
+    ----------
+    name : str
+        Of a model on the hub, or its folder: Marian, mBART, NLLB, T5, ...
+    languages : (str, str), optional
+        Source and target as the tokenizer of a model of many languages calls them.
+    device : {"cpu", "cuda", "mps"}
+
+    References
+    ----------
+    Garg et al. (2019); Chen et al. (2020): attention where the decoder reads a word.
+    """
+
+    name: str
+    languages: tuple[str, str] | None = None
+    device: str = "cpu"
+
+    @cached_property
+    def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
+        kind = "AutoModelForSeq2SeqLM"
+        model, tokenizer = opened(kind, self.name, self.device, attn_implementation="eager")
+        self._choose_languages(tokenizer)
+        limit = limit_of(tokenizer, model.config)
+        return model, (Pieces(tokenizer, limit), Pieces(tokenizer, limit, target=True))
+
+    def _choose_languages(self, tokenizer: Any) -> None:
+        """Tell the tokenizer both languages; a UsageError if it needs or knows no such."""
+        if hasattr(tokenizer, "src_lang") != (self.languages is not None):
+            needs = "is of one pair of languages" if self.languages else "needs source and target language"
+            advice = "leave --langs out" if self.languages else "give --langs in its own codes"
+            raise UsageError(f"{self.name} {needs}; {advice}")
+        if self.languages is not None:
+            for language in self.languages:
+                if language not in tokenizer.get_vocab() and f"__{language}__" not in tokenizer.get_vocab():
+                    raise UsageError(f"{self.name} knows no language {language!r}")
+            tokenizer.src_lang, tokenizer.tgt_lang = self.languages
+
+    def attention(self, pairs: Iterable[Words]) -> Iterator[CrossAttention]:
+        """Yield the attention of each pair.
+
+        A pair that is too long for the model gets zeros, with a warning.
+        """
+        rest, number = iter(pairs), 1
+        while part := list(islice(rest, PAIRS)):
+            forced = [self._forced(number + n, pair) for n, pair in enumerate(part)]
+            found = {}
+            for batch in batches(forced, TOKENS):
+                weights = within_memory(self._run, batch, self.device)
+                found.update(
+                    {own.number: own_weights for own, own_weights in zip(batch, weights, strict=True)}
+                )
+            for own, (source, _) in zip(forced, part, strict=True):
+                columns = np.where(own.words < 0, len(source), own.words)
+                member = np.equal.outer(columns, np.arange(len(source) + 1)).astype(np.float32)
+                inside = own.of_labels >= 0
+                first = int(inside.argmax())
+                yield CrossAttention(found[own.number] @ member, own.of_labels[inside], first)
+            number += len(part)
+
+    def _forced(self, number: int, pair: Words) -> _Forced:
+        """Return the sub-words of a pair; none of one that is too long."""
+        _, sides = self._opened
+        whole = [side.whole(words) for side, words in zip(sides, pair, strict=True)]
+        size, limit = max(len(ids) for ids, _ in whole), sides[0].limit
+        if size > limit:
+            found = f"pair {number} has {size} sub-words, {self.name} takes {limit}"
+            warnings.warn(f"{found}; it gets no links", stacklevel=2)
+            whole = [side.whole([]) for side in sides]
+        return _Forced(number, *whole[0], *whole[1])
+
+    def _run(self, batch: Sequence[_Forced]) -> list[Floats]:
+        """Return the weights (L, H, R, source sub-words) of each pair."""
+        torch, _ = packages()
+        model, (pieces, _) = self._opened
+        labels = padded([own.labels for own in batch], -100)  # the models make their decoder's input of them
+        given = inputs(batch, pieces) | {"labels": labels}
+        tensors = {name: torch.tensor(own, device=self.device) for name, own in given.items()}
+        with torch.inference_mode():
+            found = model(**tensors, output_attentions=True, use_cache=False).cross_attentions
+            weights = torch.stack(found, 1).float().cpu().numpy()  # (B, L, H, R, source sub-words)
+        return [weights[n, :, :, : len(own.labels), : len(own.ids)] for n, own in enumerate(batch)]

@@ -1,0 +1,76 @@
+"""The annotators' convention: is a word without a partner linked to the partner of its neighbor?
+
+Some annotators link an article or particle without a translation to what its neighbor is linked to, others
+leave it without a link. Gold links tell which, for the word before and after, on each side, and word by word.
+
+Axes: T target words, S source words, B pairs of a bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.buckets import Bucket
+from nmtalign.links.extraction import beside_links
+from nmtalign.positions.hmm import THRESHOLD
+from nmtalign.rescoring.features import FREQUENT, Counts, Floats, Ints
+
+KINDS = 4  # a free target word after and before the linked one, a free source word likewise
+PRIOR, STRENGTH = 0.2, 10  # share of linked words before any is seen, and how many words it counts for
+WORD_STRENGTH = 3  # how many occurrences of a word the share of all frequent words counts for
+
+Links = NDArray[np.bool_]
+
+
+def free_words(joint: Floats, bucket: Bucket, places: Counts) -> Iterator[tuple[Links, Ints]]:
+    """Yield, by kind, the cells (T, S, B) that link a free word to its neighbor's partner, and its place.
+
+    Parameters
+    ----------
+    joint : float32 array (T, S, B)
+        Probability of links; a word is free if none reaches the threshold.
+    bucket : Bucket
+    places : pair of int arrays (V,)
+        Place of each source and target word among the frequent ones, 0 for all others.
+    """
+    of_target, of_source = places[1][bucket.target][:, None], places[0][bucket.source]
+    kinds = of_target, of_target, of_source, of_source
+    cells = beside_links((joint >= THRESHOLD) & bucket.inside)
+    for own, place in zip(cells, kinds, strict=True):
+        yield own & bucket.inside, np.broadcast_to(place, own.shape)
+
+
+class AnnotationStyle:
+    """Counts free words in gold links, bucket by bucket."""
+
+    def __init__(self) -> None:
+        self._linked, self._seen = np.zeros((2, KINDS, FREQUENT + 1))
+
+    def add(self, joint: Floats, bucket: Bucket, places: Counts, sure: Links, possible: Links) -> None:
+        """Count the free words of a bucket; links that are possible and not sure tell nothing."""
+        for kind, (cells, place) in enumerate(free_words(joint, bucket, places)):
+            judged = cells & (sure | ~possible)
+            self._seen[kind] += np.bincount(place[judged], minlength=FREQUENT + 1)
+            self._linked[kind] += np.bincount(place[judged & sure], minlength=FREQUENT + 1)
+
+    def shares(self) -> Floats:
+        """Return the share of free words that are linked, by kind and place, shape (KINDS, FREQUENT + 1)."""
+        shares = np.empty_like(self._seen)
+        for group in slice(0, 1), slice(1, None):  # all other words, frequent ones
+            linked, seen = (x[:, group].sum(axis=1, keepdims=True) for x in (self._linked, self._seen))
+            shares[:, group] = (linked + STRENGTH * PRIOR) / (seen + STRENGTH)
+        own = shares[:, 1:] * WORD_STRENGTH + self._linked[:, 1:]
+        shares[:, 1:] = own / (self._seen[:, 1:] + WORD_STRENGTH)
+        return shares.astype(np.float32)
+
+
+def with_style(joint: Floats, shares: Floats, bucket: Bucket, places: Counts) -> Floats:
+    """Return the joint probability (T, S, B) with the links of free words that the convention asks for."""
+    result = joint.copy()
+    for own, (cells, place) in zip(shares, free_words(joint, bucket, places), strict=True):
+        share = own[place]
+        np.maximum(result, share, out=result, where=cells & (share >= THRESHOLD))
+    return result

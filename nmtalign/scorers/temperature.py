@@ -1,0 +1,112 @@
+"""Fit the temperature of given word vectors, and the transitions of the hidden Markov model, to a text.
+
+The likelihood ratio of two words comes from their score,
+
+    r(e, f) = exp(score(e, f) - (log Z_e + log Z_f) / 2)      Z_e = sum over f of p(f) exp(score(e, f)),
+
+and 1 is the ratio of the null word. Transitions and temperature are estimated by expectation-maximization,
+the temperature by the likelihood that :mod:`nmtalign.scorers.dense_training` writes down.
+The probability of null is fixed: its maximum likelihood estimate gave a larger error on nearly every text.
+
+Axes: V vocabulary (word 0 is padding), P word pairs that meet.
+
+References
+----------
+Vogel, Ney and Tillmann (1996).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.positions.agreement import BothTransitions
+from nmtalign.positions.e_step import EStep, expected_counts
+from nmtalign.positions.hmm import NULL, unfitted_hmm
+from nmtalign.positions.model import Emissions, TextScores
+from nmtalign.positions.transitions import estimate_transitions
+from nmtalign.scorers.dense_training import Links, ScaleLikelihood
+
+Floats = NDArray[np.float32]
+
+FITTED = 5_000  # pairs of a text that transitions are fitted on
+TUNED = 1 << 13  # words on either side of them that the temperature is fitted on: one number needs fewer
+ITERATIONS, MAX_ITERATIONS = 3, 10  # of transitions; of the temperature until it moves by less than SETTLED
+SETTLED = 0.02
+MAX_STEP = 4  # factor by which an iteration may change the scale of the scores
+
+
+class ScoreTable(Protocol):
+    """Scores of all words of a text with each other at scale 1, (V source, V target)."""
+
+    def __call__(self, text: EncodedText, /) -> Floats: ...
+
+
+def fit_temperature(
+    pairs: Sequence[tuple[Sequence[str], Sequence[str]]], scores: ScoreTable, workers: int
+) -> tuple[float, BothTransitions]:
+    """Return the factor of plain scores (1 / temperature), and transitions, by expectation-maximization.
+
+    The scale moves by one step of Newton's method an iteration. It starts where scores deviate by 1 from
+    their mean, whatever size the vectors have.
+    """
+    sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
+    text = encode_text(pairs[: max(1, int((sizes <= TUNED).sum()))])
+    table = ScaleLikelihood(scores(text), (_share(text.source), _share(text.target)))
+    scale, words, transitions = 1 / max(_deviation(table), 1e-9), text.index, unfitted_hmm().transitions
+    for _ in range(MAX_ITERATIONS):
+        likelihood, of_source, of_target = table.likelihood(scale)
+        ratios = likelihood[words.source, words.target]
+        ratios /= np.sqrt(of_source[words.source] * of_target[words.target])
+        ratios[0] = 0  # the padding
+        transitions, links = _iterated(text, ratios, transitions, workers)
+        slope, spread = table.derivatives(scale, Links(words.source, words.target, links))
+        last, scale = scale, min(max(scale + slope / spread, scale / MAX_STEP), scale * MAX_STEP)
+        if abs(math.log(scale / last)) < SETTLED:
+            break
+    return scale, transitions
+
+
+def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: int) -> BothTransitions:
+    """Return the transitions of a text after some EM iterations with its likelihood ratios as emissions."""
+    scores.prepare(ratios=True)
+    text = scores.text
+    ratios = np.zeros(len(text.index), np.float32)
+    for k, cells in enumerate(text.index.cells):
+        ratios[cells] = scores.ratios(k)  # all cells of a word pair have the same ratio to the bit
+    for _ in range(ITERATIONS):
+        transitions, _ = _iterated(text, ratios, transitions, workers)
+    return transitions
+
+
+def _iterated(
+    text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
+) -> tuple[BothTransitions, NDArray[np.float64]]:
+    """Return the transitions after one more EM iteration, and the agreed links of word pairs (P,)."""
+    nulls = [np.ones(len(side.words), np.float32) for side in (text.source, text.target)]
+    first, second = (
+        model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)
+    )
+    step = EStep(NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
+    found = expected_counts(step, text.buckets, text.index, (text.source, text.target), workers)
+    jumps = found.forward_jumps, found.reverse_jumps
+    first, second = (estimate_transitions(n, model) for n, model in zip(jumps, transitions, strict=True))
+    return (first, second), found.pairs
+
+
+def _share(side: EncodedSide) -> Floats:
+    """Return the share of each word in the text."""
+    return np.asarray(side.counts / side.counts.sum(), dtype=np.float32)
+
+
+def _deviation(table: ScaleLikelihood) -> float:
+    """Return the standard deviation of the scores of words drawn from the text."""
+    source, target = table.shares
+    mean = source @ table.scores @ target
+    return math.sqrt(max(float(source @ (table.scores - mean) ** 2 @ target), 0.0))

@@ -1,0 +1,229 @@
+"""Views of words: the word itself and its first letters, so that rare words share the counts of relatives.
+
+The first three letters of a short word are the word once more, so that a side of short words has other views:
+its first and its last letter.
+
+Forms that are spelled alike, like *president* and *presidente* or *президент*, are likely to be translations:
+they have counts beforehand.
+
+Axes: P word pairs of a bitext, Q pairs of shortened words, F forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
+from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
+from nmtalign.text.marks import normal_form
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Bits = NDArray[np.uint64]
+
+SHORT = 3.0  # mean letters of the words of a side, below which they are short
+BITS = 127  # that letter pairs are hashed to
+UNLIKE = 0.4  # share of letter pairs in common, up to which two words are not alike
+EVERY = slice(None)
+BLOCK = 1 << 16  # pairs of forms compared at a time: a megabyte
+_ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu", "я": "ya", "ъ": "", "ь": ""}
+ROMAN = str.maketrans(
+    {**_ROMAN, **dict(zip("абвгдезийклмнопрстуфхыэё", "abvgdeziyklmnoprstufhyee", strict=True))}
+)
+
+Letters = tuple[int, int]  # of the source and of the target words of a view, as of :func:`cut`
+
+
+def short_words(words: Sequence[str]) -> bool:
+    """Tell whether the words of a side are as short as those of scripts without spaces are.
+
+    The mean over distinct words is about 2 in Chinese and Japanese, 6 to 11 in European languages.
+
+    Examples
+    --------
+    >>> short_words(["今天", "天气", "好"]), short_words(["the", "weather", "is", "fine"])
+    (True, False)
+    """
+    lengths = [len(word) for word in words if any(map(str.isalpha, word))]
+    return sum(lengths) < SHORT * len(lengths)
+
+
+def cut(letters: int) -> slice:
+    """Return the part of a word that so many letters are (0: the whole word, negative: the last letters)."""
+    return slice(letters, None) if letters < 0 else slice(0, letters or None)
+
+
+def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
+    """Number the first `letters` letters of each word, as of :func:`cut`.
+
+    Return the numbers, an int32 array of shape (len(words),), and the forms: ``forms[numbers[k]]`` is the
+    shortened ``words[k]``; form 0 is the padding "".
+    """
+    shortened = [*map(itemgetter(cut(letters)), words)]
+    number = number_words(dict.fromkeys(["", *shortened]))
+    return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """The distinct forms of one side of a view."""
+
+    forms: list[str]
+
+    @cached_property
+    def letter_pairs(self) -> Bits:
+        """As of :func:`letter_pairs`."""
+        return letter_pairs(self.forms)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """Number of letter pairs of each form."""
+        return _ones([*self.letter_pairs])
+
+    @cached_property
+    def _same(self) -> dict[Forms, NDArray[np.int64]]:
+        return {}
+
+    def same(self, other: Forms) -> NDArray[np.int64]:
+        """Return which form of another side is spelled like each one and likely its translation, or -1."""
+        if other not in self._same:
+            distinctive = [form if _distinctive(form) else "" for form in self.forms]
+            found = look_up(number_words(other.forms), distinctive)
+            found[found == 0] = -1
+            self._same[other] = found
+        return self._same[other]
+
+
+def _distinctive(form: str) -> bool:
+    """Tell whether two words with this spelling are likely to be translations."""
+    return len(form) > 2 or any(c.isdigit() for c in form)
+
+
+def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
+    """Return the form of each word of a side, as of :func:`shorten`, and the forms."""
+
+    def shortened() -> tuple[Ints, Forms]:
+        number, forms = shorten(side.words, letters)
+        return number, Forms(forms)
+
+    return side.memo(("forms", letters), shortened)
+
+
+@dataclass(frozen=True)
+class View:
+    """The word pairs of a bitext seen through shortened words."""
+
+    letters: Letters
+    source_forms: list[str]
+    target_forms: list[str]
+    # form of each source and target word
+    source_number: Ints
+    target_number: Ints
+    pair: Ints | None  # (P,): number of the view's pair for each word pair; None where they are the same
+    # (Q,): forms of the view's pairs
+    source: Ints
+    target: Ints
+    # counts added beforehand: to which of the view's pairs, distinct, and how much
+    alike: NDArray[np.int64]
+    prior: Floats
+
+    def spread(self, values: Floats, places: slice = EVERY) -> Floats:
+        """Return values of the view's pairs (Q,) for each word pair (P,), or those in some places."""
+        return values[places] if self.pair is None else values.take(self.pair[places])
+
+
+def make_view(
+    source: EncodedSide,
+    target: EncodedSide,
+    pairs: PairIndex,
+    letters: Letters,
+    *,
+    spelling: float,
+    apart: bool = True,
+) -> View:
+    """Return the view of `pairs` through words of so many letters.
+
+    `spelling` is the prior count of two forms with one spelling; those spelled alike have less. Only where
+    the view's pairs are numbered `apart` can counts be summed; else there is one for each word pair.
+    """
+    (s, s_forms), (t, t_forms) = forms_of(source, letters[0]), forms_of(target, letters[1])
+    of_pair = None
+    at_source, at_target = _numbered(s, s_forms, pairs.source), _numbered(t, t_forms, pairs.target)
+    if apart and any(letters):
+        keys, of_pair = distinct(at_source.astype(np.int64) * len(t_forms.forms) + at_target)
+        at_source, at_target = words_of(keys, len(t_forms.forms))
+    prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
+    alike = np.flatnonzero(prior)
+    both = s_forms.forms, t_forms.forms
+    return View(letters, *both, s, t, of_pair, at_source, at_target, alike, prior[alike])
+
+
+def _numbered(number: Ints, forms: Forms, words: Ints) -> Ints:
+    """Return the form of each word; where no words share a form, these are the same numbers."""
+    return words if len(forms.forms) == len(number) else number[words]
+
+
+def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints) -> Floats:
+    """Return how alike pairs of forms are spelled, from 0 to 1, shape (Q,).
+
+    It is 1 for one string of three letters or more or with a digit. For words of three Latin or Cyrillic
+    letters or more it grows with the Dice coefficient of their letter pairs (Brew and McKelvie 1996), from
+    `UNLIKE` on, if they have two or more in common; accents do not count.
+
+    Examples
+    --------
+    >>> both = np.array([0, 1])
+    >>> source, target = Forms(["president", "1997"]), Forms(["президент", "1998"])
+    >>> spelled_alike(source, target, both, both).round(2)
+    array([0.67, 0.  ], dtype=float32)
+    """
+    same = source.same(target)
+    s, t = source.letter_pairs, target.letter_pairs
+    result = np.asarray(same[at_source] == at_target, dtype=np.float32)
+    for at in range(0, len(result), BLOCK):
+        e, f = at_source[at : at + BLOCK], at_target[at : at + BLOCK]
+        common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
+        some = np.flatnonzero(common > 1)  # most have none or one in common
+        dice = 2 * common[some] / (source.sizes[e[some]] + target.sizes[f[some]])
+        result[at + some] = np.maximum(result[at + some], (dice - UNLIKE) / (1 - UNLIKE))
+    return result
+
+
+def _ones(bits: Sequence[Bits]) -> Floats:
+    """Count the bits of each column of two rows that are 1."""
+    first, second = map(_bit_count, bits)
+    return np.asarray(first + second, dtype=np.float32)
+
+
+def _bit_count(bits: Bits) -> NDArray[np.unsignedinteger]:
+    if hasattr(np, "bitwise_count"):  # NumPy 2
+        return np.asarray(np.bitwise_count(bits))
+    twos = bits - ((bits >> 1) & 0x5555555555555555)
+    fours = (twos & 0x3333333333333333) + ((twos >> 2) & 0x3333333333333333)
+    return np.asarray((((fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101) >> 56)
+
+
+def letter_pairs(forms: Sequence[str]) -> Bits:
+    """Return the pairs of neighboring letters of each form as a set of hashed bits, shape (2, F).
+
+    The ends of a form are letters, too. A form that has less than three letters, or something else than
+    Latin and Cyrillic letters, has none.
+    """
+    text = normal_form("NFD", "\n".join(["", *forms, ""]).lower().translate(ROMAN))
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
+    codes = codes[(codes < 0x300) | (codes > 0x36F)]  # without accents
+    end = codes == ord("\n")
+    form = np.cumsum(end)[:-1] - 1
+    letter = ((codes >= ord("a")) & (codes <= ord("z"))) | ((codes >= 0xC0) & (codes < 0x250))
+    letters, others = (np.bincount(form, own[:-1], len(forms)) for own in (letter, ~(letter | end)))
+    bits = np.zeros((len(forms), BITS + 1), dtype=bool)
+    bits[form, (31 * codes[:-1] + 7 * codes[1:]) % BITS] = True
+    bits[(letters < 3) | (others > 0)] = False
+    return np.ascontiguousarray(np.packbits(bits, axis=1).view(np.uint64).T)

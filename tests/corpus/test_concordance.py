@@ -1,0 +1,174 @@
+"""Translation spotting: the index against plain loops over the pairs, and files that are none."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.corpus import spotting
+from nmtalign.corpus.concordance import GAP, Index, write_index
+from nmtalign.errors import DataError, UsageError
+from nmtalign.text.tokenization import TextSettings
+
+TEXT = TextSettings()
+PAIRS = [
+    (["The", "House", "sits"], ["la", "Chambre", "siège"], [(0, 0), (1, 1), (2, 2)]),
+    (["not", "a", "house"], ["ne", "pas", "une", "maison"], [(0, 0), (0, 1), (1, 2), (2, 3)]),
+    (["I", "do", "not", "go"], ["je", "ne", "vais", "pas"], [(0, 0), (2, 1), (2, 3), (3, 2)]),
+    (["house"], [], []),
+]
+
+words = st.lists(st.sampled_from(["a", "A", "b", "c", "É", "E\u0301", "…"]), max_size=7)
+
+
+@st.composite
+def bitexts(draw):
+    pairs = []
+    for _ in range(draw(st.integers(0, 9))):
+        source, target = draw(words), draw(words)
+        cells = [(s, t) for s in range(len(source)) for t in range(len(target))]
+        pairs.append((source, target, sorted(draw(st.sets(st.sampled_from(cells)))) if cells else []))
+    return pairs
+
+
+def slowly(pairs, query, side):
+    """Return the translations of a query, and its places, word by word; the last without gaps."""
+    counts, places, units = Counter(), [], []
+    lower = [[TEXT.normalized(pair[k]) for k in (0, 1)] for pair in pairs]
+    wanted = TEXT.normalized(query)
+    for number, (pair, forms) in enumerate(zip(pairs, lower, strict=True), 1):
+        for start in range(len(pair[side]) - len(query) + 1):
+            own = list(range(start, start + len(query)))
+            if [forms[side][i] for i in own] != wanted:
+                continue
+            partners = sorted({link[1 - side] for link in pair[2] if link[side] in own})
+            unit = []
+            for i, p in enumerate(partners):
+                unit += [None] * (i > 0 and partners[i - 1] != p - 1) + [forms[1 - side][p]]
+            counts[tuple(unit)] += 1  # a gap is no word that is written like one
+            places.append((number, (partners, own) if side else (own, partners)))
+            units.append((number, " ".join(forms[1 - side][p] for p in partners)))
+    return counts, places, units
+
+
+@given(bitexts(), st.lists(st.sampled_from(["a", "b", "É", "c"]), min_size=1, max_size=3), st.integers(0, 1))
+def test_the_index_finds_what_plain_loops_find(pairs, query, side):
+    with mock.patch.object(spotting, "BLOCK", 2):
+        index = Index.of(pairs, TEXT)
+        found = index.find(" ".join(query), side, most=100)
+        counts, places, units = slowly(pairs, query, side)
+        names = [(" ".join(GAP if word is None else word for word in unit), n) for unit, n in counts.items()]
+        assert (found.total, sorted(found.translations)) == (len(places), sorted(names))
+        assert found.different == len(counts)
+        assert index.find(" ".join(query), side, limit=1).translations == found.translations[:1]
+        assert [(line.line, line.marked) for line in found.lines] == places
+        assert [line.words for line in found.lines] == [tuple(pairs[n - 1][:2]) for n, _ in places]
+        assert [count for _, count in found.translations] == sorted(counts.values(), reverse=True)
+        for text, _ in names:
+            lines = index.find(" ".join(query), side, translation=text, most=100).lines
+            plain = " ".join(word for word in text.split(" ") if word != GAP) or text
+            assert [line.line for line in lines] == [n for n, found in units if found in (text, plain)]
+
+
+def test_case_words_and_gaps():
+    index = Index.of(PAIRS, TEXT)
+    assert index.find("HOUSE", 0).translations == [("", 1), ("chambre", 1), ("maison", 1)]
+    assert index.find("not", 0).translations == [("ne … pas", 1), ("ne pas", 1)]
+    assert [line.line for line in index.find("not", 0, translation="ne pas").lines] == [2, 3]
+    assert [line.line for line in index.find("house", 0, translation="").lines] == [4]
+    assert index.find("ne", 1).translations == [("not", 2)]
+    assert index.find("a house", 0).translations == [("une maison", 1)]
+    assert index.find("house a", 0).total == index.find("zebra", 0).total == index.find("", 0).total == 0
+    assert index.find("house", 0, translation="zebra").lines == []
+    assert index.find("house", 0, most=1).lines[0].line == 1
+
+
+def test_a_query_is_cut_as_the_text_was():
+    text = TextSettings("simple")
+    index = Index.of([(["water"], ["l'", "eau"], [(0, 0), (0, 1)])], text, ("en", "fr"))
+    assert index.find("l'eau", 1).total == index.find("l' eau", 1).total == 1
+
+
+def test_an_index_on_disk_is_the_one_in_memory(tmp_path):
+    path = tmp_path / "odd ?#% name.db"
+    assert write_index(path, PAIRS, TEXT) == 4
+    before = path.read_bytes()
+    assert Index(path).find("house", 0) == Index.of(PAIRS, TEXT).find("house", 0)
+    assert Index(path).pairs == 4
+    assert path.read_bytes() == before
+
+
+def test_the_same_pairs_make_the_same_file(tmp_path):
+    for name in "ab":
+        write_index(tmp_path / name, PAIRS, TEXT)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_long_sentences_and_many_words():
+    words = [f"w{n}" for n in range(70_000)]
+    index = Index.of([(words, words, [(n, n) for n in range(70_000)])], TEXT)
+    assert index.find("w69999", 0).lines[0].marked == ([69_999], [69_999])
+    assert index.find("w300 w301", 0).translations == [("w300 w301", 1)]
+
+
+def other_database(path):
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE about (x)")
+    database.close()
+
+
+def damaged(path):
+    write_index(path, PAIRS, TEXT)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE blocks SET source = ?", (b"\x01",))
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda path: path.write_text("the cat"), "not a database"),
+        (lambda path: path.write_bytes(b""), "of this version wrote"),
+        (lambda path: None, "found no file"),
+        (lambda path: path.mkdir(), "found no file"),
+        (other_database, "of this version wrote"),
+        (damaged, "damaged"),
+    ],
+)
+def test_what_is_no_index_is_refused(tmp_path, make, told):
+    make(tmp_path / "x.db")
+    with pytest.raises(DataError, match=f"x.db: expected an index that `nmtalign index`.*{told}"):
+        Index(tmp_path / "x.db").find("house", 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"side": 2}, "expected side 0, the source, or 1, the target, found 2"),
+        ({"side": "source"}, "found 'source'"),
+        ({"query": 5}, "expected words as text, found 5"),
+        ({"translation": ["maison"]}, r"expected words as text, found \['maison'\]"),
+        ({"most": -1}, "0 or more, found -1"),
+        ({"limit": "many"}, "0 or more, found 'many'"),
+    ],
+)
+def test_what_cannot_be_sought_is_not_called_damage(tmp_path, arguments, told):
+    write_index(tmp_path / "x.db", PAIRS, TEXT)
+    for index in (Index(tmp_path / "x.db"), Index.of(PAIRS, TEXT)):
+        with pytest.raises(UsageError, match=told):
+            index.find(**{"query": "house", "side": 0, **arguments})
+
+
+@pytest.mark.parametrize("error", [IndexError, TypeError, KeyError, AttributeError])
+def test_errors_of_what_gives_the_pairs_stay_what_they_are(tmp_path, error):
+    def pairs():
+        yield PAIRS[0]
+        raise error("of the caller")
+
+    with pytest.raises(error, match="of the caller"):
+        write_index(tmp_path / "x.db", pairs(), TEXT)

@@ -1,0 +1,319 @@
+"""Encoders of Hugging Face, with a tiny one made by hand; they need torch and transformers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nmtalign
+from nmtalign.cli import main
+from nmtalign.encoders import transformer
+from nmtalign.encoders.encoder import EncoderSimilarities, _Cache
+from nmtalign.encoders.transformer import Encoder, Pieces
+from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.links.formats import read_links
+from nmtalign.text.bitext import SentencePair
+from tests.aligner.toy_language import links_of
+from tests.conftest import REPOSITORY
+from tests.encoders.tiny import LAYERS, ambiguous_bitext, make_encoder, make_tokenizer
+from tests.test_docs import run_command
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
+torch = pytest.importorskip("torch", reason="pip install 'nmtalign[transformers]'")
+
+TOY = ambiguous_bitext(400, seed=5)
+PAIRS = [SentencePair(*pair) for pair in TOY.pairs]
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    return make_encoder(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture
+def encoder(tiny):
+    return Encoder(str(tiny), LAYERS)
+
+
+def published(pairs=TOY.words, **source: object) -> list[set[tuple[int, int]]]:
+    return links_of(nmtalign.links_from(pairs, **source))
+
+
+def error(aligner: nmtalign.Aligner) -> float:
+    return TOY.error(links_of(aligner.align_batch(TOY.words)))
+
+
+def test_context_is_better_than_static_vectors_and_the_mixture_than_both(tiny):
+    lexicon = nmtalign.train(PAIRS)
+    context, static = (
+        TOY.error(published(encoder=tiny, layer=layer, method="simalign-argmax")) for layer in (LAYERS, 0)
+    )
+    mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS), PAIRS)
+    found = nmtalign.links_from(TOY.words, encoder=tiny, layer=LAYERS, method="simalign-argmax")
+    for (source, _), chosen, links in zip(TOY.words, links_of(found), TOY.links, strict=True):
+        assert all(source[s].startswith("Na") for s, _ in chosen ^ links)  # names are outside its vocabulary
+    assert context < 0.7 * min(static, error(lexicon))
+    assert error(mixed) < 0.2 * context
+
+
+def check_against_the_library(folder, layer):
+    """Sentences of several lengths in one batch, against the library with one at a time."""
+    sentences = [["x1", "ma3", "y2"], ["mb5"], ["Na1", "x11", "x1", "y0", "ma0"]]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    for words, found in zip(sentences, Encoder(str(folder), layer).vectors(sentences), strict=True):
+        given = tokenizer(words, is_split_into_words=True, return_tensors="pt")
+        with torch.no_grad():
+            states = model(given["input_ids"], output_hidden_states=True).hidden_states[layer][0].numpy()
+        numbers = np.array([-1 if k is None else k for k in given.word_ids(0)])
+        expected = [states[numbers == k].mean(axis=0) for k in range(len(words))]
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("layer", range(LAYERS + 1))
+def test_vectors_are_those_of_the_library(tiny, layer):
+    check_against_the_library(tiny, layer)
+
+
+def test_states_before_a_last_normalization(tmp_path):
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": 3}
+    config = transformers.XLMRobertaXLConfig(vocab_size=len(make_tokenizer(tmp_path)), **sizes)
+    transformers.XLMRobertaXLModel(config).save_pretrained(tmp_path)
+    check_against_the_library(tmp_path, 2)
+
+
+def test_windows_cover_each_sub_word_once(encoder):
+    _, pieces = encoder._opened
+    for words in (["x1"] * 62, ["x1"] * 63, ["ma1", "x2"] * 100):
+        for limit in (64, 9):
+            windows = list(Pieces(pieces.tokenizer, limit).windows(0, words))
+            counts = np.bincount(np.concatenate([w.words[w.words >= 0] for w in windows]))
+            assert counts.tolist() == [2 if word == "ma1" else 1 for word in words]
+            assert max(len(w.ids) for w in windows) <= limit
+            assert len(windows) > 1 or len(words) == 62
+    long = encoder.vectors([["ma1", "x2"] * 100])[0]
+    assert long.shape == (200, 32)
+    assert np.abs(long).sum(axis=1).min() > 0
+
+
+def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch):
+    def aligned() -> list:
+        return published(TOY.words[:20], encoder=tiny, layer=LAYERS, cache=tmp_path / "cache")
+
+    first = aligned()
+    monkeypatch.setattr(transformer, "packages", lambda: pytest.fail("not even torch is needed"))
+    assert aligned() == first
+    (tmp_path / "cache").write_bytes(b"no database, and longer than a header" * 9)
+    with pytest.raises(DataError, match="cache: expected a cache that nmtalign wrote"):
+        aligned()
+
+
+def test_the_cache_keeps_layers_and_products_apart(tiny, tmp_path):
+    pair = TOY.words[0]
+    found = {}
+    for layer in range(LAYERS + 1):
+        for product in ("cosine", "dot"):
+            own = EncoderSimilarities(Encoder(str(tiny), layer), product)
+            cached = replace(own, cache=tmp_path / "cache", _memory={})
+            found[layer, product] = own.of([pair])[0]
+            np.testing.assert_array_equal(cached.of([pair])[0], found[layer, product])
+    for one, other in combinations(found.values(), 2):
+        assert np.abs(one - other).max() > 1e-3
+def test_a_database_of_something_else_is_no_cache(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "mine")) as file, file:
+        file.execute("CREATE TABLE mine (word TEXT)")
+    before = (tmp_path / "mine").read_bytes()
+    with pytest.raises(DataError, match=r"mine: expected a cache .*other tables"):
+        _Cache(tmp_path / "mine").write({"key": np.eye(2, dtype=np.float32)})
+    assert (tmp_path / "mine").read_bytes() == before
+
+
+def test_a_pair_is_encoded_once(tiny, monkeypatch):
+    """For the fit and for the links."""
+    seen = []
+    whole = Encoder.vectors
+    monkeypatch.setattr(Encoder, "vectors", lambda self, given: seen.extend(given) or whole(self, given))
+    aligner = nmtalign.fit_to(nmtalign.with_context(encoder=tiny, layer=1), PAIRS[:30])
+    aligner.align_batch(TOY.words[:30])
+    assert len(seen) == 60
+
+
+def test_a_batch_too_large_for_the_device_is_halved_once(encoder, monkeypatch):
+    sentences = [["x1", "y2"]] * 8
+    expected = encoder.vectors(sentences)
+    whole, most = Encoder._run, 4
+
+    def short_of_memory(self, batch):
+        if len(batch) > most:
+            raise torch.OutOfMemoryError
+        return whole(self, batch)
+
+    monkeypatch.setattr(Encoder, "_run", short_of_memory)
+    np.testing.assert_allclose(encoder.vectors(sentences), expected, atol=1e-5)
+    most = 3
+    with pytest.raises(NmtalignError, match="out of memory on cpu with 4 sentences of 4 sub-words"):
+        encoder.vectors(sentences)
+
+
+@pytest.fixture(scope="module")
+def stored(tiny, tmp_path_factory):
+    """A text, and the model and links that one command learns from it with the encoder."""
+    folder = tmp_path_factory.mktemp("stored")
+    TOY.write(folder)
+    text = f"{folder}/source {folder}/target"
+    own = f"--encoder {tiny} --layer {LAYERS} --cache {folder}/cache"
+    run_command(f"nmtalign train {text} -o {folder}/model -q {own} --links {folder}/links")
+    return folder
+
+
+def test_a_model_keeps_the_encoder_with_what_was_fitted(stored, tiny, tmp_path):
+    lexicon = nmtalign.train(PAIRS)
+    mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS), PAIRS)
+    mixed.save(tmp_path / "model")
+    for name in ("meta.json", "arrays.npz"):
+        assert (tmp_path / "model" / name).read_bytes() == (stored / "model" / name).read_bytes()
+    expected, again = links_of(mixed.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
+    assert again.settings == mixed.settings
+    assert mixed.encoder.encoder.download
+    assert not again.encoder.encoder.download
+    assert links_of(again.align_batch(TOY.words)) == expected
+    assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
+    assert list(map(set, read_links(stored / "links"))) == expected
+    assert expected != links_of(lexicon.align_batch(TOY.words))
+    again.with_scorers(lexicon.scorer.names).save(tmp_path / "model")
+    assert nmtalign.load(tmp_path / "model").encoder is None
+    assert nmtalign.load(tmp_path / "model").positions.agree is lexicon.positions.agree is True
+
+
+def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for side in ("source", "target"):
+        lines = (stored / side).read_text().splitlines(keepends=True)
+        (tmp_path / side).write_text("".join(lines[5:9]))
+    run_command(f"nmtalign train {stored}/source {stored}/target -o lexicon -q --links lexicon.txt")
+    run_command(f"nmtalign align source target --model {stored}/model -o mixed.txt --device cpu")
+    run_command(f"nmtalign align source target --model {stored}/model -o base.txt --scorers lexicon,spectral")
+    for found, whole in (("mixed.txt", stored / "links"), ("base.txt", "lexicon.txt")):
+        assert Path(found).read_text().splitlines() == Path(whole).read_text().splitlines()[5:9]
+    (tmp_path / "x.tsv").write_text("\t".join(PAIRS[0]) + "\n")
+    run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --view heads --model {stored}/model -o x.svg")
+    other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other")
+    assert (other.scorer.names, other.scorer.source.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
+
+
+def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, capsys):
+    base = nmtalign.load(stored / "model").with_scorers(["lexicon", "spectral"])
+    with pytest.raises(UsageError, match="has to be fitted first"):
+        nmtalign.with_context(base, encoder=tiny).save(tmp_path / "model")
+    with pytest.raises(UsageError, match="device: only for a model that was learned with an encoder"):
+        nmtalign.load(device="cpu")
+    moved = tmp_path / "moved"
+    shutil.copytree(stored / "model", moved)
+    meta = json.loads((moved / "meta.json").read_text())
+    meta["parts"]["scorer"]["name"] = str(tmp_path / "gone")
+    (moved / "meta.json").write_text(json.dumps(meta))
+    text = f"{stored}/source {stored}/target"
+    for line, code, found in (
+        (f"align {text} --model {moved} -o x", 3, "gone: expected a model of the package transformers;"),
+        (f"train {text} -o new --layer 3", 2, "--layer: only with --encoder"),
+        (f"train {text} -o new --encoder {tiny} --layer 3", 2, "there is no layer 3"),
+        (f"train - {stored}/target -o new --encoder {tiny}", 2, "--encoder reads the bitext again"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(line.split())
+        said = capsys.readouterr().err
+        assert (ended.value.code, said.count("\n")) == (code, 1)
+        assert found in said
+    assert nmtalign.load(moved, heads=("lexicon",)).encoder is None
+    meta["encoder"]["weight"] = 2
+    (moved / "meta.json").write_text(json.dumps(meta))
+    with pytest.raises(DataError, match=r"meta.json: expected numbers from 0 to 1, found 2"):
+        nmtalign.load(moved)
+    monkeypatch.setattr(transformer, "packages", lambda: pytest.fail("torch, before anything is encoded"))
+    aligner = nmtalign.load(stored / "model", cache=stored / "cache")
+    assert links_of(aligner.align_batch(TOY.words)) == list(map(set, read_links(stored / "links")))
+
+
+def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
+    """Empty sides, pairs beyond one call of the encoder, one that is too large."""
+    monkeypatch.setattr("nmtalign.encoders.encoder.PAIRS", 3)
+    lines = [*TOY.pairs[:4], ("", "X1"), ("x1", ""), *TOY.pairs[4:7]]
+    for side, own in zip(("source", "target"), zip(*lines, strict=True), strict=True):
+        (tmp_path / side).write_text("".join(f"{line}\n" for line in own))
+    options = f"--encoder {tiny} --layer {LAYERS}"
+    run_command(f"nmtalign links-from {tmp_path}/source {tmp_path}/target {options} -o {tmp_path}/links")
+    words = [(source.split(), target.split()) for source, target in lines]
+    found = list(map(set, read_links(tmp_path / "links")))
+    assert found == published(words, encoder=tiny, layer=LAYERS, method="simalign-itermax")
+    assert [bool(links) for links in found] == [all(pair) for pair in words]
+    report = f"-o {tmp_path}/report.html --method simalign-argmax"
+    run_command(f"nmtalign report {tmp_path}/source {tmp_path}/target {options} {report}")
+    assert "layer=2 method=simalign-argmax extract=mutual" in (tmp_path / "report.html").read_text()
+    monkeypatch.setattr("nmtalign.encoders.encoder.CELLS", 48)
+    with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .* found 49"):
+        published([*[(["x1"], ["X1"])] * 4, *words], encoder=tiny, layer=LAYERS)
+
+
+def test_words_that_the_tokenizer_loses(encoder):
+    _, pieces = encoder._opened
+    pieces.tokenizer.backend_tokenizer.normalizer = __import__("tokenizers").normalizers.Replace("\u200b", "")
+    with pytest.warns(UserWarning, match="the tokenizer loses '\\\\u200b'"):
+        vectors = encoder.vectors([["x1", "\u200b", "x2"]])[0]
+    assert np.abs(vectors).sum(axis=1).astype(bool).tolist() == [True, False, True]
+
+
+def test_what_is_no_encoder(tiny, tmp_path):
+    with pytest.raises(DataError, match="expected a model of the package transformers"):
+        Encoder(str(tmp_path)).vectors([["a"]])
+    with pytest.raises(DataError, match="/nowhere: expected a model of the package transformers"):
+        nmtalign.links_from([("a", "b")], encoder="/nowhere", cache=tmp_path / "c", method="transport")
+    with pytest.raises(UsageError, match=r"there is no layer 3: .* has 0 \(embeddings\) to 2"):
+        Encoder(str(tiny), 3).vectors([["a"]])
+    if not torch.cuda.is_available():
+        with pytest.raises(UsageError, match="there is no device cuda here"):
+            nmtalign.with_context(encoder=tiny, device="cuda")
+
+
+@pytest.mark.parametrize("kind", ["Bert", "XLMRoberta", "T5Encoder"])
+def test_an_encoder_without_the_files_of_its_tokenizer_is_refused(kind, tmp_path):
+    """For such a folder transformers makes a tokenizer to which every word is unknown."""
+    config = "T5" if kind == "T5Encoder" else kind
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": 1}
+    config = getattr(transformers, f"{config}Config")(vocab_size=9, **sizes)
+    getattr(transformers, f"{kind}Model")(config).save_pretrained(tmp_path)
+    with pytest.raises(DataError, match=r"expected a tokenizer \(.*tokenizer\.json\), found none that knows"):
+        Encoder(str(tmp_path), 1).vectors([["a"]])
+
+
+def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
+    """Its commands, with the tiny encoder."""
+    monkeypatch.chdir(tmp_path)
+    for side in ("en", "fr"):
+        lines = (REPOSITORY / "data" / "en_fr_sample" / f"text.{side}").read_text("utf-8").splitlines()
+        (tmp_path / f"text.{side}").write_text("\n".join(lines[:60]) + "\n", "utf-8")
+    page = (REPOSITORY / "docs" / "own_encoder.md").read_text("utf-8")
+    commands = re.findall(r"^nmtalign (.*)$", page, re.MULTILINE)
+    assert len(commands) == 8
+    for command in commands:
+        own = command.replace("bert-base-multilingual-cased", str(tiny)).replace("--layer 8", "--layer 2")
+        run_command(f"nmtalign {own}")
+    assert len((tmp_path / "both.txt").read_text().splitlines()) == 60
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device on this machine")
+def test_a_gpu_gives_nearly_the_same_vectors(tiny):
+    sentences = [source for source, _ in TOY.words[:20]]
+    both = [Encoder(str(tiny), LAYERS, device).vectors(sentences) for device in ("cpu", "cuda")]
+    for first, second in zip(*both, strict=True):
+        np.testing.assert_allclose(first, second, atol=2e-2)
