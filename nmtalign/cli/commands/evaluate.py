@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.commands.links import READABLE
 from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.errors import DataError
+from nmtalign.names import READ_LINKS
 
 if TYPE_CHECKING:
     from nmtalign.links.alignments import GoldAlignment
@@ -28,11 +28,11 @@ CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are cou
 @click.argument("links", type=INPUT)
 @click.argument("gold", type=INPUT)
 @click.option(
-    "--links-format", type=click.Choice(READABLE), default="pharaoh", help="Of LINKS and of --compare."
+    "--links-format", type=click.Choice(READ_LINKS), default="pharaoh", help="Of LINKS and of --compare."
 )
 @click.option(
     "--gold-format",
-    type=click.Choice(READABLE),
+    type=click.Choice(READ_LINKS),
     default="pharaoh",
     help="Of GOLD: in pharaoh (from 0) and talp (from 1), 3-4 is sure and 3p4 possible.",
 )

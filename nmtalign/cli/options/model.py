@@ -12,19 +12,11 @@ from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, Number, Whole
 from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import DEVICES, EXTRACTIONS, POSITIONS, SCORES, SYMMETRIZATIONS, UNKNOWN_POLICIES
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
 
-SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
-POSITIONS = ("none", "diagonal", "hmm")
-EXTRACTORS = (
-    *("posterior", "one-to-one", "argmax", "argmax-reverse"),
-    *("mutual", "threshold", "itermax", "match", "transport"),
-)
-SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
-UNKNOWN_POLICIES = ("zero", "subword", "backoff")
-DEVICES = ("cpu", "cuda", "mps")
 _ALONE = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode")
 _OF_ENCODER = ("layer", "device", "cache")
 _RUNNING = ("device", "cache")  # of an encoder, also of one that the model holds
@@ -96,7 +88,7 @@ encoder_options = (
 extraction_options = (
     click.option(
         "--extract",
-        type=click.Choice(EXTRACTORS),
+        type=click.Choice(EXTRACTIONS),
         help="Choice of links.  [posterior; without null: mutual]",
     ),
     click.option(
