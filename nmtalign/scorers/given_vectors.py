@@ -1,7 +1,7 @@
 """Given word vectors as the only head of an aligner: attention scores between the words of a sentence pair.
 
-Products of vectors are exact (:func:`nmtalign.scorers.scoring.exact_rows`): equal words get equal scores, and a
-pair gets the same bits in any bucket.
+Products of vectors are exact (:func:`nmtalign.scorers.scoring.exact_rows`): equal words get equal scores, and
+a pair gets the same bits in any bucket.
 
 Axes: B pairs of a bucket, T target words, S source words, N words, K size of a prepared vector.
 """

@@ -45,7 +45,9 @@ VECTORS = good_vectors(NEW)
 
 
 def taught(pairs=TOY.pairs, **options):
-    return replace(learn(pairs, Learning(**{"settings": SETTINGS, "workers": 1} | options)).aligner, workers=1)
+    return replace(
+        learn(pairs, Learning(**{"settings": SETTINGS, "workers": 1} | options)).aligner, workers=1
+    )
 
 
 @pytest.fixture(scope="module")
