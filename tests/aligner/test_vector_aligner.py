@@ -285,7 +285,7 @@ def test_settings_for_another_kind_of_aligner_are_named(name, options, told):
 
 
 def test_one_head_is_named_by_itself():
-    assert load(heads="lexicon").scorer.names == load(heads=["lexicon"]).scorer.names == ("lexicon",)
+    assert load(scorers="lexicon").scorer.names == load(scorers=["lexicon"]).scorer.names == ("lexicon",)
 
 
 def test_text_settings_come_from_the_vectors_unless_said_otherwise():

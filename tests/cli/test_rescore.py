@@ -59,7 +59,7 @@ def test_gold_links_teach(bitext, tmp_path: Path, capsys):
     assert run("train", *bitext, "-o", folder, "--gold", gold_file(tmp_path, 60), "--preset", "fast") == 0
     assert "rescorer: taught by the gold links of 60 pairs" in capsys.readouterr().err
     assert run("align", *bitext, "--model", folder, "-o", tmp_path / "links", "-v") == 0
-    assert "heads=lexicon,additive " in capsys.readouterr().err
+    assert "scorers=lexicon,additive " in capsys.readouterr().err
 
 
 def test_gold_that_cannot_teach(bitext, tmp_path: Path, capsys):

@@ -195,7 +195,7 @@ def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(
     monkeypatch.setattr(training, "trained", keep)
     aligner = learn(TOY.pairs, Learning(settings=SETTINGS, gold=GOLD[-80:], workers=1)).aligner
     usable = [gold for gold in GOLD[-80:] if gold.possible]
-    assert aligner.rescorer.weight == pytest.approx(len(usable) / (len(usable) + 10))
+    assert aligner.positions.rescorer.weight == pytest.approx(len(usable) / (len(usable) + 10))
     assert 0.9 * len(usable) < len(seen) <= len(usable)
     for batch in seen:
         np.testing.assert_array_equal(batch.importance, 1 + batch.targets)

@@ -136,7 +136,7 @@ def test_a_damaged_head_is_refused(aligner, tmp_path):
 
 def test_a_folder_without_the_head_opens(aligner, tmp_path):
     headless(aligner).save(tmp_path / "model")
-    assert load_aligner(tmp_path / "model").heads.names == ("lexicon",)
+    assert load_aligner(tmp_path / "model").scorer.names == ("lexicon",)
 
 
 def test_nothing_linked_makes_no_head(aligner):
