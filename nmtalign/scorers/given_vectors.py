@@ -89,7 +89,9 @@ class VectorScorer(Scorer):
         return cls(source, target, score, references, stored.value("tune", bool))
 
     def only(self, names: Iterable[str]) -> VectorScorer:
-        """Refuse: there is one."""
+        """Return the scorer itself; UsageError for any other."""
+        if set(names) == set(self.names):
+            return self
         raise UsageError("word vectors are one head; only a learned model has several to choose from")
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:

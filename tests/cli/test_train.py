@@ -185,9 +185,9 @@ def test_warnings(bitext, tmp_path: Path, capsys, change, part: str):
 def test_a_model_without_a_part_is_named(bitext, tmp_path: Path, capsys):
     model = tmp_path / "model"
     assert run("train", *bitext, "-o", model, "--preset", "fast", "-q") == 0
-    (model / "target.txt").unlink()
+    (model / "scorer.lexicon.target.txt").unlink()
     assert run("align", *bitext, "--model", model) == 3
-    assert "target.txt" in capsys.readouterr().err
+    assert "scorer.lexicon.target.txt" in capsys.readouterr().err
     assert run("align", *bitext, "--model", tmp_path / "nothing") == 3
 
 

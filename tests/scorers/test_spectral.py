@@ -128,9 +128,9 @@ def test_the_head_is_saved_to_the_bit_and_can_be_left_out(aligner, tmp_path):
 
 def test_a_damaged_head_is_refused(aligner, tmp_path):
     aligner.save(tmp_path / "model")
-    path = tmp_path / "model" / "spectral.target.npy"
+    path = tmp_path / "model" / "scorer.spectral.target.npy"
     np.save(path, np.load(path)[:-1])
-    with pytest.raises(DataError, match=r"spectral\.target\.npy: expected .* bytes, found"):
+    with pytest.raises(DataError, match=r"scorer\.spectral\.target\.npy: expected .* bytes, found"):
         load_aligner(tmp_path / "model")
 
 
