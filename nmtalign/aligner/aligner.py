@@ -125,9 +125,10 @@ class Aligner(Listed):
     def from_state(cls, stored: Stored) -> Aligner:
         """Return what :meth:`state` was made of."""
         scorer = stored.open("scorer")
+        numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
         languages, training = tuple(stored.value("languages", list)), stored.value("training", dict)
-        positions, extraction = stored.open("positions", scorer.vocabularies), stored.open("extraction")
+        positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         return cls(scorer, positions, extraction, text, languages, training)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
