@@ -30,7 +30,7 @@ from nmtalign.report.sample import SamplePair, best_sources, best_targets, distr
 from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
 
-REPORT, TYPING = "report.js", "tools/typing.js"  # the modules that a page begins with; each imports what it needs
+REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
 _IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
 
 
@@ -139,13 +139,13 @@ def modules(name: str) -> tuple[str, ...]:
 
 @functools.cache
 def _script(name: str) -> str:
-    """Return a module and all that it needs as one script, whose one scope makes up for imports and exports."""
+    """Return a module and all that it needs as one script in one scope, without imports and exports."""
     texts = [re.sub(r"^export ", "", _IMPORT.sub("", _asset(m)), flags=re.MULTILINE) for m in modules(name)]
     return "\n".join(['"use strict";', "(() => {", *map(_unindented, texts), "})();"])
 
 
 def _unindented(text: str) -> str:
-    """Return `text` without the spaces before its lines, a fifth of the size of the page."""
+    """Return `text` without the spaces before its lines, a fifteenth of a page of few pairs."""
     return re.sub(r"^ +", "", text, flags=re.MULTILINE)
 
 

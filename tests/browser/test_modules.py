@@ -24,7 +24,7 @@ def told_by_node(*command: str | Path) -> str:
 
 
 def test_a_linter_finds_nothing(node_modules: Path) -> None:
-    """Among others: every name that a module uses is its own, imported, or one of the browser's in the list."""
+    """Among others: every name that a module uses is its own, is imported, or is one of the browser's."""
     program = node_modules / "eslint" / "bin" / "eslint.js"
     assert told_by_node(program, "--max-warnings=0", "--config", HERE / "eslint.config.mjs", ".") == ""
 

@@ -41,10 +41,11 @@ def choose(page: Any, key: str, text: str, of: str = "key") -> None:
 
 
 def attention_widths(page: Any, box: int = 0) -> list[float]:
-    """Return the widths of the curves of a word's attention in the order of its words, the stub of null last."""
+    """Return the widths of the curves of a word's attention in the order of words, the stub of null last."""
     return page.execute_script(
         "const box = document.querySelectorAll('.sentences')[arguments[0]];"
-        "return [...box.querySelectorAll('.attention path')].map((path) => +path.getAttribute('stroke-width'))",
+        "const curves = [...box.querySelectorAll('.attention path')];"
+        "return curves.map((path) => +path.getAttribute('stroke-width'));",
         box,
     )
 
@@ -55,7 +56,7 @@ def expected(weights: np.ndarray, none: float = 0.0) -> list[float]:
 
 
 @pytest.mark.parametrize("view", ["combined", "forward", "reverse"])
-def test_the_attention_of_a_word_goes_to_the_words_of_the_other_side_and_to_null(open_report: Open, view: str) -> None:
+def test_the_attention_of_a_word_goes_to_the_other_side_and_to_null(open_report: Open, view: str) -> None:
     page = open_report([CAT])
     go_to_pairs(page)
     choose(page, "view", view)
@@ -68,9 +69,12 @@ def test_the_attention_of_a_word_goes_to_the_words_of_the_other_side_and_to_null
     if view == "forward":
         assert "no partner 0.50, ‘black’ 0.25, ‘sleeps’ 0.20, ‘the’ 0.05" in tip(page)
     page.execute_script("document.querySelectorAll('.token')[1].focus()")
-    assert attention_widths(page) == expected(weights[:, 1], 0 if view == "forward" else aligned.source_null[1])
+    assert attention_widths(page) == expected(
+        weights[:, 1], 0 if view == "forward" else aligned.source_null[1]
+    )
     shaded = page.execute_script(
-        "return [...document.querySelectorAll('.attended')].map((word) => [word.dataset.side + word.dataset.at,"
+        "return [...document.querySelectorAll('.attended')].map("
+        "(word) => [word.dataset.side + word.dataset.at,"
         " +word.style.getPropertyValue('--weight')])"
     )
     assert dict(shaded) == {

@@ -142,7 +142,8 @@ def test_the_page_finds_what_the_index_finds(open_report: Open) -> None:
     for side, name in ((0, "s"), (1, "t")):
         for word in linked[0][side][:5]:
             page.execute_script(
-                "const w = document.getElementById('concordance-words'), s = document.getElementById('concordance-side');"
+                "const w = document.getElementById('concordance-words');"
+                "const s = document.getElementById('concordance-side');"
                 "w.value = arguments[0]; s.value = arguments[1]; s.dispatchEvent(new Event('change'))",
                 word,
                 name,
