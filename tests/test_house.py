@@ -39,6 +39,7 @@ FLOORS = {
     "checks": 0,
     "errors": 0,
     "files": 0,
+    "names": 0,
     "output": 0,
     "shipped": 0,
     "state": 0,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from nmtalign.names import SIDES
+
 if TYPE_CHECKING:
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.links.alignments import AlignedBatch
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 
     Sink = Callable[[AlignedChunk], object]
 
-SIDES = ("source", "target")  # outputs with the tokens of one side
 
 
 def batch_texts() -> dict[str, Callable[[AlignedBatch], str]]:

@@ -17,13 +17,13 @@ from nmtalign.arrays import Archive, Rows, in_order, is_archive, read_array
 from nmtalign.encoders.attention_files import read_npz
 from nmtalign.errors import DataError
 from nmtalign.files import file_in
+from nmtalign.names import SIDES
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Item = TypeVar("Item")
 
-SIDES = ("source", "target")
 
 
 def cosines(source: Floats, target: Floats) -> NDArray[np.float32]:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.names import DEVICES
 
 Floats = NDArray[np.float32]
 
-DEVICES = ("cpu", "cuda", "mps")
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
 LONGEST = 512  # sub-words of a window, where the model has no limit of its own
 _SPECIAL = 2  # positions that some models keep for themselves

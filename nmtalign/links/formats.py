@@ -315,7 +315,6 @@ _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "tsv": _write_tsv,
     "jsonl": _write_jsonl,
 }
-READABLE, WRITABLE = tuple(_READERS), tuple(_WRITERS)
 
 
 def read_records(
@@ -328,7 +327,7 @@ def read_records(
     path : str or Path
         May be compressed, or ``-``.
     format : str
-        One of `READABLE`.
+        One of :data:`nmtalign.names.READ_LINKS`.
     encoding : str
         Of the text.
 
@@ -338,7 +337,7 @@ def read_records(
         With the line, where the file is not of that format.
     """
     if format not in _READERS:
-        raise UsageError(f"links cannot be read from {format!r}; choose one of {', '.join(READABLE)}")
+        raise UsageError(f"links cannot be read from {format!r}; choose one of {', '.join(_READERS)}")
     return named(path, _READERS[format](path, encoding))
 
 
@@ -377,7 +376,7 @@ def format_record(record: LinkRecord, *, format: str, number: int) -> str:
         If the format holds words and the record has none.
     """
     if format not in _WRITERS:
-        raise UsageError(f"links cannot be written as {format!r}; choose one of {', '.join(WRITABLE)}")
+        raise UsageError(f"links cannot be written as {format!r}; choose one of {', '.join(_WRITERS)}")
     return _WRITERS[format](record, number)
 
 

@@ -90,7 +90,7 @@ class VectorScorer(Scorer):
 
     def only(self, names: Iterable[str]) -> VectorScorer:
         """Refuse: there is one."""
-        raise UsageError("word vectors are one head; only a learned model has several to choose from")
+        raise UsageError("word vectors are one scorer; only a learned model has several to choose from")
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
         """Fit the temperature where it is free, and the transitions of the hidden Markov model."""

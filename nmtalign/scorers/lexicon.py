@@ -19,6 +19,7 @@ from nmtalign.checks import expect_number, expect_rising
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import SIDES
 from nmtalign.scorers.counts import FormCounts, Smoothing, ViewCounts
 from nmtalign.scorers.views import Letters, View, cut, forms_of, make_view
 from nmtalign.state import State, Stored
@@ -27,7 +28,6 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-SIDES = ("source", "target")
 _RANGES: dict[str, dict[str, float]] = {  # of the constants of smoothing, in their order
     "words": {"low": 1, "high": 1e12},
     "discount": {"low": 1e-6, "high": 1e6},

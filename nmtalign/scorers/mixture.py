@@ -95,7 +95,7 @@ class Mixture(Scorer):
         wanted = set(names)
         missing = sorted(wanted - set(self.names))
         if missing or not wanted:
-            found = f"this model has the heads {','.join(self.names)}, not {','.join(missing) or 'none'}"
+            found = f"this model has the scorers {','.join(self.names)}, not {','.join(missing) or 'none'}"
             raise UsageError(found)
         kept = [head for head in self.others if head.name in wanted]
         if "lexicon" not in wanted:

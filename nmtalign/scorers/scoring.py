@@ -21,6 +21,7 @@ from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.checks import expect_array
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import foreign
+from nmtalign.names import SCORES
 from nmtalign.state import State, Stored
 
 Floats = NDArray[np.floating]
@@ -189,7 +190,6 @@ def cosine_scale(dimension: int) -> float:
 
 
 VectorScore = DotScorer | BahdanauScorer
-SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
 
 
 def make_scorer(

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nmtalign.errors import UsageError
-
-MARKS = ("bpe", "sentencepiece")
+from nmtalign.names import MARKS
 
 
 def word_numbers(pieces: Sequence[str], marks: str) -> list[int]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import UNICODE_FORMS
 from nmtalign.text.marks import mark_class, normal_form
 
 Span = tuple[int, int]
@@ -291,7 +292,6 @@ TOKENIZERS: dict[str, Callable[[str | None], Tokenizer]] = {
     "icu": _Icu,
 }
 _WITH_FILE: dict[str, Callable[[str], Tokenizer]] = {"sentencepiece": _SentencePiece}
-UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 LONGEST_TEXT = 2_000_000  # characters of a line that is cut into words
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import UNKNOWN_POLICIES
 from nmtalign.state import State, Stored
 from nmtalign.text.vocabulary import Vocabulary
 
-UNKNOWN_POLICIES = ("zero", "subword", "backoff")
 _SHORTEST_PREFIX = 4  # letters; shorter ones say little about a word's meaning
 _LONGEST = 1_000  # letters of a word by which it is compared
 _BLOCK = 2_048  # words composed of n-grams at a time, so that memory stays bounded

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import RETRIEVAL_SCORES
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
 Floats = NDArray[np.floating]
-SCORES = ("csls", "cosine")
 _CELLS = 1 << 26  # of one block of similarities: 256 MB in float32
 _NEIGHBOURS = 10  # k of CSLS, as in the paper
 
@@ -127,8 +127,8 @@ def neighbors(
     >>> neighbors(english, french, ["cat"], count=1, score="cosine")
     {'cat': [Neighbor(word='chat', score=1.0)]}
     """
-    if score not in SCORES:
-        raise UsageError(f"score: expected one of {', '.join(SCORES)}, found {score!r}")
+    if score not in RETRIEVAL_SCORES:
+        raise UsageError(f"score: expected one of {', '.join(RETRIEVAL_SCORES)}, found {score!r}")
     queries, keys = unit_rows(source.vectors(words)), unit_rows(target.compact().matrix)
     if score == "csls":
         hubness = mean_of_nearest(keys, unit_rows(source.compact().matrix))

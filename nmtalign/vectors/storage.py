@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from nmtalign.arrays import Rows, read_array, write_array
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, is_text, read_json, read_utf8
+from nmtalign.names import READ_VECTORS
 from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -50,7 +51,6 @@ from nmtalign.vectors.text_files import (
     write_text_vectors,
 )
 
-FORMATS = ("folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
 _FILE_NAMES = {
     "folder": "{}",
     "word2int": "word2int_{}.pkl",
@@ -81,7 +81,7 @@ def load_embeddings(
     path : path
         A file or folder; for ``word2int`` either of the two files.
     format : str
-        One of :data:`FORMATS`, or ``auto``: the content decides.
+        One of :data:`READ_VECTORS`, or ``auto``: the content decides.
     limit : int, optional
         Load only the first words, usually the most frequent ones.
     unsafe_pickle : bool
@@ -119,7 +119,7 @@ def load_embeddings(
         "gensim": lambda: read_gensim_unsafely(path) if unsafe_pickle else read_gensim(path, limit=limit),
     }
     if format not in readers:
-        raise UsageError(f"vector format: expected one of {', '.join(FORMATS)}, found {format!r}")
+        raise UsageError(f"vector format: expected one of {', '.join(READ_VECTORS)}, found {format!r}")
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
         embeddings = readers[format]()
     return embeddings if limit is None else embeddings.first(limit)

@@ -137,31 +137,6 @@ def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
     assert [(row[2], row[4]) for row in rows][2:] == [("(black)", "(noir)"), ("sleeps.", "dort.")]
 
 
-def test_every_choice_of_the_command_line_exists():
-    from nmtalign.cli.options import bitext as text_options
-    from nmtalign.cli.options import model as options
-    from nmtalign.cli.options import sources
-    from nmtalign.encoders import published, transformer
-    from nmtalign.links.extraction import EXTRACTORS
-    from nmtalign.links.symmetrization import METHODS
-    from nmtalign.positions.softmax import SOFTMAX_POSITIONS
-    from nmtalign.scorers import scoring
-    from nmtalign.text import tokenization
-    from nmtalign.text.bitext import FORMATS
-    from nmtalign.vectors import embeddings
-
-    assert set(options.EXTRACTORS) == {*EXTRACTORS, "posterior", "one-to-one"}
-    assert options.SYMMETRIZATIONS == METHODS
-    assert tuple(published.METHODS) == sources.METHODS
-    assert options.DEVICES == transformer.DEVICES
-    assert options.SCORES == scoring.SCORES
-    assert set(options.POSITIONS) == {*SOFTMAX_POSITIONS, "hmm"}
-    assert options.UNKNOWN_POLICIES == embeddings.UNKNOWN_POLICIES
-    assert set(text_options.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
-    assert set(text_options.UNICODE_FORMS) == set(tokenization.UNICODE_FORMS)
-    assert {*text_options.FORMATS, "moses"} == {"auto", *FORMATS}  # moses is two files
-
-
 # --- defaults from elsewhere ---------------------------------------------------------------------
 
 
@@ -409,6 +384,6 @@ def test_vectors_have_no_heads(bitext, vectors, tmp_path, capsys):
     for places in (("--vectors", vectors), files):
         assert run("align", *bitext, *places, "--scorers", "x") == 2
         assert (
-            "word vectors are one head; only a learned model has several to choose from"
+            "word vectors are one scorer; only a learned model has several to choose from"
             in capsys.readouterr().err
         )

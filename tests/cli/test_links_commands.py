@@ -10,11 +10,10 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.cli.commands import evaluate as evaluate_command
-from nmtalign.cli.commands import links as links_commands
-from nmtalign.cli.options.model import SYMMETRIZATIONS
 from nmtalign.links.evaluation import METRICS
-from nmtalign.links.formats import READABLE, WRITABLE, format_pharaoh, parse_pharaoh
+from nmtalign.links.formats import format_pharaoh, parse_pharaoh
 from nmtalign.links.symmetrization import METHODS, symmetrize
+from nmtalign.names import READ_LINKS
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.prior import read_word_list
 
@@ -44,9 +43,6 @@ def files(tmp_path):
 
 def test_the_choices_are_those_of_the_library():
     assert evaluate_command.METRICS == METRICS
-    assert links_commands.READABLE == READABLE
-    assert set(links_commands.WRITABLE) == set(WRITABLE)
-    assert SYMMETRIZATIONS == METHODS
 
 
 def test_evaluate_prints_scores_in_percent(capsys, files):
@@ -147,7 +143,7 @@ def test_convert_there_and_back(capsys, files, tmp_path):
     source = write(tmp_path / "source", "a b c", "", "x y z")
     target = write(tmp_path / "target", "A B C", "Q", "X Y Z")
     texts = ("--source", source, "--target", target)
-    for format in READABLE:
+    for format in READ_LINKS:
         made = tmp_path / f"made.{format}"
         start = files[2] if format in ("giza", "tsv") else files[1]  # they know no possible links
         assert run(capsys, "convert", start, "--from", "pharaoh", "--to", format, "-o", made, *texts)[0] == 0

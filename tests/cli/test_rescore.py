@@ -77,4 +77,4 @@ def test_gold_that_cannot_teach(bitext, tmp_path: Path, capsys):
 def test_heads_that_are_not_there(bitext, model, tmp_path: Path, capsys):
     align = "align", *bitext, "--model", model, "-o", tmp_path / "links"
     assert run(*align, "--scorers", "scaled-dot") == 2
-    assert "this model has the heads lexicon,spectral,additive, not scaled-dot" in capsys.readouterr().err
+    assert "this model has the scorers lexicon,spectral, not scaled-dot" in capsys.readouterr().err

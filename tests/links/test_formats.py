@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import (
-    READABLE,
     LinkRecord,
     format_gold,
     format_guided_batch,
@@ -29,6 +28,7 @@ from nmtalign.links.formats import (
     read_links,
     read_records,
 )
+from nmtalign.names import READ_LINKS
 
 word = st.text(
     st.characters(codec="utf-8", exclude_characters=" \n\r"), min_size=1, max_size=4
@@ -245,7 +245,7 @@ def test_formats_that_cannot(tmp_path):
 def test_real_gold_comes_back_in_every_format(shared_data):
     for folder in sorted((shared_data / "gold").iterdir()):
         golds = [LinkRecord(gold) for gold in read_gold(folder / "gold.pharaoh")]
-        for format in set(READABLE) - {"giza", "tsv"}:
+        for format in set(READ_LINKS) - {"giza", "tsv"}:
             back = through_a_file(golds, format)
             assert back == golds[: len(back)]
             assert not any(record.gold.possible for record in golds[len(back) :])

@@ -151,11 +151,3 @@ def test_map_evaluate_neighbors(two_spaces: tuple[Path, Path], tmp_path: Path) -
     lines = run("neighbors", tmp_path / "v", "word3", "zz", "--count", 2, "--score", "cosine")
     assert lines.stdout.split("\n")[0] == "word3\tword3\t1.0000"
     assert "'zz' has no vector" in lines.stderr
-
-
-def test_choices_of_the_command_line_are_those_of_the_library() -> None:
-    from nmtalign.cli.options import vectors as options
-    from nmtalign.vectors import retrieval, storage
-
-    assert ("auto", *storage.FORMATS) == options.READABLE
-    assert options.SCORES == retrieval.SCORES

@@ -30,9 +30,10 @@ from nmtalign.cli.options.groups import Command, section, with_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
 from nmtalign.cli.options.types import OUTPUT, OutputPrefix
-from nmtalign.cli.outputs import SIDES, open_sink
+from nmtalign.cli.outputs import open_sink
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import DataError, NmtalignError, UsageError
+from nmtalign.names import SIDES
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -13,10 +13,10 @@ from nmtalign.cli.messages import log
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
 from nmtalign.cli.options.groups import Command, section, with_options
 from nmtalign.cli.options.linked import ADVICE, CutOptions, LinkedOptions, cut_options, linked_options
-from nmtalign.cli.options.model import SYMMETRIZATIONS
 from nmtalign.cli.options.types import INPUT, OUTPUT, OutputPrefix, Whole
 from nmtalign.cli.outputs import write_whole
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import READ_LINKS, SYMMETRIZATIONS, TAG_FORMATS, WRITTEN_LINKS
 
 if TYPE_CHECKING:
     from nmtalign.cli.options.linked import LinkedPair
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     Links = Iterable[tuple[int, int]]
 
-READABLE = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
-WRITABLE = (*READABLE, "words")
-ANNOTATIONS = ("xml", "bio", "spans")
 _TOGETHER = 16_384  # pairs read, joined and written at a time
 
 _output = with_options(
@@ -82,12 +79,12 @@ def _both(forward: str, reverse: str) -> Iterator[tuple[Links, ...]]:
 @click.command(cls=Command)
 @click.argument("links", type=INPUT)
 @section("Input")
-@click.option("--from", "from_", type=click.Choice(READABLE), required=True, help="Format of LINKS.")
+@click.option("--from", "from_", type=click.Choice(READ_LINKS), required=True, help="Format of LINKS.")
 @click.option("--source", type=INPUT, help="Source text, if LINKS hold no words.")
 @click.option("--target", type=INPUT, help="Target text.")
 @cut_options
 @_output
-@click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
+@click.option("--to", type=click.Choice(WRITTEN_LINKS), required=True, help="Format to write.")
 def convert(
     links: str, from_: str, to: str, output: str, source: str | None, target: str | None, cut: CutOptions
 ) -> None:
@@ -174,7 +171,7 @@ def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
 @linked_options()
 @section("Input")
 @click.option("--tags", type=INPUT, required=True, help="Annotations of SOURCE, a line for each pair.")
-@click.option("--tags-format", type=click.Choice(ANNOTATIONS), default="xml", help="Of --tags.")
+@click.option("--tags-format", type=click.Choice(TAG_FORMATS), default="xml", help="Of --tags.")
 @_output
 def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> None:
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.

@@ -31,6 +31,7 @@ from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.cli.outputs import batch_texts, write_whole
 from nmtalign.cli.progress import Stages
 from nmtalign.errors import StoppedError, UsageError
+from nmtalign.names import PRESETS
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -64,7 +65,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @section("Model")
-@click.option("--preset", type=click.Choice(("fast", "default")), default="default", help="Fast or accurate.")
+@click.option("--preset", type=click.Choice(PRESETS), default="default", help="Fast or accurate.")
 @click.option(
     "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
 )

@@ -11,7 +11,6 @@ import click
 from nmtalign.cli.commands.learn_vectors import learn, map_
 from nmtalign.cli.messages import log, printable, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
-    UNICODE_FORMS,
     TextOptions,
     encoding_option,
     langs_option,
@@ -21,7 +20,8 @@ from nmtalign.cli.options.bitext import (
 )
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
-from nmtalign.cli.options.vectors import WRITABLE, force_option, limit_option, reading_options, score_option
+from nmtalign.cli.options.vectors import force_option, limit_option, reading_options, score_option
+from nmtalign.names import UNICODE_FORMS, WRITTEN_VECTORS
 
 if TYPE_CHECKING:
     from nmtalign.text.tokenization import TextSettings
@@ -102,7 +102,7 @@ def _text_coverage(embeddings: Embeddings, lines: Iterator[str], settings: TextS
 @click.argument("output", type=OUTPUT)
 @reading_options
 @section("Output")
-@click.option("--to", type=click.Choice(WRITABLE), required=True, help="Format to write.")
+@click.option("--to", type=click.Choice(WRITTEN_VECTORS), required=True, help="Format to write.")
 @force_option
 def convert(path: str, output: str, to: str, force: bool, **reading: Any) -> None:
     """Write the vectors at PATH in another format.

@@ -16,13 +16,13 @@ from nmtalign.cli.options.linked import LinkedOptions, linked_options
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import SIDES
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.corpus.concordance import Index, LinkedWords, Occurrence, Spotted
     from nmtalign.text.tokenization import TextSettings
 
-SIDES = ("source", "target")
 _BAR = 30  # characters of the longest bar
 _AROUND = 9  # words on either side of those that are marked
 

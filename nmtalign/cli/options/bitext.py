@@ -13,14 +13,12 @@ import click
 from nmtalign.cli.options.groups import Decorator, option_group, section
 from nmtalign.cli.options.types import INPUT, Encoding, Whole, check_places
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import PAIR_FORMATS, TOKENIZERS, UNICODE_FORMS
 
 if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
-FORMATS = ("auto", "fast-align", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "po-fuzzy", "parquet")
-TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
-UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
 
 langs_option = click.option("--langs", metavar="XX,YY", help="Source and target language.  [where known]")
 
@@ -107,7 +105,9 @@ class BitextOptions(PairsOptions):
 _pairs = (
     section("Input"),
     click.option("--pairs", type=INPUT, help="One file with both sides, instead of two texts."),
-    click.option("--pairs-format", type=click.Choice(FORMATS), default="auto", help="Format of --pairs."),
+    click.option(
+        "--pairs-format", type=click.Choice(["auto", *PAIR_FORMATS]), default="auto", help="Of --pairs."
+    ),
     click.option("--sides", metavar="A,B", help="Source and target in --pairs: columns, keys or languages."),
     encoding_option,
 )

@@ -12,19 +12,11 @@ from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, Number, Whole
 from nmtalign.cli.options.vectors import unsafe_pickle_option
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import DEVICES, EXTRACTIONS, POSITIONS, SCORES, SYMMETRIZATIONS, UNKNOWN_POLICIES
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
 
-SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")
-POSITIONS = ("none", "diagonal", "hmm")
-EXTRACTORS = (
-    *("posterior", "one-to-one", "argmax", "argmax-reverse"),
-    *("mutual", "threshold", "itermax", "match", "transport"),
-)
-SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
-UNKNOWN_POLICIES = ("zero", "subword", "backoff")
-DEVICES = ("cpu", "cuda", "mps")
 _ALONE = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode")
 _OF_ENCODER = ("layer", "device", "cache")
 _RUNNING = ("device", "cache")  # of an encoder, also of one that the model holds
@@ -70,7 +62,7 @@ class ModelOptions(LinkOptions):
     diagonal: float | None = None
     lowercase: bool | None = None
     unicode: str | None = None
-    heads: str | None = None
+    scorers: str | None = None
 
     @property
     def places(self) -> dict[str, str]:
@@ -82,8 +74,8 @@ class ModelOptions(LinkOptions):
         """The settings of a model or vectors by name."""
         others = (*_PLACES, "langs", "encoder", *_OF_ENCODER)
         settings = {name: value for name, value in self.given.items() if name not in others}
-        if self.heads is not None:
-            settings["heads"] = tuple(name.strip() for name in self.heads.split(","))
+        if self.scorers is not None:
+            settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
         return settings
 
 
@@ -96,7 +88,7 @@ encoder_options = (
 extraction_options = (
     click.option(
         "--extract",
-        type=click.Choice(EXTRACTORS),
+        type=click.Choice(EXTRACTIONS),
         help="Choice of links.  [posterior; without null: mutual]",
     ),
     click.option(
@@ -109,7 +101,7 @@ model_options = option_group(
     ModelOptions,
     section("Model"),
     click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
-    click.option("--scorers", metavar="LIST", help="Heads of the model to use, by name.  [all]"),
+    click.option("--scorers", metavar="LIST", help="Scorers of the model to use, by name.  [all]"),
     section("Vectors, instead of a model"),
     click.option(
         "--vectors",

@@ -14,6 +14,7 @@ from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.model import LinkOptions
 from nmtalign.cli.options.types import INPUT, Numbers, Whole
 from nmtalign.errors import UsageError
+from nmtalign.names import MARKS, METHODS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
-METHODS = (
-    *("simalign-argmax", "simalign-itermax", "simalign-match"),
-    *("awesome-align", "awesome-align-entmax", "transport"),
-)
 SECTION = "Attention or similarities of another program"
 _SOURCES = ("matrices", "translator", "token_vectors", "similarities")
 
@@ -121,7 +118,7 @@ source_options = option_group(
     click.option("--layers", type=Numbers(0), help="Layers to average, like 0,2-3.  [all]"),
     click.option("--attention-heads", type=Numbers(0), help="Heads to average.  [all]"),
     click.option("--shift", type=Whole(-1, 1), help="Row offset: target piece t is row t + SHIFT.  [0]"),
-    click.option("--pieces", type=click.Choice(["bpe", "sentencepiece"]), help="Join sub-words to words."),
+    click.option("--pieces", type=click.Choice(MARKS), help="Join sub-words to words."),
     click.option("--normalize", is_flag=True, default=None, help="Divide each row of --matrices by its sum."),
     click.option("--token-vectors", type=INPUT, help="npz or folder: vectors of the words of each line."),
     click.option("--similarities", type=INPUT, help="npz of a matrix a pair: target by source words."),

@@ -8,10 +8,8 @@ from click.core import ParameterSource
 from nmtalign.cli.options.groups import Decorator, section, with_options
 from nmtalign.cli.options.types import OUTPUT, Encoding, Whole
 from nmtalign.errors import UsageError
+from nmtalign.names import READ_VECTORS, RETRIEVAL_SCORES, WRITTEN_VECTORS
 
-READABLE = ("auto", "folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
-WRITABLE = ("folder", "word2int", "word2vec", "word2vec-binary")
-SCORES = ("csls", "cosine")
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
 
 
@@ -29,11 +27,13 @@ def unsafe_pickle_option(default: bool | None) -> Decorator:
 
 
 limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
-score_option = click.option("--score", type=click.Choice(SCORES), default="csls")
+score_option = click.option("--score", type=click.Choice(RETRIEVAL_SCORES), default="csls")
 
 reading_options = with_options(
     section("Input"),
-    click.option("--from", "format", type=click.Choice(READABLE), default="auto", help="Format."),
+    click.option(
+        "--from", "format", type=click.Choice(["auto", *READ_VECTORS]), default="auto", help="Format."
+    ),
     limit_option,
     click.option("--encoding", type=Encoding(), default="utf-8", help="Of words, and of input that is text."),
     click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
@@ -48,5 +48,5 @@ pair_output_options = with_options(
         "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for both languages."
     ),
     force_option,
-    click.option("--to", type=click.Choice(WRITABLE), default="folder", help="Format to write."),
+    click.option("--to", type=click.Choice(WRITTEN_VECTORS), default="folder", help="Format to write."),
 )

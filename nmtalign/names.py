@@ -1,0 +1,31 @@
+"""The names of choices, which options and library share; imported before NumPy, so nothing else stands here."""
+
+SIDES = ("source", "target")
+
+SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")  # of vectors
+POSITIONS = ("none", "diagonal", "hmm")
+EXTRACTIONS = (
+    *("posterior", "one-to-one", "argmax", "argmax-reverse"),
+    *("mutual", "threshold", "itermax", "match", "transport"),
+)
+SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
+METHODS = (  # published, from similarities to links
+    *("simalign-argmax", "simalign-itermax", "simalign-match"),
+    *("awesome-align", "awesome-align-entmax", "transport"),
+)
+PRESETS = ("fast", "default")
+DEVICES = ("cpu", "cuda", "mps")
+
+PAIR_FORMATS = ("fast-align", "tsv", "csv", "jsonl", "tmx", "xliff", "po", "po-fuzzy", "parquet")
+TOKENIZERS = ("space", "simple", "moses", "icu", "sentencepiece:FILE[,FILE]")
+UNICODE_FORMS = ("nfc", "nfkc", "strip-accents", "none")
+MARKS = ("bpe", "sentencepiece")  # of sub-words
+
+READ_LINKS = ("pharaoh", "talp", "naacl", "giza", "tsv", "jsonl")
+WRITTEN_LINKS = (*READ_LINKS, "words")
+TAG_FORMATS = ("xml", "bio", "spans")
+
+READ_VECTORS = ("folder", "word2int", "word2vec", "word2vec-binary", "fasttext", "gensim")
+WRITTEN_VECTORS = ("folder", "word2int", "word2vec", "word2vec-binary")
+UNKNOWN_POLICIES = ("zero", "subword", "backoff")
+RETRIEVAL_SCORES = ("csls", "cosine")

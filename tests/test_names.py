@@ -1,0 +1,29 @@
+"""The names of choices are those of the library: each can be chosen, and there are no others."""
+
+from __future__ import annotations
+
+from nmtalign import names
+from nmtalign.aligner.extraction import EXTRACTIONS, Symmetrized
+from nmtalign.cli.commands import links
+from nmtalign.encoders.published import METHODS
+from nmtalign.links import formats, symmetrization
+from nmtalign.links.extraction import EXTRACTORS
+from nmtalign.positions.softmax import SOFTMAX_POSITIONS
+from nmtalign.text import bitext, tokenization
+from nmtalign.training.settings import PRESETS
+from nmtalign.vectors import storage
+
+
+def test_every_name_can_be_chosen_and_no_other():
+    assert set(names.EXTRACTIONS) == EXTRACTIONS.keys() - {Symmetrized.name}
+    assert set(EXTRACTORS) < set(names.EXTRACTIONS)
+    assert names.SYMMETRIZATIONS == symmetrization.METHODS
+    assert tuple(METHODS) == names.METHODS
+    assert (*SOFTMAX_POSITIONS, "hmm") == names.POSITIONS
+    assert tuple(PRESETS) == names.PRESETS
+    assert set(names.TOKENIZERS) == {*tokenization.TOKENIZERS, "sentencepiece:FILE[,FILE]"}
+    assert {*names.PAIR_FORMATS, "moses"} == set(bitext.FORMATS)  # moses is two files
+    assert tuple(formats._READERS) == names.READ_LINKS
+    assert set(names.WRITTEN_LINKS) == set(formats._WRITERS)
+    assert tuple(links._PROJECTIONS) == names.TAG_FORMATS
+    assert set(names.WRITTEN_VECTORS) < set(names.READ_VECTORS) == set(storage.READ_VECTORS)
