@@ -103,7 +103,7 @@ def heatmap(
     with warnings_to_stderr(), drawn:
         aligner, records = chosen.open(pairs)
         if bitext.pairs is None:
-            records = (record._replace(number=0) for record in records)  # no line of a file
+            records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         known: list[Coverage] = []
         figures = (
             _draw(aligner, record, look, style) for record in covered(chosen.chosen(records), aligner, known)
