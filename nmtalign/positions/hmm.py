@@ -101,7 +101,7 @@ class HiddenMarkov:
         """Return what :meth:`state` was made of; `vocabularies` are those of the lexicon, if there is one."""
         fitted = None
         if stored.value("fitted", object) is not None:  # then all words have one class
-            fitted, vocabularies = int(stored.number("fitted", low=0)), ({}, {})
+            fitted, vocabularies = stored.whole("fitted", low=0), ({}, {})
         first, second = (
             _stored_transitions(side, len(numbers), stored)
             for side, numbers in zip(("source", "target"), vocabularies, strict=True)

@@ -287,5 +287,5 @@ def test_words_that_are_no_text_are_the_fault_of_the_caller(tmp_path: Path) -> N
     write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
     index = Index(tmp_path / "x.db")
     for query, translation in (("\udce9", None), ("cat", "\udce9")):
-        with pytest.raises(UsageError, match="expected words in UTF-8"):
+        with pytest.raises(UsageError, match="expected words as text, in UTF-8, found"):
             index.find(query, 0, translation=translation)
