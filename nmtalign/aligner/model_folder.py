@@ -84,7 +84,7 @@ def open_state(folder: str | Path, opened: Callable[[Stored], Any]) -> Any:
     with foreign(folder, "this model is damaged or incomplete; copy the folder again, or learn it again"):
         expect_files(folder, meta["files"])
         place = partial(file_in, folder, listed=meta["files"])
-        packed = read_arrays(place("arrays.npz")) if "arrays.npz" in meta["files"] else {}
+        packed = read_arrays(place("arrays.npz")) if (folder / "arrays.npz").exists() else {}
         kinds = {kind: partial(_opened, *entry) for kind, entry in KINDS.items()}
         try:
             return opened(Stored(folder, meta, packed, kinds, place))
