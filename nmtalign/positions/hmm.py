@@ -88,13 +88,11 @@ class HiddenMarkov:
 
     def state(self) -> State:
         """Return the transitions; their words are those of the scorer."""
-        sides = dict(zip(("source", "target"), self.transitions, strict=True))
-        return State(
-            "hmm",
-            {"null": self.null, "agree": self.agree, "fitted": self.fitted},
-            {f"{side}_tables": own.tables for side, own in sides.items()}
-            | {f"{side}_classes": own.classes for side, own in sides.items()},
-        )
+        arrays = {}
+        for side, own, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
+            arrays[f"{side}_tables"] = own.tables
+            arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # others are looked up by no word
+        return State("hmm", {"null": self.null, "agree": self.agree, "fitted": self.fitted}, arrays)
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:

@@ -198,6 +198,14 @@ def test_a_model_keeps_the_encoder_with_what_was_fitted(stored, tiny, tmp_path):
     assert nmtalign.load(tmp_path / "model").positions.agree is lexicon.positions.agree is True
 
 
+def test_an_encoder_alone_is_saved_with_what_was_fitted(tiny, tmp_path):
+    alone = nmtalign.fit_to(nmtalign.with_context(encoder=tiny, layer=LAYERS), PAIRS[:60])
+    alone.save(tmp_path / "model")
+    again = nmtalign.load(tmp_path / "model")
+    assert again.settings == alone.settings
+    assert links_of(again.align_batch(TOY.words[:80])) == links_of(alone.align_batch(TOY.words[:80]))
+
+
 def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for side in ("source", "target"):
