@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ class HiddenMarkov:
 
     def state(self) -> State:
         """Return the transitions; their words are those of the scorer."""
-        arrays = {}
+        arrays: dict[str, NDArray[Any]] = {}
         for side, own, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
             arrays[f"{side}_tables"] = own.tables
             arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # others are looked up by no word
