@@ -127,7 +127,9 @@ class Aligner(Listed):
         scorer = stored.open("scorer")
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
-        languages, training = tuple(stored.value("languages", list)), stored.value("training", dict)
+        languages = tuple(stored.value("languages", list))
+        notes = replace(stored, meta=stored.value("training", dict))
+        training = {name: notes.value(name, dict) for name in notes.meta}
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         return cls(scorer, positions, extraction, text, languages, training)
 

@@ -480,6 +480,7 @@ WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
     "a view of another type": lambda meta: lexicon_of(meta)["parts"].update({"view-0": None}),
     "one language": lambda meta: meta.update(languages=["en"]),
     "a language that is no text": lambda meta: meta.update(languages=[["en"], "fr"]),
+    "a corpus that is no object": lambda meta: meta["training"].update(corpus="x"),
     "settings that are no object": lambda meta: meta.update(training=[]),
     "a tokenizer outside": lambda meta: meta["text"].update(tokenizer="sentencepiece:../../x"),
     "a tokenizer beside the folder": lambda meta: meta["text"].update(tokenizer="sentencepiece:../x.model"),
