@@ -109,7 +109,9 @@ class SideEncoder:
         self._lengths.extend((np.diff(np.flatnonzero(~inside), prepend=-1) - 1).tolist())
         self._done.append(numbers[inside])
 
-    def add_words(self, words: Sequence[str], lengths: Iterable[int], line_words: NDArray[np.integer] | None = None) -> None:
+    def add_words(
+        self, words: Sequence[str], lengths: Iterable[int], line_words: NDArray[np.integer] | None = None
+    ) -> None:
         """Add the words of sentences one after the other, and the number of words of each."""
         self._flush()
         self._line_words += [] if line_words is None else [line_words]
