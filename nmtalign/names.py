@@ -1,4 +1,4 @@
-"""The names of choices, which options and library share; imported before NumPy, so nothing else stands here."""
+"""The names of choices, which options and library share. Nothing else stands here: NumPy is not loaded yet."""
 
 SIDES = ("source", "target")
 

@@ -86,7 +86,7 @@ class Aligner(Listed):
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.links}"
+        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
         return f"{parts} text={self.text}"
 
     @property
@@ -103,7 +103,7 @@ class Aligner(Listed):
         return self.scorer.unfitted or self.positions.unfitted
 
     @property
-    def links(self) -> Extraction:
+    def resolved_extraction(self) -> Extraction:
         """The extraction, or the default one of the position model."""
         return self.extraction or make_extraction(null=self.positions.has_null)
 
@@ -117,7 +117,7 @@ class Aligner(Listed):
         """Return what the aligner is made of."""
         text, files = self.text.kept()
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
-        scorer, positions, links = self.scorer.state(), self.positions.state(), self.links.state()
+        scorer, positions, links = self.scorer.state(), self.positions.state(), self.resolved_extraction.state()
         parts = {"scorer": scorer, "positions": positions, "extraction": links}
         return State("aligner", values, files=files, parts=parts)
 
@@ -125,9 +125,10 @@ class Aligner(Listed):
     def from_state(cls, stored: Stored) -> Aligner:
         """Return what :meth:`state` was made of."""
         scorer = stored.open("scorer")
+        numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
         languages, training = tuple(stored.value("languages", list)), stored.value("training", dict)
-        positions, extraction = stored.open("positions", scorer.vocabularies), stored.open("extraction")
+        positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         return cls(scorer, positions, extraction, text, languages, training)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -251,7 +252,7 @@ class Aligner(Listed):
         return Decoder(
             scores.text,
             self.positions.over(scores),
-            self.links,
+            self.resolved_extraction,
             scores.evidence if self.positions.has_null else None,
             TrainingSize.of(scores.training_words),
             scores.vocabularies,
