@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 import nmtalign as na
-from nmtalign.batch.stream import AlignedChunk
 from nmtalign.cli import main, messages
+from nmtalign.names import SIDES
 from nmtalign.shipped import shipped
-from nmtalign.text.bitext import SentencePair
-from nmtalign.text.tokenization import TextSettings
 
 ENGLISH = (
     "The children are playing in the garden behind the house.",
@@ -201,7 +199,7 @@ def test_positions_are_inside_of_the_lines_and_of_the_tokens(tmp_path):
     english = ["the hon. member spoke of 2.8c. on Tuesday .", "It  is the black cat, he said?", ""]
     french = ["le député a parlé de 2,8 c. mardi .", " Est-ce le chat noir, dit-il ?", "rien"]
     for tokens in (), ("--tokens", tmp_path / "cut"):
-        outputs = "--table", tmp_path / "table.tsv", "--guided", tmp_path / "guided"
+        outputs = "-o", tmp_path / "links", "--table", tmp_path / "table.tsv", "--guided", tmp_path / "guided"
         assert align(tmp_path, english, french, *outputs, *tokens) == 0
         links = [line.split() for line in (tmp_path / "links").read_text("utf-8").split("\n")[:-1]]
         shown = [line.split("\t") for line in (tmp_path / "guided").read_text("utf-8").split("\n")[:-1]]

@@ -225,6 +225,8 @@ def write_chunks(
 
     links, known = 0, Coverage()
     for chunk in chunks:
+        if chunk.doubt:
+            warn(chunk.doubt)
         last = chunk.first + len(chunk.batch) - 1
         known = known.joined(chunk.coverage or Coverage())
         if strict and (why := known.doubt):
