@@ -340,7 +340,7 @@ def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning)
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
     found = f"the model {MODEL} knows {shares} of the source and target words"
-    return [f"{found}; from {pairs:,} pairs alone less is learned than from these and the model: --init {MODEL}"]
+    return [f"{found}; with --init {MODEL} more is learned than from these {pairs:,} pairs alone"]
 
 
 class Estimated(NamedTuple):

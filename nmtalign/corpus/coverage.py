@@ -155,8 +155,8 @@ def one_word_lines(text: EncodedText) -> str | None:
         places = [k for k, word in enumerate(side.words) if spaceless(word)]
         if 2 * np.count_nonzero(last == 0) > len(last) and 2 * side.counts[places].sum() > side.counts.sum():
             return (
-                f"the {name} is written without spaces, and links count the words between spaces, so most lines"
-                " are one word; `nmtalign align --tokens PREFIX` writes tokens, and links that count these"
+                f"the {name} is written without spaces, and links count the words between spaces, so most"
+                " lines are one word; `nmtalign align --tokens PREFIX` writes tokens, and links that count these"
             )
     return None
 

@@ -89,9 +89,8 @@ def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
     from nmtalign.text.bitext import read_bitext
 
     aligner = load()
-    records = zip(
-        read_bitext(sample / "text.tok.en", sample / "text.tok.fr"), read_gold(sample / "gold.pharaoh"), strict=True
-    )
+    pairs = read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
+    records = zip(pairs, read_gold(sample / "gold.pharaoh"), strict=True)
     for number, (lines, gold) in pick(records, list(numbers)):
         pair = aligner.attend_words(lines)
         yield draw_heatmap(pair.matrix, links=pair.alignment, gold=gold, title=f"pair {number}")
