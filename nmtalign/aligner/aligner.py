@@ -16,7 +16,7 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.aligner.pair_scores import TrainingSize
-from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_words, pair_of_words, words_of_lines
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
@@ -220,12 +220,13 @@ class Aligner(Listed):
 
     def _with_warning(self, text: EncodedText) -> EncodedText:
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
-        if why := coverage(text.source, text.target, self.scorer.vocabularies).doubt:
-            warnings.warn(why, stacklevel=3)
+        for why in coverage(text.source, text.target, self.scorer.vocabularies).doubt, one_word_lines(text):
+            if why:
+                warnings.warn(why, stacklevel=3)
         return text
 
     def align_text(self, text: EncodedText) -> AlignedBatch:
-        """Align the tokens of an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
+        """Align the tokens of a text; memory depends on `CELLS`, the cells that a worker scores at a time."""
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
         if len(parts) >= max(workers, 2) and self.scorer.parallel:
             return self._align_parts(text, parts, workers)

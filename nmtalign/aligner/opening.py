@@ -16,6 +16,7 @@ from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import MODEL, VECTORS
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
@@ -26,7 +27,6 @@ from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
 from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
-MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
 _TEXT = ("tokenizer", "lowercase", "unicode")
 _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model
+from nmtalign.corpus.coverage import coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_words
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
@@ -23,6 +24,7 @@ from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
+from nmtalign.names import MODEL
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
@@ -33,7 +35,7 @@ from nmtalign.scorers.mixture import Mixture, PairScores, SeenViews
 from nmtalign.shipped import place_of
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.bitext import bitext_warnings, encode_bitext
+from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import checkpoint_of
 from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexicon
 from nmtalign.training.prior import Prior, read_word_list, similar_words
@@ -41,6 +43,9 @@ from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import load_pair
+
+SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
+KNOWN = 0.8  # share of the words of either side that it has to know
 
 Languages = tuple[str | None, str | None]
 BothVectors = tuple[Embeddings, Embeddings]
@@ -268,7 +273,14 @@ def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
     about = {"settings": learning.settings.as_dict(), "corpus": bitext.corpus}
     aligner = Aligner(scorer, positions, text=learning.text, languages=learning.languages, training=about)
     aligner = teach(aligner, bitext, learning)
-    return Training(aligner, _own_links(aligner, scorer, bitext.text, found, learning))
+    own = _own_links(aligner, scorer, bitext.text, found, learning)
+
+    def align(extraction: Extraction | None = None) -> AlignedBatch:
+        if doubt := one_word_lines(bitext.text):
+            learning.warn(doubt)
+        return links_of_words(own(extraction), bitext.text.line_words)
+
+    return Training(aligner, align)
 
 
 class Prepared(NamedTuple):
@@ -307,7 +319,7 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
     }
     gold = gold_of_pairs(learning.gold, source, target) if learning.gold else {}
     prior = learning.prior or Prior()
-    for warning in bitext_warnings(source, target):
+    for warning in bitext_warnings(source, target) + _known_already(source, target, learning):
         learning.warn(warning)
     if prior.swapped(source, target):
         learning.warn("the sides look like those of the older model the other way round; are they swapped?")
@@ -316,6 +328,19 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
         check_vectors(learning.vectors, (source.words, target.words))
     text = EncodedText(*cut_long_pairs(source, target), (), line_words_of(source, target))
     return Prepared(source, target, gold, corpus, text)
+
+
+def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning) -> list[str]:
+    """Return a line of advice where a text is small, and the shipped model knows its words."""
+    pairs = len(source.lengths)
+    if learning.prior is not None or not FEWEST <= pairs <= SMALL:
+        return []
+    known = coverage(source, target, load_aligner(MODEL).scorer.vocabularies)
+    if not min(side.total for side in known) or min(side.rate for side in known) < KNOWN:
+        return []
+    shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
+    found = f"the model {MODEL} knows {shares} of the source and target words"
+    return [f"{found}; with --init {MODEL} more is learned than from these {pairs:,} pairs alone"]
 
 
 class Estimated(NamedTuple):
@@ -384,9 +409,7 @@ def _own_links(
     estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
     text = replace(text, buckets=estimator.buckets)
     if learning.place is not None or not estimator.index.complete:  # a large text is read part by part
-        return lambda extraction=None: links_of_words(
-            replace(aligner, extraction=extraction).align_text(text), text.line_words
-        )
+        return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
     text.__dict__["index"] = estimator.index
     views = [SeenViews(found.estimate.views, found.estimate.counts, estimator.smoothing)]
 
@@ -396,7 +419,6 @@ def _own_links(
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction)
-        found = chosen.decoder(scores()).align(default_workers(aligner.workers))
-        return links_of_words(found, text.line_words)
+        return chosen.decoder(scores()).align(default_workers(aligner.workers))
 
     return align

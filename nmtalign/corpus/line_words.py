@@ -206,8 +206,9 @@ def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedB
     --------
     >>> source, target, probability = np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([0.5, 0.9, 0.8])
     >>> batch = AlignedBatch(np.array([0, 3]), source, target, probability, scores=np.array([0.7]))
-    >>> words = LineWords(np.array([0, 0, 1]), np.array([0, 3])), LineWords(np.array([0, 1]), np.array([0, 2]))
-    >>> found = links_of_words(batch, words)
+    >>> own = LineWords(np.array([0, 0, 1]), np.array([0, 3]))
+    >>> other = LineWords(np.array([0, 1]), np.array([0, 2]))
+    >>> found = links_of_words(batch, (own, other))
     >>> found.links(0), found.probability.tolist()
     ([Link(source=0, target=0), Link(source=1, target=1)], [0.9, 0.8])
     """

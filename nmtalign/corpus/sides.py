@@ -33,7 +33,8 @@ class EncodedSide:
     tokens: Ints  # word numbers of all sentences, one after the other
     offsets: NDArray[np.int64]  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
     counts: NDArray[np.int64]  # (V + 1,): how often each word occurs
-    line_words: NDArray[np.integer] | None = None  # the word between spaces that each token begins in; None: each is one
+    # the word between spaces that each token begins in; None where each is one
+    line_words: NDArray[np.integer] | None = None
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -109,7 +110,9 @@ class SideEncoder:
         self._lengths.extend((np.diff(np.flatnonzero(~inside), prepend=-1) - 1).tolist())
         self._done.append(numbers[inside])
 
-    def add_words(self, words: Sequence[str], lengths: Iterable[int], line_words: NDArray[np.integer] | None = None) -> None:
+    def add_words(
+        self, words: Sequence[str], lengths: Iterable[int], line_words: NDArray[np.integer] | None = None
+    ) -> None:
         """Add the words of sentences one after the other, and the number of words of each."""
         self._flush()
         self._line_words += [] if line_words is None else [line_words]
