@@ -1,4 +1,4 @@
-"""The names of choices, which options and library share; imported before NumPy, so nothing else stands here."""
+"""The names of choices, which options and library share; imported before NumPy, so the module is small."""
 
 SIDES = ("source", "target")
 

@@ -34,7 +34,6 @@ from nmtalign.views import Listed
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 
 
-
 @dataclass(frozen=True)
 class Aligner(Listed):
     """Aligns the words of sentence pairs: composes a scorer, a position model and an extraction.
@@ -60,12 +59,12 @@ class Aligner(Listed):
     --------
     >>> import numpy as np
     >>> from nmtalign.scorers.given_vectors import VectorScorer
-    >>> from nmtalign.scorers.scoring import make_scorer
+    >>> from nmtalign.scorers.vector_scores import make_score
     >>> from nmtalign.text.vocabulary import Vocabulary
     >>> from nmtalign.vectors.embeddings import Embeddings
     >>> english = Embeddings(Vocabulary.from_words(["cat", "black"]), np.eye(2))
     >>> french = Embeddings(Vocabulary.from_words(["noir", "chat"]), np.eye(2)[::-1].copy())
-    >>> aligner = Aligner(VectorScorer(english, french, make_scorer("cosine", 2)))
+    >>> aligner = Aligner(VectorScorer(english, french, make_score("cosine", 2)))
     >>> aligner.align("Black cat", "chat noir").links
     [Link(source=0, target=1), Link(source=1, target=0)]
     """
@@ -286,4 +285,3 @@ def check_languages(languages: object) -> None:
     sides = languages if isinstance(languages, tuple | list) else ()
     if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
         raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {languages!r}")
-

@@ -14,11 +14,10 @@ from itertools import count, islice, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Ints, Longs
 from nmtalign.text.tokenization import TextSettings
 
-Ints = NDArray[np.int32]
 Found = TypeVar("Found")
 
 BLOCK = 200  # pairs that are cut into words at a time: words of more leave the cache
@@ -30,11 +29,11 @@ class EncodedSide:
 
     words: list[str]  # ``words[k]`` is the word with number k; ``words[0]`` is the padding
     tokens: Ints  # word numbers of all sentences, one after the other
-    offsets: NDArray[np.int64]  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
-    counts: NDArray[np.int64]  # (V + 1,): how often each word occurs
+    offsets: Longs  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
+    counts: Longs  # (V + 1,): how often each word occurs
 
     @cached_property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Longs:
         """Number of words of each sentence, shape (N,)."""
         return np.diff(self.offsets)
 
@@ -59,7 +58,7 @@ class NumberedWords(NamedTuple):
 
     words: list[str]
     tokens: Ints
-    lengths: NDArray[np.int64]
+    lengths: Longs
 
 
 class SideEncoder:
@@ -78,7 +77,7 @@ class SideEncoder:
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
-        self._done: list[NDArray[np.int32]] = []
+        self._done: list[Ints] = []
         self._pending: list[int] = []
         self._lengths = array("q")
 
@@ -197,6 +196,6 @@ def number_words(words: Iterable[str]) -> dict[str, int]:
     return dict(zip(words, count(), strict=False))
 
 
-def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> NDArray[np.int64]:
+def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> Longs:
     """Return the number of each word, `missing` for unknown ones."""
     return np.fromiter(map(numbers.get, words, repeat(missing)), np.int64)
