@@ -1,4 +1,4 @@
-"""The names of choices, which options and library share; imported before NumPy, so the module is small."""
+"""The names of choices that options and library share. The module stays small: NumPy is not loaded yet."""
 
 SIDES = ("source", "target")
 

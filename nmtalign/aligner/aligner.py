@@ -17,8 +17,9 @@ from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.line_words import links_of_words, pair_of_words, words_of_lines
 from nmtalign.corpus.parallel import default_workers, in_order
-from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair
 from nmtalign.positions.model import PositionModel, TextScores
@@ -85,7 +86,7 @@ class Aligner(Listed):
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.links}"
+        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
         return f"{parts} text={self.text}"
 
     @property
@@ -102,7 +103,7 @@ class Aligner(Listed):
         return self.scorer.unfitted or self.positions.unfitted
 
     @property
-    def links(self) -> Extraction:
+    def resolved_extraction(self) -> Extraction:
         """The extraction, or the default one of the position model."""
         return self.extraction or make_extraction(null=self.positions.has_null)
 
@@ -116,7 +117,7 @@ class Aligner(Listed):
         """Return what the aligner is made of."""
         text, files = self.text.kept()
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
-        scorer, positions, links = self.scorer.state(), self.positions.state(), self.links.state()
+        scorer, positions, links = self.scorer.state(), self.positions.state(), self.resolved_extraction.state()
         parts = {"scorer": scorer, "positions": positions, "extraction": links}
         return State("aligner", values, files=files, parts=parts)
 
@@ -124,9 +125,10 @@ class Aligner(Listed):
     def from_state(cls, stored: Stored) -> Aligner:
         """Return what :meth:`state` was made of."""
         scorer = stored.open("scorer")
+        numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
         languages, training = tuple(stored.value("languages", list)), stored.value("training", dict)
-        positions, extraction = stored.open("positions", scorer.vocabularies), stored.open("extraction")
+        positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         return cls(scorer, positions, extraction, text, languages, training)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -154,7 +156,7 @@ class Aligner(Listed):
         Parameters
         ----------
         source, target : str or sequence of str
-            A line of text, or its words.
+            A line of text, or its words. Links count the words that the matrix shows: a line's tokens.
 
         Returns
         -------
@@ -176,8 +178,15 @@ class Aligner(Listed):
         decoder = self._decoder_of(encode_text([self.words_of((source, target))]))
         return decoder.pair(self._shown((source, target)), self.settings)
 
+    def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
+        """Return what :meth:`attend` does of two lines, with the words between spaces in place of tokens."""
+        return pair_of_words(self.attend(*pair), pair, words_of_lines([pair], self.text, self.languages))
+
     def align_batch(self, pairs: Pairs) -> AlignedBatch:
-        """Align many sentence pairs: the same links as one by one.
+        """Align many sentence pairs.
+
+        Links of lines count the words between spaces, whatever the tokenizer: those of `align` where a word
+        is one token. Links of lists count the words of these.
 
         Parameters
         ----------
@@ -189,14 +198,18 @@ class Aligner(Listed):
         AlignedBatch
             One entry for each pair, empty where a side has no words.
 
-
         Warns
         -----
         UserWarning
             If few words of all pairs are known, or the sides are swapped.
         """
-        words = [self.words_of(pair) for pair in checked_pairs(pairs)]
-        return self.align_text(self._with_warning(encode_text(words)))
+        checked = list(checked_pairs(pairs))
+        lines = [(own, other) for own, other in checked if isinstance(own, str) and isinstance(other, str)]
+        if lines:
+            text = encode_lines(lines, self.text, self.languages)
+        else:
+            text = encode_text([self.words_of(pair) for pair in checked])
+        return links_of_words(self.align_text(self._with_warning(text)), text.line_words)
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalized; warnings as of :meth:`align_batch`."""
@@ -210,7 +223,7 @@ class Aligner(Listed):
         return text
 
     def align_text(self, text: EncodedText) -> AlignedBatch:
-        """Align an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
+        """Align the tokens of an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
         if len(parts) >= max(workers, 2) and self.scorer.parallel:
             return self._align_parts(text, parts, workers)
@@ -239,7 +252,7 @@ class Aligner(Listed):
         return Decoder(
             scores.text,
             self.positions.over(scores),
-            self.links,
+            self.resolved_extraction,
             scores.evidence if self.positions.has_null else None,
             TrainingSize.of(scores.training_words),
             scores.vocabularies,

@@ -33,12 +33,12 @@ _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
 _RUNNING = ("device", "cache")  # of an encoder that was learned with
 _READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
-    *("score", "temperature", "bahdanau", "seed", "positions", "diagonal", "unknown", "languages"),
+    *("score", "temperature", "bahdanau", "positions", "diagonal", "unknown", "languages"),
     *_READING,
 )
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("temperature", "diagonal"), (Real, "a number")),
-    **dict.fromkeys(("limit", "seed"), (Integral, "a whole number")),
+    "limit": (Integral, "a whole number"),
     "unsafe_pickle": (bool, "True or False"),
     "scorers": (Iterable, "names"),
 }

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model
+from nmtalign.corpus.line_words import gold_of_tokens, links_of_words
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
@@ -234,7 +235,7 @@ class Training(NamedTuple):
     aligner : Aligner
     align : callable
         Takes an :class:`~nmtalign.aligner.extraction.Extraction`, or nothing, and returns the links of the
-        bitext itself, without preparing it again.
+        bitext itself, without preparing it again; they count what those of `Aligner.align_batch` do.
     """
 
     aligner: Aligner
@@ -278,7 +279,7 @@ class Prepared(NamedTuple):
     source, target : EncodedSide
         With the words of the prior.
     gold : mapping of int to GoldAlignment
-        By number of the pair, from 0.
+        By number of the pair, from 0; it counts the words between spaces of lines.
     corpus : mapping
         What the model notes of the bitext.
     text : EncodedText
@@ -313,7 +314,8 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
     source, target = prior.extend(source, target)
     if learning.vectors is not None:
         check_vectors(learning.vectors, (source.words, target.words))
-    return Prepared(source, target, gold, corpus, EncodedText(*cut_long_pairs(source, target), ()))
+    text = EncodedText(*cut_long_pairs(source, target), (), line_words_of(source, target))
+    return Prepared(source, target, gold, corpus, text)
 
 
 class Estimated(NamedTuple):
@@ -358,10 +360,16 @@ def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
     if not bitext.gold:
         return aligner
     pairs = [(bitext.source.sentence(n), bitext.target.sentence(n)) for n in bitext.gold]
-    scores = aligner.scorer.read(encode_text(pairs))
+    scores, gold = aligner.scorer.read(encode_text(pairs)), list(bitext.gold.values())
+    if words := bitext.text.line_words:
+        found = aligner.decoder(scores).align(default_workers(learning.workers))
+        gold = [
+            gold_of_tokens(links, found.links(k), words[0].sentence(n), words[1].sentence(n))
+            for k, (n, links) in enumerate(bitext.gold.items())
+        ]
     rescorer = learn_from_gold(
         Sample(scores, aligner.positions.over(scores)),
-        list(bitext.gold.values()),
+        gold,
         frequent=aligner.lexicon.frequent(FREQUENT),
         seed=learning.settings.seed,
         report=learning.report,
@@ -376,7 +384,9 @@ def _own_links(
     estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
     text = replace(text, buckets=estimator.buckets)
     if learning.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
-        return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
+        return lambda extraction=None: links_of_words(
+            replace(aligner, extraction=extraction).align_text(text), text.line_words
+        )
     text.__dict__["index"] = estimator.index
     forms = [CountedForms(found.estimate.forms, found.estimate.counts, estimator.smoothing)]
 
@@ -386,6 +396,7 @@ def _own_links(
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction)
-        return chosen.decoder(scores()).align(default_workers(aligner.workers))
+        found = chosen.decoder(scores()).align(default_workers(aligner.workers))
+        return links_of_words(found, text.line_words)
 
     return align

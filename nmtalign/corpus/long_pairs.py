@@ -244,4 +244,4 @@ def _cut(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSi
     first, last = begin[[0, *(runs + 1)]], end[[*runs, -1]]
     tokens = [side.tokens[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(stop - start)])
-    return replace(side, tokens=np.concatenate(tokens), offsets=offsets)
+    return replace(side, tokens=np.concatenate(tokens), offsets=offsets, line_words=None)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import Ints, Longs
+from nmtalign.arrays import Integers, Ints, Longs
+from nmtalign.corpus.line_words import cut_lines
 from nmtalign.text.tokenization import TextSettings
 
 Found = TypeVar("Found")
@@ -31,6 +32,7 @@ class EncodedSide:
     tokens: Ints  # word numbers of all sentences, one after the other
     offsets: Longs  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
     counts: Longs  # (V + 1,): how often each word occurs
+    line_words: Integers | None = None  # the word between spaces that each token begins in; None: each is one
 
     @cached_property
     def lengths(self) -> Longs:
@@ -48,6 +50,12 @@ class EncodedSide:
         found: Found = self._memory[key]
         return found
 
+    def size(self, n: int) -> int:
+        """Words between spaces of the line that sentence n was cut from, as far as they have tokens."""
+        if self.line_words is None:
+            return int(self.lengths[n])
+        return int(self.line_words[self.offsets[n] : self.offsets[n + 1]].max(initial=-1)) + 1
+
     def sentence(self, n: int) -> list[str]:
         """The words of sentence n."""
         return [self.words[k] for k in self.tokens[self.offsets[n] : self.offsets[n + 1]]]
@@ -59,6 +67,7 @@ class NumberedWords(NamedTuple):
     words: list[str]
     tokens: Ints
     lengths: Longs
+    line_words: Integers | None
 
 
 class SideEncoder:
@@ -80,6 +89,7 @@ class SideEncoder:
         self._done: list[Ints] = []
         self._pending: list[int] = []
         self._lengths = array("q")
+        self._line_words: list[Integers] = []
 
     def add(self, words: Sequence[str]) -> None:
         """Add one sentence."""
@@ -98,9 +108,12 @@ class SideEncoder:
         self._lengths.extend((np.diff(np.flatnonzero(~inside), prepend=-1) - 1).tolist())
         self._done.append(numbers[inside])
 
-    def add_words(self, words: Sequence[str], lengths: Iterable[int]) -> None:
+    def add_words(
+        self, words: Sequence[str], lengths: Iterable[int], line_words: Integers | None = None
+    ) -> None:
         """Add the words of sentences one after the other, and the number of words of each."""
         self._flush()
+        self._line_words += [] if line_words is None else [line_words]
         self._done.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
         self._lengths.extend(lengths)
 
@@ -111,7 +124,9 @@ class SideEncoder:
     def numbered(self) -> NumberedWords:
         """Return what was added, to be merged into another encoder."""
         self._flush()
-        return NumberedWords([*self._numbers], np.concatenate(self._done), np.array(self._lengths, np.int64))
+        lengths, own = np.array(self._lengths, np.int64), self._line_words
+        line_words = np.concatenate(own) if own else None
+        return NumberedWords([*self._numbers], np.concatenate(self._done), lengths, line_words)
 
     def merge(self, other: NumberedWords) -> None:
         """Add the sentences of another encoder."""
@@ -119,10 +134,11 @@ class SideEncoder:
         number = np.fromiter(map(self._numbers.__getitem__, other.words), np.int32, len(other.words))
         self._done.append(number.take(other.tokens))
         self._lengths.extend(other.lengths.tolist())
+        self._line_words += [] if other.line_words is None else [other.line_words]
 
     def finish(self) -> EncodedSide:
         """Return the side, its words numbered by falling frequency (ties: first seen first)."""
-        spelling, first_seen, lengths = self.numbered()
+        spelling, first_seen, lengths, line_words = self.numbered()
         counts = np.bincount(first_seen, minlength=len(spelling))
         order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
         order = order[: np.count_nonzero(counts)]  # the marks of blocks are no words
@@ -133,6 +149,7 @@ class SideEncoder:
             rank[first_seen] if len(first_seen) else first_seen,
             np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
             np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
+            line_words,
         )
 
 
@@ -152,7 +169,12 @@ class PairEncoder:
                 if self._text.cuts_at_spaces and not any("\n" in line for line in own):
                     encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in own])))
                 else:
-                    encoder.add_words(*self._text.words_of_lines(own, side, self._languages[side]))
+                    self._add_tokens(encoder, own, side)
+
+    def _add_tokens(self, encoder: SideEncoder, lines: Sequence[str], side: int) -> None:
+        """Add the tokens of lines, and in which words of their lines they begin."""
+        tokens, lengths, words = cut_lines(lines, self._text, side, self._languages[side])
+        encoder.add_words(self._text.normalized(tokens), lengths, words)
 
     def add_words(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
         """Add sentence pairs that are lists of words already."""

@@ -111,7 +111,7 @@ class EncoderScorer(Scorer):
             calibration = self.calibration and self.calibration._replace(weight=1.0)
             return replace(self, base=None, calibration=calibration)
         if self.base is None:
-            raise UsageError(f"this aligner has the heads {NAME}, not {','.join(sorted(wanted)) or 'none'}")
+            raise UsageError(f"this aligner has the scorer {NAME}, not {','.join(sorted(wanted)) or 'none'}")
         base = self.base.only(wanted - {NAME})
         return replace(self, base=base) if NAME in wanted else base
 

@@ -96,7 +96,7 @@ class HiddenMarkov:
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
-        """Return what :meth:`state` was made of; `vocabularies` number the words that have classes."""
+        """Return what :meth:`state` was made of; `vocabularies` are those of the lexicon, if there is one."""
         fitted = None
         if stored.value("fitted", object) is not None:  # then all words have one class
             fitted, vocabularies = int(stored.number("fitted", low=0)), ({}, {})

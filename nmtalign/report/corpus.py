@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.corpus.line_words import links_of_words, words_of_lines
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
 from nmtalign.report.sample import SamplePair
+from nmtalign.scorers.scorer import UnknownWords
 from nmtalign.text.bitext import SentencePair
 
 CHUNK = 1000  # pairs aligned at a time when looking for the worst
@@ -46,6 +48,8 @@ class Record(NamedTuple):
         Where the attention is given; else an aligner computes it.
     by_head : callable, optional
         Computes the weights of each head by itself, where the attention is given.
+    typed : bool
+        The pair is no line of a file: its tokens are shown, where of others words between spaces are.
     """
 
     number: int
@@ -54,6 +58,7 @@ class Record(NamedTuple):
     others: dict[str, frozenset[Link]]
     aligned: AlignedPair | None = None
     by_head: Callable[[], ByHead] | None = None
+    typed: bool = False
 
 
 def read_corpus(
@@ -186,7 +191,7 @@ def _aligned(
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
         text = encode_lines([record.pair for record in chunk], aligner.text, aligner.languages)
-        batch = aligner.align_text(text)
+        batch = links_of_words(aligner.align_text(text), text.line_words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
@@ -221,7 +226,11 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     if (cells := cells_of(record, aligner)) > CELLS:
         found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {found}; align gives the links alone")
-    return aligner.attend(*record.pair)
+    return _attended(record, aligner)
+
+
+def _attended(record: Record, aligner: Aligner) -> AlignedPair:
+    return aligner.attend(*record.pair) if record.typed else aligner.attend_words(record.pair)
 
 
 def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
@@ -229,7 +238,7 @@ def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
     if aligner is None:
         return record.by_head() if record.by_head else {}
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
-    return {name: aligner.with_scorers([name]).attend(*record.pair).matrix.weights for name in names}
+    return {name: _attended(record, aligner.with_scorers([name])).matrix.weights for name in names}
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
@@ -259,7 +268,7 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
                 aligned,
                 record.gold,
                 {name: _inside(links, S, T, record.number) for name, links in record.others.items()},
-                None if aligner is None else aligner.unknown_words(*record.pair),
+                None if aligner is None else _unknown(record, aligner),
                 heads,
             )
         )
@@ -270,6 +279,16 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
             raise DataError(f"{text}; align gives the links alone")
         warnings.warn(text, stacklevel=2)
     return pairs
+
+
+def _unknown(record: Record, aligner: Aligner) -> UnknownWords | None:
+    """Return the positions of the words that are, or have a token that is, unknown."""
+    found = aligner.unknown_words(*record.pair)
+    words = None if record.typed else words_of_lines([record.pair], aligner.text, aligner.languages)
+    if found is None or words is None:
+        return found
+    source, target = ({int(own.numbers[n]) for n in side} for own, side in zip(words, found, strict=True))
+    return frozenset(source), frozenset(target)
 
 
 def _inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:

@@ -12,6 +12,7 @@ import hashlib
 import html
 import json
 import math
+import posixpath
 import re
 from collections.abc import Sequence
 from importlib import resources
@@ -29,12 +30,8 @@ from nmtalign.report.sample import SamplePair, best_sources, best_targets, distr
 from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
 
-# What the page draws, a file each; all share one scope, and what is read at once stands before its readers.
-SCRIPTS = (
-    *(f"pairs/{name}" for name in ("pairs", "reasons", "curves", "fan", "matrix", "cards")),
-    *(f"tools/{name}" for name in ("index", "find", "spotting", "errors", "editor")),
-    "report",
-)
+REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
+_IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
 
 
 def html_report(
@@ -86,7 +83,7 @@ def html_typing(models: Sequence[str], example: tuple[str, str]) -> str:
     answered with :func:`report_data`, or ``{"error": ...}``.
     """
     data = report_data([]) | {"models": list(models), "example": example}
-    return _page(data, "Word alignment", kind="cards", scripts=(*SCRIPTS, "tools/typing"), connect="'self'")
+    return _page(data, "Word alignment", kind="cards", module=TYPING, connect="'self'")
 
 
 def _page(
@@ -94,10 +91,10 @@ def _page(
     title: str,
     *,
     kind: str = "report",
-    scripts: Sequence[str] = SCRIPTS,
+    module: str = REPORT,
     connect: str = "'none'",
 ) -> str:
-    script, style = _script(scripts), _asset("report.css")
+    script, style = _script(module), _unindented(_asset("report.css"))
     text = _json(data)
     identity = hashlib.sha256(text.encode()).hexdigest()[:16]
     return _asset("report.html").format(
@@ -132,8 +129,24 @@ def _asset(name: str) -> str:
     return resources.files("nmtalign.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _script(names: Sequence[str] = SCRIPTS) -> str:
-    return "\n".join(['"use strict";', "(() => {", *(_asset(f"{name}.js") for name in names), "})();"])
+@functools.cache
+def modules(name: str) -> tuple[str, ...]:
+    """Return the names of all JavaScript modules that one needs, each behind those that it imports itself."""
+    folder = posixpath.dirname(name)
+    imported = [posixpath.normpath(posixpath.join(folder, path)) for path in _IMPORT.findall(_asset(name))]
+    return (*dict.fromkeys(needed for path in imported for needed in modules(path)), name)
+
+
+@functools.cache
+def _script(name: str) -> str:
+    """Return a module and all that it needs as one script in one scope, without imports and exports."""
+    texts = [re.sub(r"^export ", "", _IMPORT.sub("", _asset(m)), flags=re.MULTILINE) for m in modules(name)]
+    return "\n".join(['"use strict";', "(() => {", *map(_unindented, texts), "})();"])
+
+
+def _unindented(text: str) -> str:
+    """Return `text` without the spaces before its lines, a fifteenth of a page of few pairs."""
+    return re.sub(r"^ +", "", text, flags=re.MULTILINE)
 
 
 def _hash(text: str) -> str:
@@ -168,7 +181,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *heads],
-        "colours": scale(),
+        "colors": scale(),
         "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
         "plots": [distribution._asdict() for distribution in distributions(pairs)],

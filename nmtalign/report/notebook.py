@@ -172,7 +172,7 @@ def _(result: Aligner) -> Any:
     parts = {
         "scorer": result.scorer.settings,
         "positions": result.positions.settings,
-        "extraction": result.links,
+        "extraction": result.resolved_extraction,
         "text": result.text,
     }
     return _frame({"setting": {name: str(part) for name, part in parts.items()}})

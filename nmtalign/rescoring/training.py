@@ -163,7 +163,7 @@ def _run_epoch(network: Network, adam: Adam, batches: Sequence[Batch], anchor: W
 def gold_of_pairs(
     gold: Sequence[GoldAlignment], source: EncodedSide, target: EncodedSide
 ) -> dict[int, GoldAlignment]:
-    """Return the gold links to train on, by number of their pair from 0.
+    """Return the gold links to train on, which count words between spaces, by number of their pair from 0.
 
     As many lines as pairs are one for each, an empty one where there is none; fewer are those of the last
     pairs.
@@ -191,9 +191,9 @@ def gold_of_pairs(
 
 
 def _check_inside(n: int, links: GoldAlignment, source: EncodedSide, target: EncodedSide) -> None:
-    S, T = int(source.lengths[n]), int(target.lengths[n])
+    S, T = source.size(n), target.size(n)
     for s, t in links.possible:
         if s >= S or t >= T:
             what = f"gold link {s}-{t} lies outside of a pair of {S} and {T} words, number {n + 1}"
             words = " ".join(source.sentence(n))[:60]
-            raise DataError(f"{what}: {words!r}; was the text cut into words otherwise?")
+            raise DataError(f"{what}: {words!r}; positions count the words between spaces, from 0")

@@ -86,7 +86,9 @@ class VectorScorer(Scorer):
         return cls(source, target, score, references, stored.value("tune", bool))
 
     def only(self, names: Iterable[str]) -> VectorScorer:
-        """Raise a UsageError: there is only one scorer."""
+        """Return the scorer itself; UsageError for any other."""
+        if set(names) == set(self.names):
+            return self
         raise UsageError("word vectors are the only scorer; only a learned model has several to choose from")
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:

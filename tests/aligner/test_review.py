@@ -17,9 +17,9 @@ from nmtalign.errors import DataError
 from nmtalign.links.extraction import match
 from nmtalign.scorers import forms
 from nmtalign.scorers.dense import make_dense_scorer
+from nmtalign.scorers.forms import letter_pairs
 from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.vector_scores import make_score
-from nmtalign.scorers.forms import letter_pairs
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 

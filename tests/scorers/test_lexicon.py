@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
-from nmtalign.scorers.counts import FormCounts, Smoothing, emissions, ratios, form_pair_counts, word_counts
-from nmtalign.scorers.lexicon import UNKNOWN_RATIO, Lexicon, stored_forms
+from nmtalign.scorers.counts import FormCounts, Smoothing, emissions, form_pair_counts, ratios, word_counts
 from nmtalign.scorers.forms import UNLIKE, Forms, make_form_pairs, shorten, spelled_alike
+from nmtalign.scorers.lexicon import UNKNOWN_RATIO, Lexicon, stored_forms
 
 SMOOTHING = Smoothing(words=500.0, pseudo_count=4.0, floor=5e-4)
 FORMS = (0, 3, -2, 1)
@@ -164,7 +164,9 @@ def lexicon(counts_seed: int = 0, forms=(0, 4)) -> Lexicon:
 def test_a_lexicon_gives_its_own_text_what_was_learned():
     source, target, index, counts = random_counts()
     forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 4)]
-    expected = emissions(forms, [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms], SMOOTHING)
+    expected = emissions(
+        forms, [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms], SMOOTHING
+    )
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
         found = emissions(*lexicon().looked_up(s, t, own))
@@ -213,6 +215,8 @@ def test_translations_are_the_conditional_probabilities():
 def test_a_lexicon_of_nothing_still_gives_ratios():
     source, target, index = text([("a", "b")])
     kind = make_form_pairs(source, target, index, (0, 0), spelling=1.0)
-    empty = stored_forms(kind, form_pair_counts(kind, word_counts(index, np.zeros(2), np.zeros(2), np.zeros(2))))
+    empty = stored_forms(
+        kind, form_pair_counts(kind, word_counts(index, np.zeros(2), np.zeros(2), np.zeros(2)))
+    )
     model = Lexicon(source.words, target.words, source.counts, target.counts, [empty], SMOOTHING, 1.0)
     np.testing.assert_allclose(ratio_of(model, "a", "b"), SMOOTHING.floor, rtol=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,7 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.messages import warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
 from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
@@ -21,6 +22,30 @@ if TYPE_CHECKING:
 
 METRICS = ("precision", "recall", "f1", "aer")
 CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are counted otherwise
+
+
+@dataclass(frozen=True)
+class IntervalOptions:
+    """How intervals are estimated."""
+
+    samples: int
+    confidence: float
+    seed: int
+
+
+_interval_options = option_group(
+    "intervals",
+    IntervalOptions,
+    section("Intervals"),
+    click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples."),
+    click.option(
+        "--confidence",
+        type=Number(0, 1, min_open=True, max_open=True),
+        default=0.95,
+        help="Of the intervals.",
+    ),
+    click.option("--seed", type=SEED, default=1, help="Of the bootstrap."),
+)
 
 
 @click.command(cls=Command)
@@ -40,12 +65,7 @@ CLEAR = 0.1  # of the error rate: so much lower after a shift, positions are cou
 @encoding_option
 @section("Output")
 @click.option("--by-sentence", is_flag=True, help="First a table with the scores of each sentence pair.")
-@section("Intervals")
-@click.option("--samples", type=Whole(1), default=1000, help="Bootstrap samples.")
-@click.option(
-    "--confidence", type=Number(0, 1, min_open=True, max_open=True), default=0.95, help="Of the intervals."
-)
-@click.option("--seed", type=SEED, default=1, help="Of the bootstrap.")
+@_interval_options
 def evaluate(
     links: str,
     gold: str,
@@ -53,9 +73,7 @@ def evaluate(
     gold_format: str,
     compare: str | None,
     by_sentence: bool,
-    samples: int,
-    confidence: float,
-    seed: int,
+    intervals: IntervalOptions,
 ) -> None:
     """Score LINKS against GOLD: precision, recall, F1 and alignment error rate, in percent.
 
@@ -67,16 +85,14 @@ def evaluate(
     golds = list(read_gold(gold, format=gold_format, encoding=text_encoding()))
     reading = {"format": links_format, "encoding": text_encoding()}
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
-    options = evaluation.Bootstrap(samples, confidence, seed)
-    results = {
-        path: _evaluated(path, system, golds, options) for path, system in systems.items()
-    }
+    options = evaluation.Bootstrap(intervals.samples, intervals.confidence, intervals.seed)
+    results = {path: _evaluated(path, system, golds, options) for path, system in systems.items()}
     for path, system in systems.items():
         _warn_of_shift(path, system, golds, results[path])
     if by_sentence:
         _print_sentences(results)
     if compare is None:
-        _print_summary(results[links], confidence)
+        _print_summary(results[links], intervals.confidence)
     else:
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
     formats = f"format:{links_format}|gold:{gold_format}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,7 @@ from nmtalign.cli.options.bitext import (
     text_options,
     two_languages,
 )
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.types import INPUT, SEED, Whole
 from nmtalign.cli.options.vectors import pair_output_options, reading_options
 from nmtalign.cli.progress import Progress
@@ -108,6 +109,27 @@ def _tokenized(
         progress.advance(1)
 
 
+@dataclass(frozen=True)
+class MappingOptions:
+    """Which words the mapping is learned from."""
+
+    dictionary: str | None
+    refine: bool
+    words: int
+
+
+_mapping_options = option_group(
+    "mapping",
+    MappingOptions,
+    section("Mapping"),
+    click.option(
+        "--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]"
+    ),
+    click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbors."),
+    click.option("--words", type=Whole(min=1), default=5_000, help="Words that refine."),
+)
+
+
 @click.command("map", cls=Command)
 @click.argument("source", type=INPUT)
 @click.argument("target", type=INPUT)
@@ -115,18 +137,13 @@ def _tokenized(
 @langs_option
 @reading_options
 @pair_output_options
-@section("Mapping")
-@click.option("--dictionary", type=INPUT, help="Seed pairs, `word translation` a line.  [identical strings]")
-@click.option("--refine/--no-refine", default=True, help="Look for more pairs by mutual neighbors.")
-@click.option("--words", type=Whole(min=1), default=5_000, help="Words that refine.")
+@_mapping_options
 def map_(
     source: str,
     target: str,
     output: str,
     force: bool,
-    dictionary: str | None,
-    refine: bool,
-    words: int,
+    mapping: MappingOptions,
     langs: str | None,
     to: str,
     **reading: Any,
@@ -144,8 +161,9 @@ def map_(
     languages = two_languages(langs) if langs else languages_of_files(source, target)
     with warnings_to_stderr():
         first, second = (load_embeddings(path, **reading) for path in (source, target))
-        alike = identical_strings(first.vocabulary, second.vocabulary)
-        seeds = alike if dictionary is None else read_dictionary(dictionary, encoding=reading["encoding"])
-        mapped = map_spaces(first, second, seeds, refine=refine, words=words)
-        save_pair(mapped.source, mapped.target, output, languages=languages, format=to, overwrite=force)
-    log(f"{mapped} -> {output}")
+        seeds = iter(identical_strings(first.vocabulary, second.vocabulary))
+        if mapping.dictionary is not None:
+            seeds = read_dictionary(mapping.dictionary, encoding=reading["encoding"])
+        learned = map_spaces(first, second, seeds, refine=mapping.refine, words=mapping.words)
+        save_pair(learned.source, learned.target, output, languages=languages, format=to, overwrite=force)
+    log(f"{learned} -> {output}")

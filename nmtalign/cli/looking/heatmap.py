@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nmtalign.cli.messages import log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
 from nmtalign.cli.options.types import OUTPUT, Numbers, Whole
 from nmtalign.cli.progress import Progress
@@ -30,34 +30,52 @@ MOST = 150  # words of a side that a picture shows when nothing else is asked fo
 VIEWS = ("combined", "forward", "reverse", "all", "heads")
 
 
+@dataclass(frozen=True)
+class LookOptions:
+    """What of a matrix is drawn, and how."""
+
+    view: str
+    links: bool
+    numbers: bool | None
+    rows: tuple[int, ...] | None
+    columns: tuple[int, ...] | None
+    light: bool
+    linear: bool
+    dpi: int
+
+
+_look_options = option_group(
+    "look",
+    LookOptions,
+    click.option("--view", type=click.Choice(VIEWS), default="combined", help="Which weights, or by head."),
+    click.option("--links/--no-links", default=True, help="Mark the chosen links."),
+    click.option(
+        "--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]"
+    ),
+    click.option("--rows", type=Numbers(0), help=f"Target words to draw, like 0-39.  [the first {MOST}]"),
+    click.option(
+        "--columns", type=Numbers(0), help=f"Source words to draw, like 3,10-20.  [the first {MOST}]"
+    ),
+    click.option("--light", is_flag=True, help="Light colors, for paper."),
+    click.option("--linear", is_flag=True, help="Colors in proportion to weights, from the smallest on."),
+    click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots an inch, .png."),
+)
+
+
 @click.command(cls=Command)
 @click.argument("source_sentence", required=False)
 @click.argument("target_sentence", required=False)
 @pairs_options
 @section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="FIG", required=True, help="A .png, .svg or .pdf.")
-@click.option("--view", type=click.Choice(VIEWS), default="combined", help="Which weights, or by head.")
-@click.option("--links/--no-links", default=True, help="Mark the chosen links.")
-@click.option("--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]")
-@click.option("--rows", type=Numbers(0), help=f"Target words to draw, like 0-39.  [the first {MOST}]")
-@click.option("--columns", type=Numbers(0), help=f"Source words to draw, like 3,10-20.  [the first {MOST}]")
-@click.option("--light", is_flag=True, help="Light colours, for paper.")
-@click.option("--linear", is_flag=True, help="Colours in proportion to weights, from the smallest on.")
-@click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots an inch, .png.")
+@_look_options
 @record_options
 def heatmap(
     source_sentence: str | None,
     target_sentence: str | None,
     bitext: PairsOptions,
     output: str,
-    view: str,
-    links: bool,
-    numbers: bool | None,
-    rows: tuple[int, ...] | None,
-    columns: tuple[int, ...] | None,
-    light: bool,
-    linear: bool,
-    dpi: int,
+    look: LookOptions,
     chosen: RecordOptions,
 ) -> None:
     """Draw attention weights: target words are rows, source words are columns; gold links are boxes.
@@ -76,18 +94,21 @@ def heatmap(
     if chosen.options.positions == "hmm" and bitext.pairs is None:
         raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
     pairs = _pairs(source_sentence, target_sentence, bitext)
-    look = {"numbers": numbers, "linear": linear or None, "colours": LIGHT if light else DARK}
+    style = {
+        "numbers": look.numbers,
+        "linear": look.linear or None,
+        "colours": LIGHT if look.light else DARK,
+    }
     drawn = Progress("pictures")
     with warnings_to_stderr(), drawn:
         aligner, records = chosen.open(pairs)
         if bitext.pairs is None:
-            records = (record._replace(number=0) for record in records)  # no line of a file
+            records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         known: list[Coverage] = []
         figures = (
-            _draw(aligner, record, view=view, links=links, rows=rows, columns=columns, **look)
-            for record in covered(chosen.chosen(records), aligner, known)
+            _draw(aligner, record, look, style) for record in covered(chosen.chosen(records), aligner, known)
         )
-        save_heatmaps(drawn.done_one_by_one(figures), output, dpi=dpi)
+        save_heatmaps(drawn.done_one_by_one(figures), output, dpi=look.dpi)
     warn_of_doubt(known)
     log(f"{drawn.done:,} picture{'s'[: drawn.done > 1]} in {output}, {drawn.seconds:.1f} s", event="drawn")
 
@@ -108,16 +129,7 @@ def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iter
     raise UsageError("expected two sentences, or --pairs FILE")
 
 
-def _draw(
-    aligner: Aligner | None,
-    record: Record,
-    *,
-    view: str,
-    links: bool,
-    rows: tuple[int, ...] | None,
-    columns: tuple[int, ...] | None,
-    **look: Any,
-) -> Figure:
+def _draw(aligner: Aligner | None, record: Record, look: LookOptions, style: dict[str, Any]) -> Figure:
     """Align one pair and draw it; a pair with the number 0 is no line of a file."""
     from nmtalign.report.corpus import attention_of
     from nmtalign.report.heatmap import cropped, draw_heatmap, matrices_of
@@ -126,17 +138,19 @@ def _draw(
     T, S = found.matrix.weights.shape
     place = f"pair {record.number}: " if record.number else ""
     shown = (
-        _shown(rows, T, f"{place}target words", "--rows"),
-        _shown(columns, S, f"{place}source words", "--columns"),
+        _shown(look.rows, T, f"{place}target words", "--rows"),
+        _shown(look.columns, S, f"{place}source words", "--columns"),
     )
-    matrices = _by_head(aligner, record, found.matrix) if view == "heads" else matrices_of(found, view)
+    matrices = (
+        _by_head(aligner, record, found.matrix) if look.view == "heads" else matrices_of(found, look.view)
+    )
     matrices, kept, gold = cropped(matrices, found.alignment, record.gold, *shown)
     return draw_heatmap(
         matrices,
-        links=kept if links else None,
+        links=kept if look.links else None,
         gold=gold,
         title=f"pair {record.number}" if record.number else "",
-        **look,
+        **style,
     )
 
 

@@ -52,7 +52,7 @@ class CutOptions(TextOptions):
     @property
     def text(self) -> TextSettings:
         """What cuts the texts: at spaces, words as they stand, unless an option says otherwise."""
-        from nmtalign.batch.remapping import SPACES
+        from nmtalign.text.tokenization import SPACES
 
         return self.settings(SPACES)
 
