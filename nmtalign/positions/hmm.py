@@ -8,15 +8,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel, initial_transitions
 from nmtalign.state import State, Stored
-
-Floats = NDArray[np.float32]
 
 NULL = 0.1  # probability of the null word where it is not learned with a lexicon
 THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets

@@ -67,7 +67,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], tup
             "model/meta.json",
             "model/scorer.lexicon.source.txt",
             "model/arrays.npz",
-            "model/scorer.lexicon.view-0.counts.npy",
+            "model/scorer.lexicon.forms-0.counts.npy",
         ),
     ),
     "vectors": (
@@ -128,7 +128,7 @@ def test_a_language_is_inside_of_the_folder(tmp_path: Path) -> None:
     [
         "arrays.npz",
         "scorer.lexicon.source.txt",
-        "scorer.lexicon.view-0.counts.npy",
+        "scorer.lexicon.forms-0.counts.npy",
         "scorer.spectral.source.npy",
     ],
 )
