@@ -6,7 +6,7 @@ Axes: T target words, S source words.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -19,8 +19,9 @@ from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.coverage import Coverage, coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.door import ProgressLine, one_line
 from nmtalign.errors import UsageError
-from nmtalign.links.alignments import AlignedBatch, AlignedPair
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.scorers.lexicon import Lexicon
@@ -32,10 +33,10 @@ from nmtalign.text.tokenization import TextSettings
 from nmtalign.views import Listed
 
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
+Done = Callable[[int], None] | None
 
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Aligner(Listed):
     """Aligns the words of sentence pairs: composes a scorer, a position model and an extraction.
 
@@ -81,6 +82,15 @@ class Aligner(Listed):
     def __post_init__(self) -> None:
         check_languages(self.languages)
         default_workers(self.workers)
+
+    def __repr__(self) -> str:
+        languages = "-".join(name or "?" for name in self.languages) if any(self.languages) else ""
+        parts = [f"Aligner {languages}".strip(), f"scorers {'+'.join(self.scorer.names)}"]
+        parts.append(self.positions.settings.replace("=", " "))
+        if "corpus" in self.training:
+            parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
+        known = [f"{len(words):,}" for words in self.scorer.vocabularies if isinstance(words, Sized)]
+        return one_line(", ".join([*parts, *([f"{' and '.join(known)} words known"] if known else [])]))
 
     @property
     def settings(self) -> str:
@@ -177,27 +187,37 @@ class Aligner(Listed):
         decoder = self._decoder_of(encode_text([self.words_of((source, target))]))
         return decoder.pair(self._shown((source, target)), self.settings)
 
-    def align_batch(self, pairs: Pairs) -> AlignedBatch:
+    def align_batch(
+        self, pairs: Pairs, *, workers: int | None = None, progress: bool = False
+    ) -> AlignedBatch:
         """Align many sentence pairs: the same links as one by one.
 
         Parameters
         ----------
-        pairs : iterable of (source, target), or (list, list), or DataFrame
+        pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
             Lines of text, or their words, as of :func:`~nmtalign.text.pairs.checked_pairs`.
+        workers : int, optional
+            Threads or processes; left out, those of the aligner.
+        progress : bool
+            Show on stderr how much is done.
 
         Returns
         -------
         AlignedBatch
-            One entry for each pair, empty where a side has no words.
-
+            One entry for each pair, without links where a side has no words.
 
         Warns
         -----
         UserWarning
             If few words of all pairs are known, or the sides are swapped.
         """
-        words = [self.words_of(pair) for pair in checked_pairs(pairs)]
-        return self.align_text(self._with_warning(encode_text(words)))
+        aligner = self if workers is None else replace(self, workers=workers)
+        listed = list(checked_pairs(pairs))
+        text = self._with_warning(encode_text([self.words_of(pair) for pair in listed]))
+        line = ProgressLine(progress, len(text.segments.pair))
+        batch = aligner.align_text(text, line.advance)
+        line.show(f"{len(batch):,} pairs aligned", last=True)
+        return replace(batch, origin=_Pairs(self, listed))
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalized; warnings as of :meth:`align_batch`."""
@@ -210,25 +230,30 @@ class Aligner(Listed):
             warnings.warn(why, stacklevel=3)
         return text
 
-    def align_text(self, text: EncodedText) -> AlignedBatch:
-        """Align an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
+    def align_text(self, text: EncodedText, done: Done = None) -> AlignedBatch:
+        """Align an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time.
+
+        `done` is called with numbers of pairs (of pieces of long pairs) that are aligned.
+        """
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
         if len(parts) >= max(workers, 2) and self.scorer.parallel:
-            return self._align_parts(text, parts, workers)
-        found = []
+            return self._align_parts(text, parts, workers, done)
+        found: list[BucketLinks] = []
         for part in parts:
             decoder = self._decoder_of(replace(part))  # a copy: its index goes with it
-            found += list(decoder.links_of_buckets(workers))
+            found += _counted(decoder.links_of_buckets(workers), done)
         return decoder.collected(found)
 
-    def _align_parts(self, text: EncodedText, parts: Sequence[EncodedText], workers: int) -> AlignedBatch:
+    def _align_parts(
+        self, text: EncodedText, parts: Sequence[EncodedText], workers: int, done: Done
+    ) -> AlignedBatch:
         """Align a text whose parts are each read and decoded by one worker."""
 
         def links(part: EncodedText) -> list[BucketLinks]:
             return list(self._decoder_of(replace(part)).links_of_buckets(1))
 
         found = chain.from_iterable(in_order(links, parts, workers, cells=text.cells))
-        return self._decoder_of(replace(text, buckets=())).collected(list(found))
+        return self._decoder_of(replace(text, buckets=())).collected(list(_counted(found, done)))
 
     def _decoder_of(self, text: EncodedText) -> Decoder:
         return self.decoder(self.scorer.read(text))
@@ -245,6 +270,7 @@ class Aligner(Listed):
             TrainingSize.of(scores.training_words),
             scores.vocabularies,
             scores.informed,
+            scores.scores,
         )
 
     def covered(self, source: Sentence, target: Sentence) -> Coverage:
@@ -270,6 +296,35 @@ class Aligner(Listed):
             sides = self.text.tokens_of_pair((source, target), self.languages)
             return [token.text for token in sides[0]], [token.text for token in sides[1]]
         return source, target
+
+
+def _counted(found: Iterable[BucketLinks], done: Done) -> Iterator[BucketLinks]:
+    """Yield the links of buckets, and tell of how many pairs they are."""
+    for links in found:
+        yield links
+        if done is not None:
+            done(len(links.pairs))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Pairs:
+    """The pairs that a batch was made of, and what aligned them."""
+
+    aligner: Aligner
+    pairs: Sequence[Pair]
+
+    def tokens(self, n: int) -> BothWords:
+        """Return the words of pair n."""
+        source, target = self.aligner._shown(self.pairs[n])
+        return tuple(source), tuple(target)
+
+    def attended(self, n: int) -> AlignedPair:
+        """Align pair n alone, with its attention."""
+        return self.aligner.attend(*self.pairs[n])
+
+    def chosen(self, numbers: range) -> _Pairs:
+        """Return some of the pairs."""
+        return _Pairs(self.aligner, [self.pairs[n] for n in numbers])
 
 
 def load_aligner(folder: str | Path) -> Aligner:
