@@ -64,7 +64,7 @@ def test_all_directions_side_by_side_without_links(vectors: Path, tmp_path: Path
         "heatmap", "the cat", "le chat", "--vectors", vectors, "-o", out, "--view", "all", "--no-links"
     )
     assert code == 0
-    assert {"forward", "reverse", "combined"} <= set(written(out))
+    assert {"forward", "reverse", "posterior"} <= set(written(out))
     assert "chosen link" not in written(out)
 
 
