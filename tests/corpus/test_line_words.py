@@ -52,9 +52,11 @@ def test_tokens_begin_in_the_words_that_a_loop_finds(lines):
     for side in found:
         assert [side.sentence(n) for n in range(len(lines))] == list(map(naive, lines))
     text = encode_lines([(line, "x") for line in lines], SIMPLE)
-    assert text.line_words is None if not lines else text.line_words[0].numbers.tolist() == [
-        number for line in lines for number in naive(line)
-    ]
+    assert (
+        text.line_words is None
+        if not lines
+        else text.line_words[0].numbers.tolist() == [number for line in lines for number in naive(line)]
+    )
     for n, line in enumerate(lines):
         words = [word for word in line.split(" ") if word]
         assert all(number < len(words) for number in found[0].sentence(n))
