@@ -57,7 +57,8 @@ def test_links_of_train_are_those_of_align_and_of_python(glued, tmp_path):
     assert lines(tmp_path / "own") == lines(tmp_path / "links")
     found = [parse_pharaoh(line) for line in lines(tmp_path / "own")]
     for links, *sides in zip(found, *GLUED, strict=True):
-        assert all(place < len(side.split()) for link in links for place, side in zip(link, sides, strict=True))
+        S, T = (len(side.split()) for side in sides)
+        assert all(s < S and t < T for s, t in links)
     right = sum(len(links & set(gold)) for links, gold in zip(found, TOY.links, strict=True))
     assert right > 0.9 * sum(map(len, TOY.links))
     batch = na.load(tmp_path / "model").align_batch(list(zip(*GLUED, strict=True)))
@@ -65,7 +66,7 @@ def test_links_of_train_are_those_of_align_and_of_python(glued, tmp_path):
 
 
 def test_gold_counts_words_and_teaches_tokens(glued, tmp_path):
-    """Where each word is one token, it teaches what it teaches a text that is cut; elsewhere it teaches, too."""
+    """Where each word is one token, it teaches as if text were cut already; elsewhere it teaches, too."""
     gold = "--gold", gold_file(tmp_path), "--preset", "fast", "-q"
     plain = write(tmp_path / "c", TOY.source), write(tmp_path / "d", TOY.target)
     found = []
@@ -93,7 +94,10 @@ def test_gold_outside_of_the_words_is_refused(glued, tmp_path, capsys):
 
 
 def test_a_report_shows_and_counts_words(tmp_path):
-    texts = {"en": ["The cat, Mr. House (black).", "It sleeps."], "fr": ["L'eau, M. Maison (noire).", "Il dort."]}
+    texts = {
+        "en": ["The cat, Mr. House (black).", "It sleeps."],
+        "fr": ["L'eau, M. Maison (noire).", "Il dort."],
+    }
     files = [write(tmp_path / f"text.{side}", own) for side, own in texts.items()]
     gold = write(tmp_path / "gold", ["1-0 3-2 4-3", "0-0 1-1"])
     assert run("report", *files, "--gold", gold, "-o", tmp_path / "r.html") == 0
@@ -163,7 +167,8 @@ def test_links_from_count_words(tmp_path):
 
 def test_text_without_spaces_is_told_once(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("nmtalign.text.chunks.PAIRS", 2)
-    files = write(tmp_path / "a", ["red tea", "green tea"] * 4), write(tmp_path / "b", ["紅茶。", "緑茶。"] * 4)
+    texts = ["red tea", "green tea"] * 4, ["紅茶。", "緑茶。"] * 4
+    files = write(tmp_path / "a", texts[0]), write(tmp_path / "b", texts[1])
     options = "--tokenizer", "simple", "--links", tmp_path / "links"
     assert run("train", *files, "-o", tmp_path / "model", *options) == 0
     assert capsys.readouterr().err.count("the target is written without spaces") == 1
