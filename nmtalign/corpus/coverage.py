@@ -156,8 +156,7 @@ def one_word_lines(text: EncodedText) -> str | None:
         if 2 * np.count_nonzero(last == 0) > len(last) and 2 * side.counts[places].sum() > side.counts.sum():
             return (
                 f"the {name} is written without spaces, and links count the words between spaces, so most"
-                " lines are one word; `nmtalign align --tokens PREFIX` writes tokens, and links that"
-                " count these"
+                " lines are one word; `align --tokens PREFIX` writes tokens, and links that count these"
             )
     return None
 
