@@ -89,7 +89,7 @@ class Aligner(Listed):
         parts.append(self.positions.settings.replace("=", " "))
         if "corpus" in self.training:
             parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
-        known = [f"{len(words):,}" for words in self.scorer.vocabularies if isinstance(words, Sized)]
+        known = [f"{len(words) - ('' in words):,}" for words in self.scorer.vocabularies if isinstance(words, Sized)]
         return one_line(", ".join([*parts, *([f"{' and '.join(known)} words known"] if known else [])]))
 
     @property

@@ -164,7 +164,8 @@ class Decoder(NamedTuple):
     def _scores(self, scores: Callable[[int], Matrix]) -> Matrix:
         """Return the scores of a text of one pair, (T, S), NaN in cells that no piece of a long pair has."""
         segments = self.text.segments
-        whole = np.full((int(segments.target_lengths[0]), int(segments.source_lengths[0])), np.nan, np.float32)
+        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
+        whole = np.full(shape, np.nan, np.float32)
         for k, bucket in enumerate(self.text.buckets):
             segments.paste(bucket, np.asarray(scores(k), np.float32), whole)
         return whole

@@ -40,7 +40,7 @@ class KnownVectors(NamedTuple):
     known: NDArray[np.bool_]  # (V,): which have a vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DenseScorer:
     """Dense head: word vectors of two languages in one space."""
 

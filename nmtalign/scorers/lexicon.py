@@ -111,7 +111,7 @@ class Translations(NamedTuple):
     source_given_target: Doubles
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lexicon:
     """A learned lexicon: likelihood ratios for any words, also for unknown ones."""
 
@@ -124,6 +124,10 @@ class Lexicon:
     views: list[StoredView]
     smoothing: Smoothing
     spelling: float  # prior count of two forms with one spelling
+
+    def __repr__(self) -> str:
+        words = f"{len(self.source_words) - 1:,} source and {len(self.target_words) - 1:,} target words"
+        return f"Lexicon of {words}"
 
     def state(self) -> State:
         """Return the lexicon as plain values, arrays, word lists and views."""

@@ -56,7 +56,7 @@ def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText)
     return emissions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mixture(Scorer):
     """A lexicon and the heads that are mixed with it."""
 
@@ -118,7 +118,7 @@ class Mixture(Scorer):
         return PairScores(text, mixed, leave_one_out_evidence(seen), self.lexicon)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairScores:
     """Emissions of a text, and the evidence `worth` (P,) of its word pairs for pair scores."""
 

@@ -83,7 +83,7 @@ def exact_rows(vectors: Floats) -> Floats:
     return np.asarray(np.ldexp(np.rint(np.ldexp(vectors, exponents)), -exponents))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BahdanauScorer:
     """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
 

@@ -67,12 +67,13 @@ def _checked(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
 
 def _begun(pairs: Iterator[Any]) -> Iterator[Any]:
     """Yield from an iterator, and refuse one that has nothing left: it was read before."""
-    number = 0
-    for number, row in enumerate(pairs, 1):
+    empty = True
+    for row in pairs:
+        empty = False
         yield row
-    if not number:
-        wanted = "expected sentence pairs, found an iterator with nothing left, such as a generator read before"
-        raise UsageError(f"{wanted}; give a list, which can be read again")
+    if empty:
+        found = "found an iterator with nothing left, such as a generator that was read before"
+        raise UsageError(f"expected sentence pairs, {found}; give a list, which can be read again")
 
 
 def checked_pair(source: Sentence, target: Sentence) -> Pair:
