@@ -128,7 +128,7 @@ def errors(corpus: Corpus, lexicon: Aligner, found: list[NDArray[np.float32]]) -
     text = [SentencePair(*pair) for pair in corpus.gold_text]
     alone, mixed = (nmtalign.with_context(base, encoder="simulated") for base in (None, lexicon))
     alone, mixed = (
-        nmtalign.fit_to(replace(own, scorer=replace(own.heads, source=Simulated(text, found))), text)
+        nmtalign.fit_to(replace(own, scorer=replace(own.scorer, source=Simulated(text, found))), text)
         for own in (alone, mixed)
     )
     fixed = []

@@ -89,8 +89,9 @@ class Aligner(Listed):
         parts.append(self.positions.settings.replace("=", " "))
         if "corpus" in self.training:
             parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
-        known = [f"{len(words) - ('' in words):,}" for words in self.scorer.vocabularies if isinstance(words, Sized)]
-        return one_line(", ".join([*parts, *([f"{' and '.join(known)} words known"] if known else [])]))
+        sides = [words for words in self.scorer.vocabularies if isinstance(words, Sized)]
+        known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
+        return one_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
 
     @property
     def settings(self) -> str:
@@ -135,9 +136,12 @@ class Aligner(Listed):
     def from_state(cls, stored: Stored) -> Aligner:
         """Return what :meth:`state` was made of."""
         scorer = stored.open("scorer")
+        numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
-        languages, training = tuple(stored.value("languages", list)), stored.value("training", dict)
-        positions, extraction = stored.open("positions", scorer.vocabularies), stored.open("extraction")
+        languages = tuple(stored.value("languages", list))
+        notes = replace(stored, meta=stored.value("training", dict))
+        training = {name: notes.value(name, dict) for name in notes.meta}
+        positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         return cls(scorer, positions, extraction, text, languages, training)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:

@@ -155,7 +155,7 @@ class Decoder(NamedTuple):
             probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
             score=float(batch.scores[0]),
             settings=settings,
-            extraction=self.extraction.name,
+            extraction=self.extraction.rule,
             threshold=self.extraction.least,
             second=self.extraction.second,
             scores=scores,

@@ -66,6 +66,11 @@ class Extraction:
         return f"extract={self.name}" + ("" if self.least is None else f" threshold={self.least:g}")
 
     @property
+    def rule(self) -> str:
+        """What chooses links, in a word."""
+        return self.name
+
+    @property
     def least(self) -> float | None:
         """The threshold, or the default one; second words go below it."""
         return self.default if self.threshold is None else self.threshold
@@ -242,6 +247,11 @@ class Symmetrized(_Stacked):
         super().__post_init__()
         if self.method not in METHODS:
             raise UsageError(f"expected one of {', '.join(METHODS)} to symmetrize, found {self.method!r}")
+
+    @property
+    def rule(self) -> str:
+        """The method that joins both directions."""
+        return self.method
 
     def __str__(self) -> str:
         return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")

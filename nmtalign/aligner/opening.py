@@ -29,18 +29,18 @@ from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
 _TEXT = ("tokenizer", "lowercase", "unicode")
-_COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "heads")
+_COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
 _RUNNING = ("device", "cache")  # of an encoder that was learned with
 _READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
-    *("score", "temperature", "bahdanau", "seed", "positions", "diagonal", "unknown", "languages"),
+    *("score", "temperature", "bahdanau", "positions", "diagonal", "unknown", "languages"),
     *_READING,
 )
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("temperature", "diagonal"), (Real, "a number")),
-    **dict.fromkeys(("limit", "seed"), (Integral, "a whole number")),
+    "limit": (Integral, "a whole number"),
     "unsafe_pickle": (bool, "True or False"),
-    "heads": (Iterable, "names"),
+    "scorers": (Iterable, "names"),
 }
 FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
@@ -58,8 +58,8 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         settings.
     **settings
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
-        not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``heads`` (names of some of its
-        heads) and the settings of the extraction and of the text, which is otherwise cut into words as its
+        not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``scorers`` (names of some of its
+        scorers) and the settings of the extraction and of the text, which is otherwise cut into words as its
         bitext was; one that was learned with an encoder also ``device`` and ``cache``, as of
         :func:`nmtalign.with_context`.
 
@@ -90,7 +90,7 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         if others:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
-        names = settings.pop("heads", None)
+        names = settings.pop("scorers", None)
         aligner = load_aligner(folder)
         if running:
             aligner = replace(aligner, scorer=aligner.scorer.running(**running))
@@ -191,11 +191,11 @@ def _configured(
     extract: str | None = None,
     threshold: float | None = None,
     symmetrize: str | None = None,
-    heads: Sequence[str] | None = None,
+    scorers: Sequence[str] | None = None,
     **text: Any,
 ) -> Aligner:
     """Return an aligner with the settings that vectors and learned models share."""
-    aligner = aligner if heads is None else aligner.with_scorers(heads)
+    aligner = aligner if scorers is None else aligner.with_scorers(scorers)
     chosen = {name: value for name, value in text.items() if value is not None}
     aligner = replace(aligner, text=replace(aligner.text, **chosen))
     if (extract, threshold, symmetrize) == (None, None, None):

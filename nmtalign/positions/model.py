@@ -61,7 +61,7 @@ class TextScores(Protocol):
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]] | None:
-        """The words that were learned, of which a pair needs one to be judged; None where others count too."""
+        """The learned words, of which a pair needs one to be judged; None where others count too."""
         ...
 
     @property

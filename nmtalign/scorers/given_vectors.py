@@ -1,7 +1,7 @@
 """Given word vectors as the only head of an aligner: attention scores between the words of a sentence pair.
 
-Products of vectors are exact (:func:`nmtalign.scorers.scoring.exact_rows`): equal words get equal scores, and a
-pair gets the same bits in any bucket.
+Products of vectors are exact (:func:`nmtalign.scorers.scoring.exact_rows`): equal words get equal scores, and
+a pair gets the same bits in any bucket.
 
 Axes: B pairs of a bucket, T target words, S source words, N words, K size of a prepared vector.
 """
@@ -89,7 +89,9 @@ class VectorScorer(Scorer):
         return cls(source, target, score, references, stored.value("tune", bool))
 
     def only(self, names: Iterable[str]) -> VectorScorer:
-        """Refuse: there is one."""
+        """Return the scorer itself; UsageError for any other."""
+        if set(names) == set(self.names):
+            return self
         raise UsageError("word vectors are one head; only a learned model has several to choose from")
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:

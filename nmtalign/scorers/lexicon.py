@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.checks import expect_number, expect_rising
+from nmtalign.checks import expect_rising, expect_whole
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import DataError, UsageError
@@ -61,12 +61,12 @@ class StoredView(NamedTuple):
     @classmethod
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredView:
         """Return what :meth:`state` was made of; `words` are the sizes of both vocabularies."""
-        first, second = (int(expect_number(n, name=stored.folder)) for n in stored.value("letters", list))
+        first, second = (expect_whole(n, name=stored.folder) for n in stored.value("letters", list))
         source, target = (
             _form_counts(side, None if letters else size, stored)
             for side, size, letters in zip(SIDES, words, (first, second), strict=True)
         )
-        pairs, forms = int(stored.number("pairs", low=0)), len(target.linked)
+        pairs, forms = stored.whole("pairs", low=0), len(target.linked)
         of_source = stored.array("pairs", "i", (len(source.linked),), low=0, high=forms)
         if of_source.sum() != pairs:
             found = f"expected {pairs:,} word pairs of all forms, found {of_source.sum():,}"

@@ -49,7 +49,9 @@ ODD = [
 def training():
     odd = [(" ".join(ODD), " ".join(reversed(ODD))), *(([word + " 07ab", "05yx " + word]) for word in ODD)]
     text = TextSettings(lowercase=False, unicode="none")
-    return learn([*TOY.pairs, *odd], Learning(settings=PRESETS["fast"], text=text, languages=("en", None), workers=1))
+    return learn(
+        [*TOY.pairs, *odd], Learning(settings=PRESETS["fast"], text=text, languages=("en", None), workers=1)
+    )
 
 
 @pytest.fixture

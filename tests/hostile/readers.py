@@ -43,7 +43,7 @@ from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
 
 Read = Callable[[Path], object]
 
-_WORDS, _TARGETS = "scorer.lexicon.source.txt", "scorer.lexicon.view-0.targets.npy"
+_SOURCE, _TARGETS = "scorer.lexicon.source.txt", "scorer.lexicon.view-0.targets.npy"
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ READERS = {
     ),
     "json": Reader("x.json", read_json, (b'{"a": [1, 2.5, "\\u00e9", null, {"b": true}]}',)),
     "model": Reader("model/meta.json", _open_changed, (_of_model("meta.json"),), save_model),
-    "model words": Reader(f"model/{_WORDS}", _open_changed, (_of_model(_WORDS),), save_model),
+    "model words": Reader(f"model/{_SOURCE}", _open_changed, (_of_model(_SOURCE),), save_model),
     "model arrays": Reader("model/arrays.npz", _open_changed, (_of_model("arrays.npz"),), save_model),
     "model pairs": Reader(
         f"model/{_TARGETS}", _open_changed, (_of_model(_TARGETS),), save_model

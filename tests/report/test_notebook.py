@@ -144,8 +144,8 @@ def test_aligners_show_their_settings() -> None:
     cosine, dot = (vector_aligner(*sides, score=score) for score in ("cosine", "dot"))
     assert "<td>score=cosine " in cosine._repr_html_()
     assert cosine.table().loc["extraction", "setting"] == "extract=mutual"
-    heads = cosine.compare(dot).loc["heads"].tolist()
-    assert [head.split(" ")[0] for head in heads] == ["score=cosine", "score=dot"]
+    scorers = cosine.compare(dot).loc["scorer"].tolist()
+    assert [scorer.split(" ")[0] for scorer in scorers] == ["score=cosine", "score=dot"]
 
 
 def test_results_do_not_load_what_draws_them() -> None:

@@ -51,7 +51,7 @@ def test_a_new_head_aligns_is_saved_and_is_chosen(learned, tmp_path, monkeypatch
     assert mixed.scorer.names == ("lexicon", "spectral", "mirror")
     assert mixed.align(SOURCE, TARGET).links == MIRRORED
     assert mixed.align_batch([(SOURCE, TARGET)]).links(0) == MIRRORED
-    assert "heads=lexicon,spectral,mirror" in mixed.settings
+    assert "scorers=lexicon,spectral,mirror" in mixed.settings
     monkeypatch.setitem(KINDS, "mirror", (__name__, "Mirror"))  # the one line
     mixed.save(tmp_path / "model")
     opened = load_aligner(tmp_path / "model")

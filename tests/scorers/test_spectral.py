@@ -128,15 +128,15 @@ def test_the_head_is_saved_to_the_bit_and_can_be_left_out(aligner, tmp_path):
 
 def test_a_damaged_head_is_refused(aligner, tmp_path):
     aligner.save(tmp_path / "model")
-    path = tmp_path / "model" / "spectral.target.npy"
+    path = tmp_path / "model" / "scorer.spectral.target.npy"
     np.save(path, np.load(path)[:-1])
-    with pytest.raises(DataError, match=r"spectral\.target\.npy: expected .* bytes, found"):
+    with pytest.raises(DataError, match=r"scorer\.spectral\.target\.npy: expected .* bytes, found"):
         load_aligner(tmp_path / "model")
 
 
 def test_a_folder_without_the_head_opens(aligner, tmp_path):
     headless(aligner).save(tmp_path / "model")
-    assert load_aligner(tmp_path / "model").heads.names == ("lexicon",)
+    assert load_aligner(tmp_path / "model").scorer.names == ("lexicon",)
 
 
 def test_nothing_linked_makes_no_head(aligner):

@@ -291,7 +291,7 @@ def test_settings_survive_a_file():
     with pytest.raises(UsageError, match="tokenizer"):
         load_tokenizer("words")
     with pytest.raises(DataError, match="expected tokenizer"):
-        TextSettings.from_dict({"tokenizer": "space"})
+        TextSettings.from_dict({"tokeniser": "space"})
 
 
 @pytest.mark.parametrize("most", [None, 9])

@@ -35,7 +35,9 @@ def test_a_word_list_decides_what_the_text_leaves_open():
 
 
 def test_listed_words_that_the_text_does_not_show_are_kept():
-    lexicon = learn(UNDECIDED, Learning(settings=FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)).aligner.lexicon
+    lexicon = learn(
+        UNDECIDED, Learning(settings=FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)
+    ).aligner.lexicon
     found = lexicon.translations()
     pairs = {
         (lexicon.source_words[s], lexicon.target_words[t])
@@ -64,7 +66,8 @@ def known_of(older: Aligner) -> Prior:
 def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tuple[str, str]):
     older = toy_training(presets[0]).aligner
     newer = learn(
-        toy_bitext(50, seed=5).pairs, Learning(settings=PRESETS[presets[1]], prior=known_of(older), workers=1))
+        toy_bitext(50, seed=5).pairs, Learning(settings=PRESETS[presets[1]], prior=known_of(older), workers=1)
+    )
     lexicon = newer.aligner.lexicon
     for side in ("source", "target"):
         linked = [getattr(view, side).linked.sum() for view in lexicon.views]

@@ -70,7 +70,7 @@ class ModelOptions(LinkOptions):
     diagonal: float | None = None
     lowercase: bool | None = None
     unicode: str | None = None
-    heads: str | None = None
+    scorers: str | None = None
 
     @property
     def places(self) -> dict[str, str]:
@@ -82,8 +82,8 @@ class ModelOptions(LinkOptions):
         """The settings of a model or vectors by name."""
         others = (*_PLACES, "langs", "encoder", *_OF_ENCODER)
         settings = {name: value for name, value in self.given.items() if name not in others}
-        if self.heads is not None:
-            settings["heads"] = tuple(name.strip() for name in self.heads.split(","))
+        if self.scorers is not None:
+            settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
         return settings
 
 
@@ -109,7 +109,7 @@ model_options = option_group(
     ModelOptions,
     section("Model"),
     click.option("--model", type=INPUT, metavar="DIR", help="A learned model.  [the shipped English-French]"),
-    click.option("--scorers", metavar="LIST", help="Heads of the model to use, by name.  [all]"),
+    click.option("--scorers", metavar="LIST", help="Scorers of the model to use, by name.  [all]"),
     section("Vectors, instead of a model"),
     click.option(
         "--vectors",
