@@ -90,8 +90,9 @@ class Aligner(Listed):
         parts.append(self.positions.settings.replace("=", " "))
         if "corpus" in self.training:
             parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
-        known = [f"{len(words):,}" for words in self.scorer.vocabularies if isinstance(words, Sized)]
-        return one_line(", ".join([*parts, *([f"{' and '.join(known)} words known"] if known else [])]))
+        sides = [words for words in self.scorer.vocabularies if isinstance(words, Sized)]
+        known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
+        return one_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
 
     @property
     def settings(self) -> str:

@@ -188,8 +188,7 @@ class AlignmentMatrix(Viewable):
         object.__setattr__(self, "weights", weights)
 
     def __repr__(self) -> str:
-        target, source = map(len, (self.target_tokens, self.source_tokens))
-        return f"AlignmentMatrix of {target} target and {source} source words"
+        return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
 
     @property
     def T(self) -> AlignmentMatrix:
@@ -357,8 +356,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         return _PairOfBatch(self, self._number(n))
 
     def _chosen(self, numbers: range) -> AlignedBatch:
-        parts = [np.arange(*self.offsets[n : n + 2]) for n in numbers]
-        rows = np.concatenate([np.zeros(0, np.int64), *parts])
+        places = (np.arange(*self.offsets[n : n + 2]) for n in numbers)
+        rows = np.concatenate([np.zeros(0, np.int64), *places])
         sizes = np.diff(self.offsets)[numbers]
         return AlignedBatch(
             np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),

@@ -53,7 +53,7 @@ def _stored_transitions(side: str, words: int, stored: Stored) -> TransitionMode
     return TransitionModel(tables, classes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HiddenMarkov:
     """Hidden Markov alignment model in both directions.
 

@@ -127,8 +127,7 @@ def draw_heatmap(
 def matrices_of(pair: AlignedPair, values: str = "posterior") -> dict[str, AlignmentMatrix]:
     """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
-    `values` is ``posterior``, ``forward``, ``reverse``, ``scores``, or ``all`` for one panel of each of the
-    first three.
+    `values` is ``posterior``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three.
 
     Raises
     ------

@@ -111,8 +111,8 @@ def read_bitext(
 class Bitext(Sequence[SentencePair]):
     """The sentence pairs of one or two files; each iteration reads them anew.
 
-    ``len``, ``bitext[n]``, ``bitext[3:9]`` and :meth:`frame` hold the pairs in memory from then on. Outside
-    of the pairs is an IndexError.
+    ``len``, ``bitext[n]``, ``bitext[3:9]`` and :meth:`frame` hold the pairs in memory from then on. A number
+    that no pair has is an IndexError.
 
     Raises
     ------
@@ -136,8 +136,8 @@ class Bitext(Sequence[SentencePair]):
 
     def __repr__(self) -> str:
         files = " and ".join(Path(file).name for file in self._files)
-        held = "" if self._held is None else f" of {len(self._held):,} pairs"
-        return one_line(f"Bitext{held} from {files}")
+        count = "" if self._held is None else f" of {len(self._held):,} pairs"
+        return one_line(f"Bitext{count} from {files}")
 
     def __iter__(self) -> Iterator[SentencePair]:
         """Yield the pairs; what is held is known at the first one: ``list`` asks for the length before."""

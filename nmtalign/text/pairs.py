@@ -72,8 +72,8 @@ def _begun(pairs: Iterator[Any]) -> Iterator[Any]:
         empty = False
         yield row
     if empty:
-        wanted = "expected sentence pairs, found an iterator with nothing left, as of a generator read before"
-        raise UsageError(f"{wanted}; give a list, which can be read again")
+        found = "found an iterator with nothing left, such as a generator that was read before"
+        raise UsageError(f"expected sentence pairs, {found}; give a list, which can be read again")
 
 
 def checked_pair(source: Sentence, target: Sentence) -> Pair:
