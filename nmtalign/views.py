@@ -84,7 +84,7 @@ class Viewable(Result):
     def heatmap(self, **options: Any) -> Figure:
         """Draw the weights; options as of :func:`nmtalign.report.heatmap.draw_heatmap`.
 
-        An aligned pair also takes ``values``: ``posterior``, ``forward``, ``reverse``, ``scores``, or ``all``
+        An aligned pair also takes ``values``: ``combined``, ``forward``, ``reverse``, ``scores``, or ``all``
         for the first three side by side.
         """
         return _views[0]().to_heatmap(self, **options)

@@ -92,7 +92,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         Word vectors of both languages in one space, also gensim's KeyedVectors, or their folder: a scorer
         beside the lexicon.
     vectors_weight : float, optional
-        Weight of that head, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+        Weight of that scorer, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
     gold : path or iterable, optional
         Gold links of the last pairs, or of all, as of :func:`nmtalign.evaluate`: they teach a rescorer.
     workers : int, optional
@@ -200,7 +200,7 @@ class Learning:
     prior : Prior, optional
         A bilingual word list, an older model, or both.
     vectors : (Embeddings, Embeddings), optional
-        Word vectors that share a space, mixed with the lexicon as a head.
+        Word vectors that share a space, mixed with the lexicon as a scorer.
     vectors_weight : float, optional
         Its weight in the log-linear interpolation, from 0 (makes none) to 1.
     gold : sequence of GoldAlignment
@@ -380,15 +380,15 @@ def estimate(bitext: Prepared, learning: Learning) -> Estimated:
 
 
 def mix(lexicon: Lexicon, learning: Learning) -> Mixture:
-    """Return the lexicon with the heads that are mixed with it."""
-    settings, heads = learning.settings, Mixture(lexicon)
+    """Return the lexicon with the scorers that are mixed with it."""
+    settings, mixture = learning.settings, Mixture(lexicon)
     weight = WEIGHT if learning.vectors_weight is None else learning.vectors_weight
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
-        heads = heads if spectral is None else heads.with_scorer(spectral)
+        mixture = mixture if spectral is None else mixture.with_scorer(spectral)
     if learning.vectors is not None and weight:
-        heads = heads.with_scorer(make_vectors_scorer(lexicon, *learning.vectors, weight=weight))
-    return heads
+        mixture = mixture.with_scorer(make_vectors_scorer(lexicon, *learning.vectors, weight=weight))
+    return mixture
 
 
 def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:

@@ -1,1 +1,1 @@
-"""Floor 5: the contextual head: cosines of the token vectors of each pair, mixed with another head."""
+"""Floor 5: the scorer of an encoder: cosines of the token vectors of each pair."""

@@ -124,17 +124,17 @@ def draw_heatmap(
     return page.figure
 
 
-def matrices_of(pair: AlignedPair, values: str = "posterior") -> dict[str, AlignmentMatrix]:
+def matrices_of(pair: AlignedPair, values: str = "combined") -> dict[str, AlignmentMatrix]:
     """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
-    `values` is ``posterior``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three.
+    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three.
 
     Raises
     ------
     UsageError
         If the pair does not have these.
     """
-    both = {"forward": pair.forward, "reverse": pair.reverse, "posterior": pair.posterior}
+    both = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}
     named = both | ({} if values == "all" else {"scores": pair.scores})
     matrices = {name: replace(pair.matrix, weights=own) for name, own in named.items() if own is not None}
     if values == "all":

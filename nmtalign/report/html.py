@@ -210,7 +210,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     directions = [
         name for name in ("forward", "reverse") if any(getattr(p.aligned, name) is not None for p in pairs)
     ]
-    heads = dict.fromkeys(name for pair in pairs for name in pair.heads)
+    parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
     figures = [*corpus, *summarize(pairs)]
     return {
         "headline": headline(figures),
@@ -219,7 +219,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "gold": with_gold,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
-        "views": ["combined", *directions, *heads],
+        "views": ["combined", *directions, *parts],
         "colors": scale(),
         "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
@@ -281,7 +281,7 @@ def _gold_data(gold: GoldAlignment) -> list[int]:
 def _matrices(pair: SamplePair) -> dict[str, tuple[float, float, str]]:
     aligned = pair.aligned
     named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
-    named |= pair.heads
+    named |= pair.parts
     return {name: pack(weights) for name, weights in named.items() if weights is not None}
 
 

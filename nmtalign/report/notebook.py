@@ -199,7 +199,7 @@ def _differences(first: Evaluation, second: Evaluation) -> pd.DataFrame:
     return _frame(rows, index=list(METRICS), columns=columns)
 
 
-def to_heatmap(result: Any, *, values: str = "posterior", **options: Any) -> Figure:
+def to_heatmap(result: Any, *, values: str = "combined", **options: Any) -> Figure:
     """Draw a result; the links are marked unless `links` says otherwise. A notebook shows the figure.
 
     `values` chooses among the arrays of an aligned pair, as in :func:`nmtalign.report.heatmap.matrices_of`.

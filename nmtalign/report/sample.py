@@ -38,8 +38,8 @@ class SamplePair:
         Links of other systems by their name.
     unknown : (frozenset of int, frozenset of int), optional
         Positions of source and target words without a vector; None for models without vectors.
-    heads : dict of str to array of shape (T, S)
-        Weights of each head by itself, where there are several.
+    parts : dict of str to array of shape (T, S)
+        Weights of each scorer or attention head by itself, where there are several.
 
     Raises
     ------
@@ -52,7 +52,7 @@ class SamplePair:
     gold: GoldAlignment | None = None
     others: Mapping[str, Alignment] = field(default_factory=dict)
     unknown: tuple[frozenset[int], frozenset[int]] | None = None
-    heads: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
+    parts: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         T, S = self.aligned.matrix.weights.shape

@@ -103,7 +103,7 @@ def test_a_click_pins_a_fan_and_another_or_escape_lets_it_go(open_report: Open) 
 
 def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -> None:
     other = np.random.default_rng(1).uniform(0, 1, (4, 4))
-    page = open_report([replace(CAT, heads={"first": CAT.aligned.forward, "second": other})])
+    page = open_report([replace(CAT, parts={"first": CAT.aligned.forward, "second": other})])
     choose(page, "view", "first")
     choose(page, "beside", "second")
     word(page, "black").click()
@@ -135,7 +135,7 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
 
 
 def test_all_weights_stand_side_by_side(open_report: Open) -> None:
-    page = open_report([replace(CAT, heads={"first": CAT.aligned.forward})])
+    page = open_report([replace(CAT, parts={"first": CAT.aligned.forward})])
     choose(page, "beside", "all weights")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     shown = [label.split(",")[1].split(":")[0] for label in labels]
@@ -145,7 +145,7 @@ def test_all_weights_stand_side_by_side(open_report: Open) -> None:
 
 
 def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
-    page = open_report([replace(CAT, number=1, heads={"first": CAT.aligned.forward}), CAT])
+    page = open_report([replace(CAT, number=1, parts={"first": CAT.aligned.forward}), CAT])
     choose(page, "view", "first (1 pairs)")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     assert [label.split(":")[0] for label in labels] == [
@@ -471,7 +471,7 @@ def test_hostile_words_in_errors_and_corrections_run_nothing(open_report: Open, 
     page = open_report(
         [
             SamplePair(
-                1, aligned, gold, {"<b>": Alignment(frozenset(), 23, 23)}, heads={"<i>": aligned.forward}
+                1, aligned, gold, {"<b>": Alignment(frozenset(), 23, 23)}, parts={"<i>": aligned.forward}
             )
         ]
     )

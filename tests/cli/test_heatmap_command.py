@@ -61,10 +61,10 @@ def test_two_sentences_become_a_picture(vectors: Path, tmp_path: Path) -> None:
 def test_all_directions_side_by_side_without_links(vectors: Path, tmp_path: Path) -> None:
     out = tmp_path / "cat.svg"
     code = run(
-        "heatmap", "the cat", "le chat", "--vectors", vectors, "-o", out, "--view", "all", "--no-links"
+        "heatmap", "the cat", "le chat", "--vectors", vectors, "-o", out, "--values", "all", "--no-links"
     )
     assert code == 0
-    assert {"forward", "reverse", "posterior"} <= set(written(out))
+    assert {"forward", "reverse", "combined"} <= set(written(out))
     assert "chosen link" not in written(out)
 
 

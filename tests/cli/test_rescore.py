@@ -57,7 +57,7 @@ def test_it_rescores_unless_scorers_are_chosen_and_is_drawn(bitext, model, tmp_p
         pictures[name] = picture.read_text()
         assert TOY.source[0].split()[0] in pictures[name]
     assert pictures["all"] != pictures["plain"]
-    assert run("heatmap", *pair, "--model", model, "--view", "heads", "-o", tmp_path / "heads.svg") == 0
+    assert run("heatmap", *pair, "--model", model, "--values", "parts", "-o", tmp_path / "heads.svg") == 0
     assert "spectral" in (tmp_path / "heads.svg").read_text()
 
 

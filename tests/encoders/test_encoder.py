@@ -217,7 +217,7 @@ def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
     for found, whole in (("mixed.txt", stored / "links"), ("base.txt", "lexicon.txt")):
         assert Path(found).read_text().splitlines() == Path(whole).read_text().splitlines()[5:9]
     (tmp_path / "x.tsv").write_text("\t".join(PAIRS[0]) + "\n")
-    run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --view heads --model {stored}/model -o x.svg")
+    run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --values parts --model {stored}/model -o x.svg")
     other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other")
     assert (other.scorer.names, other.scorer.source.encoder.name) == (
         ("lexicon", "spectral", "contextual"),

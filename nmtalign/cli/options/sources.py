@@ -88,7 +88,7 @@ class SourceOptions:
     def inspect(
         self, options: LinkOptions, bitext: Iterator[SentencePair]
     ) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, NDArray[np.floating]]]]]:
-        """Yield each pair of a bitext with its attention, and what computes that of each head."""
+        """Yield each pair of a bitext with its attention, and what computes that of each attention head."""
         from nmtalign.corpus.line_words import pair_of_words, weights_of_words, words_of_lines
 
         bitext, again = tee(bitext)
@@ -96,10 +96,10 @@ class SourceOptions:
         for given, pair in zip(linker.read(words), again, strict=False):
             own = None if self.pieces else words_of_lines([pair], text)
 
-            def by_head(given: Given = given, pair: SentencePair = pair, own: Any = own) -> dict[str, Any]:
+            def by_part(given: Given = given, pair: SentencePair = pair, own: Any = own) -> dict[str, Any]:
                 return {name: weights_of_words(head, pair, own) for name, head in given.by_head().items()}
 
-            yield pair_of_words(linker.pair(given), pair, own), by_head
+            yield pair_of_words(linker.pair(given), pair, own), by_part
 
 
 def _tell(reading: Reading) -> None:
