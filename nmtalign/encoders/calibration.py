@@ -227,7 +227,7 @@ class Fitting:
         return hmm_posteriors(self.buckets[k], ratios, nulls, self.transitions, self.null, jumps=jumps)
 
     def weight(self, fitted: Calibration, other: TextScores, positions: HiddenMarkov) -> float:
-        """Return the weight beside another scorer with its positions, of the calibration of this one alone."""
+        """Return the weight beside another scorer with its positions, calibrated alone."""
         if self._few:
             return UNFITTED
         sides = self.scores.text.source, self.scores.text.target

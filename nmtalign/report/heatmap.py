@@ -133,15 +133,24 @@ def matrices_of(pair: AlignedPair, values: str = "combined") -> dict[str, Alignm
     ------
     UsageError
         If the pair does not have these.
+    DataError
+        If `values` is ``scores``, and the pair was too long to be aligned in one piece.
     """
-    both = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.posterior}
-    named = both | ({} if values == "all" else {"scores": pair.scores})
-    matrices = {name: replace(pair.matrix, weights=own) for name, own in named.items() if own is not None}
+    own = {
+        "forward": pair.forward,
+        "reverse": pair.reverse,
+        "combined": pair.posterior,
+        "scores": pair.scores,
+    }
+    known = {name: weights for name, weights in own.items() if weights is not None}
     if values == "all":
-        return matrices
-    if values not in matrices:
-        raise UsageError(f"expected one of the values {', '.join(matrices)} or all, found {values!r}")
-    return {"": matrices[values]}
+        known.pop("scores", None)
+        return {name: replace(pair.matrix, weights=weights) for name, weights in known.items()}
+    if values not in known:
+        raise UsageError(f"expected one of the values {', '.join(known)} or all, found {values!r}")
+    if np.isnan(known[values]).any():
+        raise DataError("the pair was aligned in pieces, and words that no piece has together have no score")
+    return {"": replace(pair.matrix, weights=known[values])}
 
 
 def cropped(
