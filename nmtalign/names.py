@@ -1,4 +1,4 @@
-"""The names of choices, which options and library share. Nothing else stands here: NumPy is not loaded yet."""
+"""The names of choices that options and library share. The module stays small: NumPy is not loaded yet."""
 
 SIDES = ("source", "target")
 MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model

@@ -60,12 +60,12 @@ class Aligner(Listed):
     --------
     >>> import numpy as np
     >>> from nmtalign.scorers.given_vectors import VectorScorer
-    >>> from nmtalign.scorers.scoring import make_scorer
+    >>> from nmtalign.scorers.vector_scores import make_score
     >>> from nmtalign.text.vocabulary import Vocabulary
     >>> from nmtalign.vectors.embeddings import Embeddings
     >>> english = Embeddings(Vocabulary.from_words(["cat", "black"]), np.eye(2))
     >>> french = Embeddings(Vocabulary.from_words(["noir", "chat"]), np.eye(2)[::-1].copy())
-    >>> aligner = Aligner(VectorScorer(english, french, make_scorer("cosine", 2)))
+    >>> aligner = Aligner(VectorScorer(english, french, make_score("cosine", 2)))
     >>> aligner.align("Black cat", "chat noir").links
     [Link(source=0, target=1), Link(source=1, target=0)]
     """
@@ -127,7 +127,9 @@ class Aligner(Listed):
         scorer = stored.open("scorer")
         numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
-        languages, training = tuple(stored.value("languages", list)), stored.value("training", dict)
+        languages = tuple(stored.value("languages", list))
+        notes = replace(stored, meta=stored.value("training", dict))
+        training = {name: notes.value(name, dict) for name in notes.meta}
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         return cls(scorer, positions, extraction, text, languages, training)
 

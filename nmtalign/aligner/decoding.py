@@ -14,17 +14,14 @@ from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction import Attention, Extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.arrays import Doubles, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import BucketPosteriors, Cells, Matrix
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
-Doubles = NDArray[np.float64]
+from nmtalign.positions.model import BucketPosteriors, Cells
 
 
 class BucketLinks(NamedTuple):
@@ -70,7 +67,7 @@ class Decoder(NamedTuple):
         pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
         return BucketLinks(pair, at_source, at_target, probability, bucket.pairs[real], evidence[real])
 
-    def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
+    def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
         if self.extraction.second is None:

@@ -11,8 +11,8 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
 from nmtalign.links.extraction import (
@@ -26,10 +26,9 @@ from nmtalign.links.extraction import (
 )
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import Cells, Matrix, Posteriors, SoftmaxPosteriors
+from nmtalign.positions.model import Cells, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
 
-Links = NDArray[np.bool_]
 Attention = Posteriors | SoftmaxPosteriors
 
 SECOND = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the development sets
@@ -79,22 +78,22 @@ class Extraction:
         """Return name and parameters."""
         return State("extraction", {"name": self.name, "parameters": asdict(self)})
 
-    def matrix(self, posteriors: Attention) -> Matrix:
+    def matrix(self, posteriors: Attention) -> Reals:
         """Return the weights that links are chosen from, shape (T, S, B)."""
         return posteriors.joint
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose cells, shape (T, S, B); those of the padding are never chosen."""
         raise NotImplementedError
 
-    def links(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
+    def links(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
         """Return the links of a bucket as (target, source, column), and the joint probability of each."""
         t, s, b = np.nonzero(self.chosen(posteriors, bucket))
         probability = posteriors.probability((t, s, b))
         kept = self._kept(probability)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
-    def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
+    def _kept(self, probability: Reals) -> Flags:
         """Tell which of the chosen cells are likely enough."""
         return np.asarray(probability >= (self.least or 0))
 
@@ -104,12 +103,12 @@ class Threshold(Extraction):
 
     name, default = "threshold", 0.5
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose the likely cells."""
         joint = posteriors.joint
         return np.asarray((joint >= joint.dtype.type(self.least)) & bucket.inside)
 
-    def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
+    def _kept(self, probability: Reals) -> Flags:
         return np.asarray(probability > 0)
 
 
@@ -126,7 +125,7 @@ class PosteriorDecoding(Threshold):
     def __str__(self) -> str:
         return f"{super().__str__()} second={self.second or 'none'}"
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose the likely cells and those of second words."""
         links = super().chosen(posteriors, bucket)
         if self.second is not None:
@@ -140,16 +139,16 @@ class Argmax(Extraction):
     name = "argmax"
     axes: ClassVar[tuple[int, ...]] = (1,)  # of the maximum
 
-    def matrix(self, posteriors: Attention) -> Matrix:
+    def matrix(self, posteriors: Attention) -> Reals:
         """Return p(s|t)."""
         return posteriors.forward
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose the cells that are best along every axis."""
         compared, lengths = self.compared(posteriors), (bucket.source_lengths, bucket.target_lengths)
         return np.asarray(np.logical_and.reduce([best_cells(compared, axis, *lengths) for axis in self.axes]))
 
-    def compared(self, posteriors: Attention) -> Matrix:
+    def compared(self, posteriors: Attention) -> Reals:
         """Return what the maximum is taken of."""
         return self.matrix(posteriors) if posteriors.scores is None else posteriors.scores
 
@@ -159,7 +158,7 @@ class ArgmaxReverse(Argmax):
 
     name, axes = "argmax-reverse", (0,)
 
-    def matrix(self, posteriors: Attention) -> Matrix:
+    def matrix(self, posteriors: Attention) -> Reals:
         """Return p(t|s)."""
         return posteriors.reverse
 
@@ -169,7 +168,7 @@ class MutualArgmax(Argmax):
 
     name, axes, one_to_one = "mutual", (1, 0), True
 
-    def matrix(self, posteriors: Attention) -> Matrix:
+    def matrix(self, posteriors: Attention) -> Reals:
         """Return the joint probability."""
         return posteriors.joint
 
@@ -183,20 +182,20 @@ class OneToOne(MutualArgmax):
 class _Stacked(Extraction):
     """A method for matrices without padding: pairs of equal lengths at a time."""
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose cells of pairs of equal lengths together."""
         found = np.zeros(bucket.shape, dtype=bool)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
         for S, T in np.unique(lengths[:, bucket.pairs >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
 
-            def stack(weights: Matrix, S: int = S, T: int = T, at: NDArray[np.int64] = columns) -> Matrix:
+            def stack(weights: Reals, S: int = S, T: int = T, at: Longs = columns) -> Reals:
                 return np.moveaxis(weights[:T, :S, at], -1, 0)  # (B, T, S)
 
             found[:T, :S, columns] = np.moveaxis(self.stacked(posteriors, stack), 0, -1)
         return found
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
         """Choose cells (B, T, S) of pairs of equal lengths, whose weights (B, T, S) `stack` takes."""
         raise NotImplementedError
 
@@ -206,7 +205,7 @@ class Itermax(_Stacked):
 
     name = "itermax"
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
         """Choose by iterated mutual argmax."""
         return itermax(stack(posteriors.joint))
 
@@ -216,7 +215,7 @@ class Match(_Stacked):
 
     name, one_to_one = "match", True
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
         """Choose a matching of greatest weight."""
         return match(stack(posteriors.joint))
 
@@ -226,12 +225,12 @@ class Transport(_Stacked):
 
     name = "transport"
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
         """Choose cells that carry much of the transport plan."""
         weights = stack(posteriors.joint)
         return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
 
-    def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
+    def _kept(self, probability: Reals) -> Flags:
         return np.asarray(probability > 0)
 
 
@@ -256,7 +255,7 @@ class Symmetrized(_Stacked):
     def __str__(self) -> str:
         return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
         """Join the argmax of both directions."""
         forward, reverse = (stack(one.compared(posteriors)) for one in (Argmax(), ArgmaxReverse()))
         return symmetrize_matrices(argmax_forward(forward), argmax_reverse(reverse), self.method)
@@ -322,7 +321,7 @@ def extraction_from_state(stored: Stored) -> Extraction:
     return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
 
 
-def grown(links: Links, forward: Matrix, reverse: Matrix) -> Links:
+def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:
     """Return the links of second words, by which one word is linked to several: *not - ne ... pas*.
 
     A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to

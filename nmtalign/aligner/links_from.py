@@ -19,6 +19,7 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
+from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
 from nmtalign.corpus.line_words import links_of_words, words_of_lines
 from nmtalign.corpus.long_pairs import whole_pairs
@@ -27,12 +28,12 @@ from nmtalign.corpus.text import EncodedText
 from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.files import Given, WordPair, read_similarities, read_vectors
-from nmtalign.encoders.published import METHODS, USUAL, Inside, attention_posteriors
+from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, check_device, packages
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
-from nmtalign.positions.model import BucketPosteriors, Matrix, Posteriors
+from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 1_000  # whose matrices are held in memory
@@ -54,7 +55,7 @@ class Linker:
 
     name: str  # of the source, with its settings
     read: Callable[[Iterable[WordPair]], Iterator[Given]]
-    posteriors: Callable[[Matrix, Inside], Posteriors]
+    posteriors: Callable[[Reals, Flags], Posteriors]
     extraction: Extraction
     reading: Reading | None = None  # of attention
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from nmtalign.arrays import read_arrays
 from nmtalign.checks import expect_files, fingerprints
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, read_json
 from nmtalign.output import expect_room, whole_folder
 from nmtalign.state import State, Stored
@@ -32,8 +32,8 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function
     "dense": ("nmtalign.scorers.dense", "DenseScorer"),
     "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
-    "dot": ("nmtalign.scorers.scoring", "DotScorer"),
-    "bahdanau": ("nmtalign.scorers.scoring", "BahdanauScorer"),
+    "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
+    "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
     "contextual": ("nmtalign.encoders.scorer", "EncoderScorer"),
     "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
@@ -84,9 +84,12 @@ def open_state(folder: str | Path, opened: Callable[[Stored], Any]) -> Any:
     with foreign(folder, "this model is damaged or incomplete; copy the folder again, or learn it again"):
         expect_files(folder, meta["files"])
         place = partial(file_in, folder, listed=meta["files"])
-        packed = read_arrays(place("arrays.npz")) if "arrays.npz" in meta["files"] else {}
+        packed = read_arrays(place("arrays.npz")) if (folder / "arrays.npz").exists() else {}
         kinds = {kind: partial(_opened, *entry) for kind, entry in KINDS.items()}
-        return opened(Stored(folder, meta, packed, kinds, place))
+        try:
+            return opened(Stored(folder, meta, packed, kinds, place))
+        except UsageError as error:  # of a value that the folder gives, not the caller
+            raise DataError(str(error)).at(folder / "meta.json") from None
 
 
 def _opened(module: str, name: str, stored: Stored, *context: Any) -> Any:

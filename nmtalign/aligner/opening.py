@@ -20,7 +20,7 @@ from nmtalign.names import MODEL, VECTORS
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.scoring import BahdanauScorer, DotScorer, VectorScore, cosine_scale, make_scorer
+from nmtalign.scorers.vector_scores import BahdanauScore, DotScore, VectorScore, cosine_scale, make_score
 from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings
@@ -134,7 +134,7 @@ def vector_aligner(
     *,
     score: str = "cosine",
     temperature: float | None = None,
-    bahdanau: str | Path | BahdanauScorer | None = None,
+    bahdanau: str | Path | BahdanauScore | None = None,
     positions: str | None = None,
     diagonal: float | None = None,
     unknown: str | None = None,
@@ -148,7 +148,7 @@ def vector_aligner(
     source, target : Embeddings
         Of one space.
     score, temperature, bahdanau
-        As of :func:`nmtalign.scorers.scoring.make_scorer`; `bahdanau` is its `weights`.
+        As of :func:`nmtalign.scorers.vector_scores.make_score`; `bahdanau` is its `weights`.
     positions, diagonal
         Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
         out grows with the vectors for dot products. Left out: ``diagonal`` for ``cosine``, whose temperature
@@ -165,7 +165,7 @@ def vector_aligner(
         say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau)
+    scorer = make_score(score, source.dimension, temperature=temperature, weights=bahdanau)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     aligner = Aligner(
@@ -241,7 +241,7 @@ def _lengths(side: Embeddings) -> NDArray[np.floating]:
 
 def _fitting_strength(source: Embeddings, target: Embeddings, scorer: VectorScore) -> float | None:
     """Return a strength of a diagonal for dot products of any size: what the default is for cosines."""
-    if not isinstance(scorer, DotScorer) or scorer.unit_length:
+    if not isinstance(scorer, DotScore) or scorer.unit_length:
         return None
     products = [float(_lengths(side.first(FIRST)).mean()) for side in (source, target)]
     return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)

@@ -21,11 +21,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Longs = NDArray[np.int64]
+from nmtalign.arrays import Doubles, Floats, Longs
 
 LONGEST = 500  # words
 MAX_LENGTH_DEVIATION = 6.0  # of a relation of lengths

@@ -31,7 +31,7 @@ from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.mixture import Mixture, PairScores, SeenViews
+from nmtalign.scorers.mixture import CountedForms, Mixture, PairScores
 from nmtalign.shipped import place_of
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
@@ -199,7 +199,7 @@ class Learning:
         Threads or processes; the aligner does not depend on it.
     report, warn : callable
         Called with a line of text: progress, and what looks wrong with the bitext.
-    place : callable, optional
+    make_bitext : callable, optional
         As of :class:`nmtalign.training.em.Estimator`: where the bitext is held.
     checkpoints : str or Path, optional
         Folder of checkpoints: the same call goes on from there and learns the same aligner as if it had never
@@ -221,7 +221,7 @@ class Learning:
     workers: int | None = None
     report: Callable[[str], None] = field(default=lambda line: None)
     warn: Callable[[str], None] = field(default=lambda line: None)
-    place: BitextFactory | None = None
+    make_bitext: BitextFactory | None = None
     checkpoints: str | Path | None = None
 
     def __post_init__(self) -> None:
@@ -361,7 +361,7 @@ def estimate(bitext: Prepared, learning: Learning) -> Estimated:
         prior=prior,
         workers=learning.workers,
         report=learning.report,
-        place=learning.place,
+        make_bitext=learning.make_bitext,
     )
     checkpoint = checkpoint_of(learning.checkpoints, bitext.source, bitext.target, settings, prior or Prior())
     found = estimator.run(checkpoint)
@@ -405,17 +405,17 @@ def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
 def _own_links(
     aligner: Aligner, scorer: Mixture, text: EncodedText, found: Estimated, learning: Learning
 ) -> Callable[..., AlignedBatch]:
-    """Return what aligns the text that was learned from; its views are gone once they are read."""
+    """Return what aligns the text that was learned from; its forms are gone once they are read."""
     estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
     text = replace(text, buckets=estimator.buckets)
-    if learning.place is not None or not estimator.index.complete:  # a large text is read part by part
+    if learning.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
         return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
     text.__dict__["index"] = estimator.index
-    views = [SeenViews(found.estimate.views, found.estimate.counts, estimator.smoothing)]
+    forms = [CountedForms(found.estimate.forms, found.estimate.counts, estimator.smoothing)]
 
     @cache
     def scores() -> PairScores:
-        return scorer.read(text, views.pop())
+        return scorer.read(text, forms.pop())
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction)

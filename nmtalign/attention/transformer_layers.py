@@ -177,9 +177,7 @@ class TransformerBlock:
         )
 
 
-def _residual(
-    p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]
-) -> Attended:
+def _residual(p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]) -> Attended:
     """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``."""
     norm = p.norms[number]
     y, weights = sublayer(layer_norm(norm, x) if p.pre_norm else x)
@@ -187,9 +185,7 @@ def _residual(
 
 
 def _feed_forward(p: TransformerBlock, x: Array) -> Array:
-    return _residual(
-        p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)
-    ).context
+    return _residual(p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)).context
 
 
 def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> Attended:

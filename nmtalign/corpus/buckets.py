@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide
-
-Ints = NDArray[np.int32]
 
 CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket: about what a core's own cache holds
 PADDED = -1e30  # score of a cell outside of the sentences
@@ -28,13 +26,13 @@ SPREAD = 3  # buckets of like source length, or that length is widened
 class Bucket:
     """B sentence pairs of like length, padded with word 0 to S and T words."""
 
-    pairs: NDArray[np.int64]  # (B,): number of each pair in the bitext; -1 marks a filler column
+    pairs: Longs  # (B,): number of each pair in the bitext; -1 marks a filler column
     # (S, B) and (T, B)
     source: Ints
     target: Ints
     # (B,)
-    source_lengths: NDArray[np.int64]
-    target_lengths: NDArray[np.int64]
+    source_lengths: Longs
+    target_lengths: Longs
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -42,7 +40,7 @@ class Bucket:
         return len(self.target), len(self.source), len(self.pairs)
 
     @property
-    def inside(self) -> NDArray[np.bool_]:
+    def inside(self) -> Flags:
         """Which cells, of shape (T, S, B), lie inside of the sentences."""
         return (self.target > 0)[:, None, :] & (self.source > 0)
 
@@ -52,14 +50,14 @@ class Bucket:
         return len(self.target) * len(self.source) * len(self.pairs)
 
 
-def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def _grid(lengths: Longs) -> Longs:
     """Round lengths of long sentences up to a grid, so that their padding, and rounding, is their own."""
     step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
     rounded = -(-lengths // step) * step
     return np.where(rounded < LONG, lengths, rounded)
 
 
-def _runs(lengths: NDArray[np.int64], cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
+def _runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
     """Cut ascending lengths into runs that are padded to the last of them.
 
     Lengths of a run differ by a twelfth, by a half while it has few `cells`; long ones do not differ.
@@ -74,9 +72,7 @@ def _runs(lengths: NDArray[np.int64], cells: int, other: int = 0) -> Iterator[tu
     yield begin, len(lengths)
 
 
-def stack(
-    side: EncodedSide, pairs: NDArray[np.int64], columns: int, height: int
-) -> tuple[Ints, NDArray[np.int64]]:
+def stack(side: EncodedSide, pairs: Longs, columns: int, height: int) -> tuple[Ints, Longs]:
     """Return the words of `pairs` as columns of a padded (height, columns) array, and their lengths."""
     lengths = np.zeros(columns, dtype=np.int64)
     lengths[: len(pairs)] = side.lengths[pairs]
@@ -103,14 +99,12 @@ def make_buckets(source: EncodedSide, target: EncodedSide) -> list[Bucket]:
     ]
 
 
-def _height(side: EncodedSide, pairs: NDArray[np.int64]) -> int:
+def _height(side: EncodedSide, pairs: Longs) -> int:
     """Return the length that the sentences of some pairs are padded to."""
     return int(_grid(side.lengths[pairs]).max())
 
 
-def _alike(
-    side: EncodedSide, pairs: NDArray[np.int64], cells: int, other: int = 0
-) -> Iterator[NDArray[np.int64]]:
+def _alike(side: EncodedSide, pairs: Longs, cells: int, other: int = 0) -> Iterator[Longs]:
     """Yield pairs with sentences of like length on one side, as of :func:`_runs`."""
     grid = _grid(side.lengths[pairs])
     order = np.lexsort((pairs, grid))
@@ -119,7 +113,7 @@ def _alike(
         yield pairs[start:stop]
 
 
-def _stacked(source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64]) -> Iterator[Bucket]:
+def _stacked(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[Bucket]:
     """Yield buckets of pairs of like length."""
     longest = max(_height(side, pairs) for side in (source, target))
     lanes = COLUMN_MULTIPLE if longest < LONG else LONG_COLUMN_MULTIPLE

@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Integers, Longs
 from nmtalign.checks import expect_rising
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import foreign, is_text, parse_json
@@ -48,7 +48,6 @@ CREATE TABLE blocks (number INTEGER PRIMARY KEY, source_lengths BLOB, source BLO
 """
 
 Words = Sequence[str]
-Ints = NDArray[np.integer]
 LinkedWords = tuple[Words, Words, Collection[tuple[int, int]]]
 Languages = tuple[str | None, str | None]
 Unit = tuple[int, ...]  # forms of the words of a translation
@@ -97,33 +96,33 @@ class Spotted(NamedTuple):
 # --- numbers on disk -----------------------------------------------------------------------------
 
 
-def _packed(numbers: Iterable[int] | Ints) -> bytes:
+def _packed(numbers: Iterable[int] | Integers) -> bytes:
     """Return whole numbers in the fewest bytes each, after a byte that says how many."""
     values = np.asarray(numbers if isinstance(numbers, np.ndarray) else list(numbers), np.int64)
     size = np.min_scalar_type(int(values.max(initial=0))).itemsize
     return bytes([size]) + values.astype(f"<u{size}").tobytes()
 
 
-def _unpacked(stored: bytes) -> Ints:
+def _unpacked(stored: bytes) -> Integers:
     return np.frombuffer(stored, f"<u{stored[0]}", offset=1)
 
 
 class _Block(NamedTuple):
     """Pairs of the corpus; the fields are columns of the table, and are numbers of all pairs in a row."""
 
-    source_lengths: Ints
-    source: Ints
-    target_lengths: Ints
-    target: Ints
-    link_source: Ints  # places in `source`
-    link_target: Ints
+    source_lengths: Integers
+    source: Integers
+    target_lengths: Integers
+    target: Integers
+    link_source: Integers  # places in `source`
+    link_target: Integers
 
-    def side(self, side: int) -> tuple[NDArray[np.int64], Ints, NDArray[np.int64]]:
+    def side(self, side: int) -> tuple[Longs, Integers, Longs]:
         """Return where the sentences of a side begin and end, (N + 1,), its words, its ends of links."""
         lengths, tokens, links = self[2 * side], self[2 * side + 1], self[4 + side]
         return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), tokens, links.astype(np.int64)
 
-    def expect_whole(self, folds: Sequence[Ints]) -> None:
+    def expect_whole(self, folds: Sequence[Integers]) -> None:
         """Refuse words that have no form, sentences that are not all of the words, and links of no words."""
         for k, known in enumerate(folds):
             lengths, tokens, links = self[2 * k], self[2 * k + 1], self[4 + k]
@@ -134,7 +133,7 @@ class _Block(NamedTuple):
                 raise DataError(f"{_EXPECTED} (sentences that are not all of their block)")
 
 
-def _expect_below(end: int, numbers: Ints) -> None:
+def _expect_below(end: int, numbers: Integers) -> None:
     if (numbers >= end).any():
         raise DataError(f"{_EXPECTED} (found the number {numbers.max()}, expected less than {end})")
 
@@ -149,7 +148,7 @@ class _Side:
         self.numbers: dict[str, int] = {}
         self.forms: dict[str, int] = {}  # number of the first word that has the form
         self.folds: list[int] = []  # form of each word
-        self.of_blocks: list[NDArray[np.int64]] = []  # forms that each block has
+        self.of_blocks: list[Longs] = []  # forms that each block has
 
     def encode(self, sentences: Iterable[Words]) -> list[int]:
         """Return the word numbers of the sentences of a block."""
@@ -171,7 +170,7 @@ class _Side:
             yield side, form, number, _packed(words[number]), _packed(blocks[number])
 
 
-def _grouped(keys: Ints, values: Ints, size: int) -> list[Ints]:
+def _grouped(keys: Integers, values: Integers, size: int) -> list[Integers]:
     """Return the values of each key below `size`."""
     ends = np.cumsum(np.bincount(keys, minlength=size))
     return np.split(values[np.argsort(keys, kind="stable")], ends[:-1])
@@ -259,14 +258,14 @@ class _Form(NamedTuple):
     """A word of a query: its number, that of no word if it is unknown, its spellings, its blocks."""
 
     number: int
-    words: Ints
-    blocks: Ints
+    words: Integers
+    blocks: Integers
 
 
 class _Found:
     """The places of a query in a block, and the forms of the other side that they are linked to."""
 
-    def __init__(self, block: _Block, query: Sequence[_Form], side: int, folds: Ints) -> None:
+    def __init__(self, block: _Block, query: Sequence[_Form], side: int, folds: Integers) -> None:
         self.offsets, tokens, here = block.side(side)
         self.others, partners, there = block.side(1 - side)
         self.starts = _places(tokens, query, self.offsets)
@@ -311,7 +310,7 @@ class _Found:
         return pair, int(self.starts[place] - self.offsets[pair]), partners.tolist()
 
 
-def _places(tokens: Ints, query: Sequence[_Form], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _places(tokens: Integers, query: Sequence[_Form], offsets: Longs) -> Longs:
     """Return where the words of a query stand side by side in one sentence."""
     last = max(0, len(tokens) - len(query) + 1)
     parts = [(tokens[k : last + k], form.words) for k, form in enumerate(query)]

@@ -11,8 +11,8 @@ from collections.abc import Container
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.names import SIDES
@@ -107,10 +107,10 @@ class Coverage(NamedTuple):
         return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
 
-def _lettered(side: EncodedSide) -> NDArray[np.bool_]:
+def _lettered(side: EncodedSide) -> Flags:
     """Tell which words of a side (V,) have a letter."""
 
-    def found() -> NDArray[np.bool_]:
+    def found() -> Flags:
         return np.array([word.isalpha() or any(map(str.isalpha, word)) for word in side.words])
 
     return side.memo("lettered", found)
@@ -161,9 +161,7 @@ def one_word_lines(text: EncodedText) -> str | None:
     return None
 
 
-def foreign_pairs(
-    text: EncodedText, vocabularies: tuple[Container[str], Container[str]]
-) -> NDArray[np.bool_]:
+def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Container[str]]) -> Flags:
     """Tell of which pairs (N,) a side has words with letters, and its vocabulary knows none of them.
 
     Words that both sides of the pair have are names, and not counted where they are unknown.
@@ -179,9 +177,7 @@ def foreign_pairs(
     return first | _foreign(text, text.target, text.source, vocabularies[1])
 
 
-def _foreign(
-    text: EncodedText, side: EncodedSide, other: EncodedSide, own: Container[str]
-) -> NDArray[np.bool_]:
+def _foreign(text: EncodedText, side: EncodedSide, other: EncodedSide, own: Container[str]) -> Flags:
     """Tell of which pairs one side has words, and none that is known."""
     lettered, of_piece = _lettered(side), text.segments.pair
     known = np.fromiter(map(own.__contains__, side.words), bool, len(side.words))
@@ -196,7 +192,7 @@ def _foreign(
     return found
 
 
-def _with_some(side: EncodedSide, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _with_some(side: EncodedSide, chosen: Flags) -> Flags:
     """Tell which sentences of a side have one of the chosen words (V,)."""
     before = np.concatenate([np.zeros(1, np.int32), np.cumsum(chosen[side.tokens], dtype=np.int32)])
     return np.diff(before[side.offsets]) > 0

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Integers, Longs, Reals
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -24,8 +25,6 @@ from nmtalign.links.alignments import (
     Link,
 )
 from nmtalign.text.tokenization import SPACES, TextSettings, words_at
-
-Ints = NDArray[np.integer]
 
 SPACE, END = 32, 10  # bytes between words, and after lines
 DROPPED = "\u00a0\u202f\u3000\t"  # white space that tokenizers leave out, and that is no end of a word
@@ -42,12 +41,12 @@ class LineWords(NamedTuple):
         The tokens of sentence n are ``numbers[offsets[n]:offsets[n + 1]]``.
     """
 
-    numbers: Ints
-    offsets: NDArray[np.int64]
+    numbers: Integers
+    offsets: Longs
 
-    def of(self, sentence: Ints, tokens: Ints) -> NDArray[np.int64]:
+    def of(self, sentence: Integers, tokens: Integers) -> Longs:
         """Return the words of tokens, each of a sentence."""
-        found: NDArray[np.int64] = self.numbers[self.offsets[sentence] + tokens].astype(np.int64)
+        found: Longs = self.numbers[self.offsets[sentence] + tokens].astype(np.int64)
         return found
 
     def sentence(self, n: int) -> list[int]:
@@ -61,7 +60,7 @@ BothLineWords = tuple[LineWords, LineWords]  # of the source and of the target
 
 def cut_lines(
     lines: Sequence[str], text: TextSettings, side: int, language: str | None = None
-) -> tuple[list[str], list[int], Ints | None]:
+) -> tuple[list[str], list[int], Integers | None]:
     """Return the tokens of lines of a side (0 or 1), how many each has, and the words that they begin in.
 
     The latter as of :func:`words_of_tokens`; None where tokens are what stands between spaces.
@@ -102,7 +101,7 @@ def words_of_tokens(
     tokens: Sequence[str],
     lengths: Sequence[int],
     starts: Callable[[str], Sequence[int]],
-) -> Ints:
+) -> Integers:
     """Return the number of the word between spaces that each token of some lines begins in.
 
     Tokens that are the letters of their line, in order, are found by counting letters; `starts` finds those
@@ -151,12 +150,14 @@ def _bytes(texts: Sequence[str]) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
 
 
-def _small(numbers: Ints) -> Ints:
+def _small(numbers: Integers) -> Integers:
     """Return numbers in as few bytes as the greatest needs."""
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
-def _each_line(lines: Sequence[str], lengths: Sequence[int], starts: Callable[[str], Sequence[int]]) -> Ints:
+def _each_line(
+    lines: Sequence[str], lengths: Sequence[int], starts: Callable[[str], Sequence[int]]
+) -> Integers:
     found = [
         words_at(starts(line) if length else (), line) for line, length in zip(lines, lengths, strict=True)
     ]
@@ -168,8 +169,8 @@ def _some_lines(
     tokens: Sequence[str],
     lengths: Sequence[int],
     starts: Callable[[str], Sequence[int]],
-    unlike: NDArray[np.bool_],
-) -> Ints:
+    unlike: Flags,
+) -> Integers:
     """Return the words of the tokens of lines, some of which are not the letters of their tokens."""
     rest, inside = iter(tokens), np.repeat(unlike, lengths)
     own = [list(islice(rest, length)) for length in lengths]
@@ -299,9 +300,7 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
     )
 
 
-def weights_of_words(
-    weights: NDArray[np.floating], lines: tuple[str, str], words: BothLineWords | None
-) -> NDArray[np.floating]:
+def weights_of_words(weights: Reals, lines: tuple[str, str], words: BothLineWords | None) -> Reals:
     """Return the greatest of the weights (T, S) of the tokens of two words, as `pair_of_words` does."""
     if words is None:
         return weights
@@ -311,9 +310,7 @@ def weights_of_words(
     return found
 
 
-def _attention(
-    weights: NDArray[np.floating], rows: Ints, columns: Ints, shape: tuple[int, ...]
-) -> NDArray[np.floating]:
+def _attention(weights: Reals, rows: Integers, columns: Integers, shape: tuple[int, ...]) -> Reals:
     """Return the mean over the rows, and the sum over the columns, that make a word."""
     total = np.zeros(shape, weights.dtype)
     np.add.at(total, np.ix_(rows, columns), weights)

@@ -22,13 +22,10 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Flags, Floats, Longs
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-
-Longs = NDArray[np.int64]
-Doubles = NDArray[np.float64]
 
 LONGEST = 256  # words of a sentence that is aligned in one piece
 CORE = 48  # words of the longer side in the core of a piece
@@ -61,20 +58,18 @@ class Segments:
     source_lengths: Longs
     target_lengths: Longs
 
-    def restore(
-        self, piece: Longs, source: Longs, target: Longs
-    ) -> tuple[NDArray[np.bool_], Longs, Longs, Longs]:
+    def restore(self, piece: Longs, source: Longs, target: Longs) -> tuple[Flags, Longs, Longs, Longs]:
         """Return which links lie in the core of their piece, and the pair and positions of those."""
         source, target = source + self.source_start[piece], target + self.target_start[piece]
         kept = (target >= self.core_start[piece]) & (target < self.core_stop[piece])
         kept &= (source >= self.source_core_start[piece]) & (source < self.source_core_stop[piece])
         return kept, self.pair[piece][kept], source[kept], target[kept]
 
-    def total(self, piece: Longs, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def total(self, piece: Longs, values: Doubles) -> Doubles:
         """Return the sum of the values of the pieces of each pair."""
         return np.asarray(np.bincount(self.pair[piece], values, self.pairs), dtype=np.float64)
 
-    def core(self, bucket: Bucket) -> NDArray[np.bool_] | None:
+    def core(self, bucket: Bucket) -> Flags | None:
         """Say which cells (T, S, B) of a bucket belong to the core of their piece; None if all do."""
         if len(self.pair) == self.pairs:
             return None
@@ -87,7 +82,7 @@ class Segments:
         columns = (s >= self.source_core_start[piece]) & (s < self.source_core_stop[piece])  # (S, B)
         return np.asarray(rows[:, None] & columns)
 
-    def paste(self, bucket: Bucket, weights: NDArray[np.float32], matrix: NDArray[np.float32]) -> None:
+    def paste(self, bucket: Bucket, weights: Floats, matrix: Floats) -> None:
         """Write the cores of a bucket's pieces (T, S, B), all of one pair, into its matrix (T, S)."""
         for column in np.flatnonzero(bucket.pairs >= 0):
             piece = bucket.pairs[column]

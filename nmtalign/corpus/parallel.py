@@ -24,8 +24,8 @@ from numbers import Integral
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import AnyArray
 from nmtalign.errors import UsageError, WorkerError
 
 AHEAD = 1  # results that a process keeps beyond the next one until it is their turn
@@ -49,7 +49,7 @@ def default_workers(workers: int | None = None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def shared_zeros(size: int, kind: type[Any] = np.float64) -> NDArray[Any]:
+def shared_zeros(size: int, kind: type[Any] = np.float64) -> AnyArray:
     """Return zeros that forked processes change for this one, too."""
     return np.frombuffer(mmap.mmap(-1, max(size, 1) * np.dtype(kind).itemsize), kind, size)
 

@@ -14,12 +14,11 @@ from itertools import count, islice, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Integers, Ints, Longs
 from nmtalign.corpus.line_words import cut_lines
 from nmtalign.text.tokenization import TextSettings
 
-Ints = NDArray[np.int32]
 Found = TypeVar("Found")
 
 BLOCK = 200  # pairs that are cut into words at a time: words of more leave the cache
@@ -31,13 +30,12 @@ class EncodedSide:
 
     words: list[str]  # ``words[k]`` is the word with number k; ``words[0]`` is the padding
     tokens: Ints  # word numbers of all sentences, one after the other
-    offsets: NDArray[np.int64]  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
-    counts: NDArray[np.int64]  # (V + 1,): how often each word occurs
-    # the word between spaces that each token begins in; None where each is one
-    line_words: NDArray[np.integer] | None = None
+    offsets: Longs  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
+    counts: Longs  # (V + 1,): how often each word occurs
+    line_words: Integers | None = None  # the word between spaces that each token begins in; None: each is one
 
     @cached_property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Longs:
         """Number of words of each sentence, shape (N,)."""
         return np.diff(self.offsets)
 
@@ -69,8 +67,8 @@ class NumberedWords(NamedTuple):
 
     words: list[str]
     tokens: Ints
-    lengths: NDArray[np.int64]
-    line_words: NDArray[np.integer] | None
+    lengths: Longs
+    line_words: Integers | None
 
 
 class SideEncoder:
@@ -89,10 +87,10 @@ class SideEncoder:
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
-        self._done: list[NDArray[np.int32]] = []
+        self._done: list[Ints] = []
         self._pending: list[int] = []
         self._lengths = array("q")
-        self._line_words: list[NDArray[np.integer]] = []
+        self._line_words: list[Integers] = []
 
     def add(self, words: Sequence[str]) -> None:
         """Add one sentence."""
@@ -112,7 +110,7 @@ class SideEncoder:
         self._done.append(numbers[inside])
 
     def add_words(
-        self, words: Sequence[str], lengths: Iterable[int], line_words: NDArray[np.integer] | None = None
+        self, words: Sequence[str], lengths: Iterable[int], line_words: Integers | None = None
     ) -> None:
         """Add the words of sentences one after the other, and the number of words of each."""
         self._flush()
@@ -221,6 +219,6 @@ def number_words(words: Iterable[str]) -> dict[str, int]:
     return dict(zip(words, count(), strict=False))
 
 
-def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> NDArray[np.int64]:
+def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> Longs:
     """Return the number of each word, `missing` for unknown ones."""
     return np.fromiter(map(numbers.get, words, repeat(missing)), np.int64)

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Flags, Floats, Longs
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
@@ -30,9 +30,6 @@ from nmtalign.positions.model import SoftmaxPosteriors, TextScores
 from nmtalign.positions.transitions import estimate_transitions
 from nmtalign.scorers.dense import SCORE_LIMIT
 from nmtalign.scorers.scorer import TINY
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 
 FEW, UNFITTED = 20, 0.75  # pairs below which nothing is fitted, and the weight that is taken then
 ITERATIONS, SETTLED = 12, 0.02  # of the EM algorithm, until the slope moves by less
@@ -121,7 +118,7 @@ class EncoderScores:
         return None if self.base is None else self.base.training_words
 
     @property
-    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def training_counts(self) -> tuple[Longs, Longs]:
         """Those of the other head; 0 without one."""
         if self.base is not None:
             return self.base.training_counts
@@ -156,7 +153,7 @@ class EncoderScores:
         bucket: Bucket = self.text.buckets[k]
         return np.asarray(np.exp(self.log_ratios(k, calibration)) * bucket.inside)
 
-    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
+    def informed(self, k: int, ratios: Floats | None) -> Flags:
         """Tell which pairs of bucket k have words that are known: all."""
         return np.ones(len(self.text.buckets[k].pairs), dtype=bool)
 

@@ -16,13 +16,11 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats
 from nmtalign.encoders.files import PRODUCTS, Given, WordPair, finite
 from nmtalign.encoders.transformer import Encoder
 from nmtalign.errors import DataError, NmtalignError
-
-Floats = NDArray[np.float32]
 
 PAIRS = 512  # whose vectors are in memory
 CELLS = 1 << 26  # of one pair

@@ -156,7 +156,7 @@ class EncoderScorer(Scorer):
     @classmethod
     def from_state(cls, stored: Stored) -> EncoderScorer:
         """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
-        layer = int(stored.number("layer", low=0, high=1000))
+        layer = stored.whole("layer", low=0, high=1000)
         encoder = Encoder(stored.text("name"), layer, download=False)  # the folder may be a stranger's
         calibration = Calibration(*(stored.number(name, **own) for name, own in _RANGES.items()))
         base = stored.open("base") if "base" in stored.parts() else None

@@ -14,12 +14,10 @@ from textwrap import shorten
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats, Longs
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.names import DEVICES
-
-Floats = NDArray[np.float32]
 
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
 LONGEST = 512  # sub-words of a window, where the model has no limit of its own
@@ -99,7 +97,7 @@ class Window(NamedTuple):
 
     sentence: int
     ids: list[int]
-    words: NDArray[np.int64]
+    words: Longs
 
 
 @dataclass(eq=False)
@@ -145,13 +143,13 @@ class Pieces:
     def _ids(self, text: Any, **settings: Any) -> Any:
         return self.tokenizer(**{"text_target" if self.target else "text": text}, **settings)["input_ids"]
 
-    def _inside(self, words: Sequence[str]) -> tuple[list[int], NDArray[np.int64]]:
+    def _inside(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return the sub-words of a sentence without special ones, and the word of each."""
         pieces = self.of(words)
         of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
         return [number for piece in pieces for number in piece], of_word
 
-    def whole(self, words: Sequence[str]) -> tuple[list[int], NDArray[np.int64]]:
+    def whole(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return all sub-words of a sentence, and the word of each; -1 for special ones."""
         (ids, of_word), (before, after) = self._inside(words), self.special
         return [*before, *ids, *after], np.pad(of_word, (len(before), len(after)), constant_values=-1)

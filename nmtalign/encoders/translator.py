@@ -16,8 +16,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats, Longs
 from nmtalign.encoders.transformer import (
     Pieces,
     batches,
@@ -30,7 +30,6 @@ from nmtalign.encoders.transformer import (
 )
 from nmtalign.errors import UsageError
 
-Floats = NDArray[np.float32]
 Words = tuple[Sequence[str], Sequence[str]]
 
 PAIRS = 64  # whose weights are in memory
@@ -51,7 +50,7 @@ class CrossAttention(NamedTuple):
     """
 
     weights: Floats
-    words: NDArray[np.int64]
+    words: Longs
     first: int
 
     def of_words(self, count: int, shift: int) -> Floats:
@@ -71,9 +70,9 @@ class _Forced(NamedTuple):
 
     number: int
     ids: list[int]
-    words: NDArray[np.int64]
+    words: Longs
     labels: list[int]
-    of_labels: NDArray[np.int64]
+    of_labels: Longs
 
 
 @dataclass(eq=False)

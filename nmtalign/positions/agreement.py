@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats, Longs
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.positions.forward_backward import Posterior, forward_backward
 from nmtalign.positions.transitions import TransitionModel, Transitions, bucket_transitions, jump_counts
 
-Floats = NDArray[np.float32]
 BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
 
 STEPS = 2  # of posterior regularization; further ones come nearer and make no fewer errors
@@ -33,9 +32,7 @@ class BothPosteriors(NamedTuple):
         """p(s|t) p(t|s), the expected counts of links, shape (T, S, B)."""
         return np.asarray(self.forward.posterior * self.reverse.posterior.transpose(1, 0, 2))
 
-    def jumps(
-        self, bucket: Bucket, transitions: BothTransitions
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    def jumps(self, bucket: Bucket, transitions: BothTransitions) -> list[tuple[Longs, Doubles]]:
         """Return the expected jumps of both directions, as of :func:`jump_counts`; none if not counted."""
         sides = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
         return [

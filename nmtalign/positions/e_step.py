@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats, Integers, Ints, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
@@ -22,10 +22,6 @@ from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import TransitionModel
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Ints = NDArray[np.int32]
-
 MIN_LINK = 1e-5  # less likely links are not counted; a higher cut costs accuracy
 TINY = np.float32(1e-30)
 
@@ -33,8 +29,8 @@ TINY = np.float32(1e-30)
 class Sparse(NamedTuple):
     """Numbers to be added to some entries of an array."""
 
-    place: NDArray[np.integer]
-    value: NDArray[np.floating]
+    place: Integers
+    value: Reals
 
 
 class BucketCounts(NamedTuple):

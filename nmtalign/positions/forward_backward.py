@@ -10,11 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats
 from nmtalign.positions.transitions import TINY, Transitions
-
-Floats = NDArray[np.float32]
 
 HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 128
 LOST = np.float32(1e-25)  # share of the greatest alpha below which one is 0
@@ -28,7 +26,7 @@ class Posterior(NamedTuple):
     posterior: Floats
     # expected jumps, as of :meth:`Transitions.expected_jumps`; None if they are not counted
     jumps: Floats | None
-    log_likelihood: NDArray[np.float64]  # (B,): over that of null alone
+    log_likelihood: Doubles  # (B,): over that of null alone
 
 
 def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = False) -> Posterior:

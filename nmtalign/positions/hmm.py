@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel, initial_transitions
 from nmtalign.state import State, Stored
-
-Floats = NDArray[np.float32]
 
 NULL = 0.1  # probability of the null word where it is not learned with a lexicon
 THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets
@@ -88,20 +86,18 @@ class HiddenMarkov:
 
     def state(self) -> State:
         """Return the transitions; their words are those of the scorer."""
-        sides = dict(zip(("source", "target"), self.transitions, strict=True))
-        return State(
-            "hmm",
-            {"null": self.null, "agree": self.agree, "fitted": self.fitted},
-            {f"{side}_tables": own.tables for side, own in sides.items()}
-            | {f"{side}_classes": own.classes for side, own in sides.items()},
-        )
+        arrays: dict[str, NDArray[Any]] = {}
+        for side, own, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
+            arrays[f"{side}_tables"] = own.tables
+            arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # others are looked up by no word
+        return State("hmm", {"null": self.null, "agree": self.agree, "fitted": self.fitted}, arrays)
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
         """Return what :meth:`state` was made of; `vocabularies` are those of the lexicon, if there is one."""
         fitted = None
         if stored.value("fitted", object) is not None:  # then all words have one class
-            fitted, vocabularies = int(stored.number("fitted", low=0)), ({}, {})
+            fitted, vocabularies = stored.whole("fitted", low=0), ({}, {})
         first, second = (
             _stored_transitions(side, len(numbers), stored)
             for side, numbers in zip(("source", "target"), vocabularies, strict=True)

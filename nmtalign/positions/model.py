@@ -12,15 +12,13 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats, Longs, Reals
 from nmtalign.corpus.text import EncodedText
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.state import State
 
-Floats = NDArray[np.float32]
-Matrix = NDArray[np.floating]
-Cells = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # target, source, column
+Cells = tuple[Longs, Longs, Longs]  # target, source, column
 
 
 class Emissions(NamedTuple):
@@ -46,7 +44,7 @@ class TextScores(Protocol):
     def prepare(self, *, ratios: bool) -> None:
         """Compute what all buckets share, and what their ratios do, before work is dealt out to processes."""
 
-    def scores(self, k: int) -> Matrix:
+    def scores(self, k: int) -> Reals:
         """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         ...
 
@@ -61,11 +59,11 @@ class TextScores(Protocol):
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]] | None:
-        """The learned words, of which a pair needs one to be judged; None where others count too."""
+        """The words of the training text; None if words outside the training text also count."""
         ...
 
     @property
-    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def training_counts(self) -> tuple[Longs, Longs]:
         """How often each source and target word occurs in the text that was learned from, each (V + 1,)."""
         ...
 
@@ -74,7 +72,7 @@ class TextScores(Protocol):
         """Whether the ratios are of posteriors of both directions, so that these need no agreement."""
         ...
 
-    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
+    def informed(self, k: int, ratios: Floats | None) -> Flags:
         """Mark pairs (B,) or cells (T, S, B) of bucket k that the scores know of; others get no links."""
         ...
 
@@ -125,12 +123,12 @@ class Posteriors:
     """Attention in both directions over a bucket, arrays of shape (T, S, B)."""
 
     # p(s|t) and p(t|s)
-    forward: Matrix
-    reverse: Matrix
-    joint: Matrix  # probability of a link, from both directions
-    scores: Matrix | None = None  # what an argmax compares instead of posteriors
+    forward: Reals
+    reverse: Reals
+    joint: Reals  # probability of a link, from both directions
+    scores: Reals | None = None  # what an argmax compares instead of posteriors
 
-    def probability(self, cells: Cells) -> Matrix:
+    def probability(self, cells: Cells) -> Reals:
         """Return the joint probability of some cells."""
         return np.asarray(self.joint[cells])
 
@@ -139,40 +137,40 @@ class Posteriors:
 class SoftmaxPosteriors:
     """Posteriors by a softmax of scores (T, S, B) over each side, computed when they are asked for."""
 
-    scores: Matrix
-    inside: NDArray[np.bool_]
+    scores: Reals
+    inside: Flags
 
     @cached_property
-    def _rows(self) -> Matrix:
+    def _rows(self) -> Reals:
         """Logarithm of the sum over source words, shape (T, B)."""
         return _log_sum(self.scores, 1)
 
     @cached_property
-    def _columns(self) -> Matrix:
+    def _columns(self) -> Reals:
         """Logarithm of the sum over target words, shape (S, B)."""
         return _log_sum(self.scores, 0)
 
     @cached_property
-    def forward(self) -> Matrix:
+    def forward(self) -> Reals:
         """p(s|t); sums over source words are 1."""
         return np.exp(self.scores - self._rows[:, None]) * self.inside
 
     @cached_property
-    def reverse(self) -> Matrix:
+    def reverse(self) -> Reals:
         """p(t|s); sums over target words are 1."""
         return np.exp(self.scores - self._columns) * self.inside
 
     @property
-    def log_joint(self) -> Matrix:
+    def log_joint(self) -> Reals:
         """Logarithm of :attr:`joint`, inside of the sentences."""
         return np.asarray(self.scores - (self._rows[:, None] + self._columns) / 2)
 
     @cached_property
-    def joint(self) -> Matrix:
+    def joint(self) -> Reals:
         """sqrt(p(s|t) p(t|s))."""
         return np.exp(self.log_joint) * self.inside
 
-    def probability(self, cells: Cells) -> Matrix:
+    def probability(self, cells: Cells) -> Reals:
         """Return the joint probability of some cells without computing all."""
         t, s, b = cells
         return np.exp(self.scores[cells] - (self._rows[t, b] + self._columns[s, b]) / 2)
@@ -185,7 +183,7 @@ class BucketPosteriors(NamedTuple):
     ratios: Floats | None
 
 
-def _log_sum(scores: Matrix, axis: int) -> Matrix:
+def _log_sum(scores: Reals, axis: int) -> Reals:
     """Return log(sum(exp(scores))) along an axis before the last; never overflows."""
     top = scores.max(axis=axis)
     powers = scores - np.expand_dims(top, axis)

@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Reals
 from nmtalign.attention.positions import diagonal_prior
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
-from nmtalign.positions.model import BucketPosteriors, Matrix, SoftmaxPosteriors, TextScores
+from nmtalign.positions.model import BucketPosteriors, SoftmaxPosteriors, TextScores
 from nmtalign.state import State, Stored
 
 DIAGONAL = 4.0  # strength that suits cosines at their own temperature
@@ -89,7 +89,7 @@ class SoftmaxPositions:
 
         return attend
 
-    def applied(self, scores: Matrix, bucket: Bucket) -> Matrix:
+    def applied(self, scores: Reals, bucket: Bucket) -> Reals:
         """Return scores (T, S, B) of a bucket with the log prior added."""
         if self.name == "none":
             return scores
@@ -103,5 +103,5 @@ class SoftmaxPositions:
 
 
 @lru_cache(maxsize=4096)
-def _prior(T: int, S: int, strength: float) -> NDArray[np.float64]:
+def _prior(T: int, S: int, strength: float) -> Doubles:
     return np.asarray(diagonal_prior(T, S, strength=strength))

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats, Integers, Ints, Longs
 from nmtalign.corpus.buckets import LONG
-
-Floats = NDArray[np.float32]
 
 MAX_JUMP = 512  # widest jump; a wider one, in a long piece of a longer sentence, counts as this
 NEAR = 9  # the counts of jumps from this width on are smoothed
@@ -77,10 +75,10 @@ class TransitionModel:
 
     # (K, 2 * MAX_JUMP + 1): weight of each jump width from words of class k; class 0 is the sentence start
     tables: Floats
-    classes: NDArray[np.int32]  # (V + 1,): class of each word by its number
+    classes: Ints  # (V + 1,): class of each word by its number
 
     @cached_property
-    def sums(self) -> NDArray[np.float64]:
+    def sums(self) -> Doubles:
         """Running sums of the tables from the left, with a 0 in front, shape (K, 2 * MAX_JUMP + 2).
 
         In double precision: what a sentence leaves of a table is the difference of two, and may be small.
@@ -89,7 +87,7 @@ class TransitionModel:
         np.cumsum(self.tables, axis=1, dtype=np.float64, out=sums[:, 1:])
         return sums
 
-    def renumbered(self, numbers: NDArray[np.integer]) -> TransitionModel:
+    def renumbered(self, numbers: Integers) -> TransitionModel:
         """Return the model for other word numbers; `numbers` gives the old number of each word, or -1."""
         rare = len(self.tables) - 1
         classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
@@ -106,9 +104,7 @@ def initial_transitions(vocabulary: int, own: int) -> TransitionModel:
     return TransitionModel(np.tile((table / table.sum()).astype(np.float32), (own + 2, 1)), classes)
 
 
-def bucket_transitions(
-    model: TransitionModel, source: NDArray[np.int32], lengths: NDArray[np.int64], null: float
-) -> Transitions:
+def bucket_transitions(model: TransitionModel, source: Ints, lengths: Longs, null: float) -> Transitions:
     """Return the transitions, times 1 - `null`, between source words (S, B), in sentences of `lengths`."""
     S, B = source.shape
     tables = model.tables
@@ -132,8 +128,8 @@ def bucket_transitions(
 
 
 def jump_counts(
-    expected: Floats, source: NDArray[np.int32], lengths: NDArray[np.int64], model: TransitionModel
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    expected: Floats, source: Ints, lengths: Longs, model: TransitionModel
+) -> tuple[Longs, Doubles]:
     """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, distinct, and counts."""
     S1, _, B = expected.shape
     reach = min(S1, MAX_JUMP)
@@ -152,7 +148,7 @@ def jump_counts(
     return words * model.tables.shape[1] + (width + MAX_JUMP - reach), counts[found].astype(np.float64)
 
 
-def _smooth(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _smooth(counts: Doubles) -> Doubles:
     """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
     result, a = counts.copy(), NEAR
     while a <= MAX_JUMP:
@@ -163,7 +159,7 @@ def _smooth(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def estimate_transitions(counts: NDArray[np.float64], model: TransitionModel) -> TransitionModel:
+def estimate_transitions(counts: Doubles, model: TransitionModel) -> TransitionModel:
     """M-step: return a transition model from expected jumps.
 
     A word's own table is interpolated with that of all words, with weight ``n / (n + STRENGTH)`` for n jumps.

@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats, Integers
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.links.extraction import beside_links
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.rescoring.features import FREQUENT, Counts, Floats, Ints
+from nmtalign.rescoring.features import FREQUENT, Counts
 
 KINDS = 4  # a free target word after and before the linked one, a free source word likewise
 PRIOR, STRENGTH = 0.2, 10  # share of linked words before any is seen, and how many words it counts for
 WORD_STRENGTH = 3  # how many occurrences of a word the share of all frequent words counts for
 
-Links = NDArray[np.bool_]
 
-
-def free_words(joint: Floats, bucket: Bucket, places: Counts) -> Iterator[tuple[Links, Ints]]:
+def free_words(joint: Floats, bucket: Bucket, places: Counts) -> Iterator[tuple[Flags, Integers]]:
     """Yield, by kind, the cells (T, S, B) that link a free word to its neighbor's partner, and its place.
 
     Parameters
@@ -49,7 +47,7 @@ class AnnotationStyle:
     def __init__(self) -> None:
         self._linked, self._seen = np.zeros((2, KINDS, FREQUENT + 1))
 
-    def add(self, joint: Floats, bucket: Bucket, places: Counts, sure: Links, possible: Links) -> None:
+    def add(self, joint: Floats, bucket: Bucket, places: Counts, sure: Flags, possible: Flags) -> None:
         """Count the free words of a bucket; links that are possible and not sure tell nothing."""
         for kind, (cells, place) in enumerate(free_words(joint, bucket, places)):
             judged = cells & (sure | ~possible)

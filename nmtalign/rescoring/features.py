@@ -13,14 +13,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats, Integers, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.integer]
-Counts = tuple[Ints, Ints]
+Counts = tuple[Integers, Integers]
 Vectors = tuple[Floats, Floats]
 
 LEXICAL = 14  # features from the emissions
@@ -47,17 +45,17 @@ class Inputs(NamedTuple):
     """
 
     features: Floats
-    target_words: Ints
-    source_words: Ints
+    target_words: Integers
+    source_words: Integers
 
-    def cells(self, pair: int, chosen: NDArray[np.bool_]) -> Inputs:
+    def cells(self, pair: int, chosen: Flags) -> Inputs:
         """Return chosen cells (T, S) of a pair as N pairs of one word each."""
         words = self.target_words[pair], self.source_words[pair]
         target, source = (np.broadcast_to(own, chosen.shape)[chosen][:, None, None] for own in words)
         return Inputs(self.features[pair][chosen][:, None, None], target, source)
 
 
-def on_grid(values: NDArray[np.floating]) -> Floats:
+def on_grid(values: Reals) -> Floats:
     """Return `values` rounded to multiples of 1/65536, none beyond 32 in size."""
     return np.asarray(np.rint(np.clip(values, -LARGEST, LARGEST) * GRID) / GRID, np.float32)
 
@@ -76,7 +74,7 @@ class Words(NamedTuple):
     """
 
     counts: Vectors
-    same: Ints
+    same: Integers
     frequent: Counts
 
 
@@ -97,7 +95,7 @@ def known_words(
     )
 
 
-def _places(few: Sequence[str], words: Sequence[str]) -> Ints:
+def _places(few: Sequence[str], words: Sequence[str]) -> Integers:
     place = {word: k for k, word in enumerate(few, 1)}
     return np.array([place.get(word, 0) for word in words], dtype=np.int32)
 
@@ -141,7 +139,7 @@ def _distance(bucket: Bucket) -> Floats:
     return (4 * (across - down[:, None])).astype(np.float32)
 
 
-def _framed(cells: NDArray[np.floating], value: np.floating) -> Floats:
+def _framed(cells: Reals, value: np.floating) -> Floats:
     """Return cells (T, S, B) with a frame of one cell of `value` around them."""
     return np.pad(cells.astype(np.float32), ((1, 1), (1, 1), (0, 0)), constant_values=value)
 

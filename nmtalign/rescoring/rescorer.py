@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats
 from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
@@ -28,7 +28,6 @@ from nmtalign.rescoring.annotation_style import KINDS, with_style
 from nmtalign.rescoring.features import (
     FREQUENT,
     Counts,
-    Floats,
     Vectors,
     Words,
     inputs_of,
@@ -207,7 +206,7 @@ class Reader:
         return *mixed, with_style(judged, self.rescorer.convention, bucket, self.known.frequent)
 
 
-def mix(p: Floats, e: Floats, weight: np.floating, inside: NDArray[np.bool_], axis: int) -> Floats:
+def mix(p: Floats, e: Floats, weight: np.floating, inside: Flags, axis: int) -> Floats:
     """Return ``softmax((1 - weight) log p + weight e)`` over an axis and the null word, whose score is 0."""
     null = np.log(np.maximum(1 - p.sum(axis=axis, keepdims=True), LEAST_NULL)) * (1 - weight)
     words = np.log(np.maximum(p, SMALLEST)) * (1 - weight) + weight * e

@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmtalign.arrays import Flags
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.positions.model import BucketPosteriors, TextScores
-from nmtalign.rescoring.annotation_style import AnnotationStyle, Links
+from nmtalign.rescoring.annotation_style import AnnotationStyle
 from nmtalign.rescoring.features import Inputs, Words, inputs_of, known_words
 from nmtalign.rescoring.network import Batch, Network, Weights, initial, loss_and_gradient, mean_of
 from nmtalign.rescoring.optimizer import Adam
@@ -84,7 +85,7 @@ def learn_from_gold(
     return Rescorer(network, len(gold) / (len(gold) + FEW_GOLD), words, convention.shares())
 
 
-def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Links, Links]:
+def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, Flags]:
     """Return the sure and the possible links of a bucket, each (T, S, B)."""
     sure, possible = np.zeros((2, *bucket.shape), dtype=bool)
     for column in np.flatnonzero(bucket.pairs >= 0).tolist():

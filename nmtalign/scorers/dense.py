@@ -15,16 +15,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Codes, Flags, Floats, Integers, Reals
 from nmtalign.corpus.sides import look_up, number_words
 from nmtalign.corpus.text import EncodedText
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios
 from nmtalign.state import State, Stored
-
-Floats = NDArray[np.float32]
-Codes = NDArray[np.int8]
 
 SCORE_LIMIT = np.float32(40)  # of a score: exp of it and of its opposite are far from overflow and from zero
 CELLS, PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: all of some words, and chosen ones
@@ -37,7 +34,7 @@ class KnownVectors(NamedTuple):
 
     vectors: Floats  # (V, D); zero without a vector
     norms: Floats  # (V,): log Z
-    known: NDArray[np.bool_]  # (V,): which have a vector
+    known: Flags  # (V,): which have a vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +101,8 @@ class DenseScorer:
 def make_dense_scorer(
     name: str,
     words: tuple[Sequence[str], Sequence[str]],
-    counts: tuple[NDArray[np.integer], NDArray[np.integer]],
-    vectors: tuple[NDArray[np.floating], NDArray[np.floating]],
+    counts: tuple[Integers, Integers],
+    vectors: tuple[Reals, Reals],
     *,
     scale: float,
     weight: float,
@@ -132,13 +129,13 @@ def _vectors(codes: Codes, scale: float) -> Floats:
     return vectors
 
 
-def _rounded(vectors: NDArray[np.floating]) -> Codes:
+def _rounded(vectors: Reals) -> Codes:
     """Round the direction of vectors to whole numbers up to 127."""
     largest = np.abs(vectors).max(axis=1, initial=0, keepdims=True)
     return np.rint(vectors * (CODE_LIMIT / np.where(largest > 0, largest, 1))).astype(np.int8)
 
 
-def _shares(counts: NDArray[np.integer]) -> Floats:
+def _shares(counts: Integers) -> Floats:
     """Return the shares of the most frequent words among themselves, by word number."""
     frequent = counts[: FREQUENT + 1].astype(np.float64)
     shares: Floats = (frequent / max(frequent.sum(), 1)).astype(np.float32)
@@ -148,8 +145,8 @@ def _shares(counts: NDArray[np.integer]) -> Floats:
 def log_ratios(
     vectors: tuple[Floats, Floats],
     norms: tuple[Floats, Floats],
-    source: NDArray[np.integer],
-    target: NDArray[np.integer],
+    source: Integers,
+    target: Integers,
 ) -> Floats:
     """Return ``k . q - (log Z_e + log Z_f) / 2`` of pairs of words, given by number, shape (N,).
 

@@ -20,16 +20,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Integers, Reals
 from nmtalign.errors import DataError
 from nmtalign.scorers.dense import FREQUENT, SCORE_LIMIT, DenseScorer, make_dense_scorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.vectors.correspondence import correspondence_analysis
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
-
-Doubles = NDArray[np.float64]
-Matrix = NDArray[np.floating]
 
 DIMENSION = 32
 SPECTRAL_SCALE = 14.0  # of cosines; chosen on the development sets, as is the weight of the preset
@@ -90,7 +87,7 @@ def check_vectors(vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[
             raise DataError(f"the vectors know none of the {name} words; are the languages swapped?")
 
 
-def fitted_scale(lexicon: Lexicon, vectors: tuple[NDArray[np.floating], NDArray[np.floating]]) -> float:
+def fitted_scale(lexicon: Lexicon, vectors: tuple[Reals, Reals]) -> float:
     """Return the scale of cosines, 1 to `MAX_SCALE`, under which the links of frequent words are likeliest.
 
     Parameters
@@ -111,16 +108,16 @@ def fitted_scale(lexicon: Lexicon, vectors: tuple[NDArray[np.floating], NDArray[
     return table.maximum(Links(s[kept], t[kept], lexicon.whole.counts[kept]))
 
 
-def _shares(counts: NDArray[np.integer]) -> Doubles:
+def _shares(counts: Integers) -> Doubles:
     return np.asarray(counts / max(int(counts.sum()), 1))
 
 
 class Links(NamedTuple):
     """Expected links: source words, target words and counts, each (L,)."""
 
-    source: NDArray[np.integer]
-    target: NDArray[np.integer]
-    counts: NDArray[np.floating]
+    source: Integers
+    target: Integers
+    counts: Reals
 
 
 @dataclass(frozen=True)
@@ -136,10 +133,10 @@ class ScaleLikelihood:
     True
     """
 
-    scores: Matrix
-    shares: tuple[Matrix, Matrix]
+    scores: Reals
+    shares: tuple[Reals, Reals]
 
-    def likelihood(self, scale: float) -> tuple[Matrix, Matrix, Matrix]:
+    def likelihood(self, scale: float) -> tuple[Reals, Reals, Reals]:
         """Return exp(b s) (V, V), and Z of source and of target words."""
         found = np.asarray(self.scores.dtype.type(scale) * self.scores)
         np.exp(np.clip(found, -SCORE_LIMIT, SCORE_LIMIT, out=found), out=found)

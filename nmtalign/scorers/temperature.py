@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.positions.agreement import BothTransitions
@@ -32,8 +32,6 @@ from nmtalign.positions.hmm import NULL, unfitted_hmm
 from nmtalign.positions.model import Emissions, TextScores
 from nmtalign.positions.transitions import estimate_transitions
 from nmtalign.scorers.dense_training import Links, ScaleLikelihood
-
-Floats = NDArray[np.float32]
 
 FITTED = 5_000  # pairs of a text that transitions are fitted on
 TUNED = 1 << 13  # words on either side of them that the temperature is fitted on: one number needs fewer
@@ -87,7 +85,7 @@ def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: i
 
 def _iterated(
     text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
-) -> tuple[BothTransitions, NDArray[np.float64]]:
+) -> tuple[BothTransitions, Doubles]:
     """Return the transitions after one more EM iteration, and the agreed links of word pairs (P,)."""
     nulls = [np.ones(len(side.words), np.float32) for side in (text.source, text.target)]
     first, second = (

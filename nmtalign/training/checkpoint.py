@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import read_arrays
+from nmtalign.arrays import AnyArray, read_arrays
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.files import file_in
 from nmtalign.output import whole_file
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, AnyArray]
 
 SECONDS = 10.0  # between two writings
 NAME = "lexicon.npz"
@@ -63,7 +63,7 @@ class Checkpoint:
     def _key(self) -> NDArray[np.uint8]:
         return np.frombuffer(self.key.encode(), np.uint8)
 
-    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def write(self, arrays: Mapping[str, AnyArray]) -> None:
         """Write the arrays, or raise a DataError if the file cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class Checkpoint:
             raise DataError(f"{self.path}: cannot keep the state of training: {error.strerror}") from None
         self._written = time.monotonic()
 
-    def write_if_due(self, arrays: Callable[[], Mapping[str, NDArray[Any]]]) -> None:
+    def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
         """Write what `arrays` returns if the last writing was `SECONDS` ago."""
         if time.monotonic() - self._written >= SECONDS:
             self.write(arrays())

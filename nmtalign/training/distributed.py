@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Ints
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import (
@@ -28,9 +28,6 @@ from nmtalign.corpus.word_pairs import (
 )
 from nmtalign.positions.e_step import EStep, ExpectedCounts, Totals
 from nmtalign.positions.model import Emissions
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 CELLS = 1 << 22  # of a shard: 10,000 to 30,000 sentence pairs
 
@@ -69,7 +66,7 @@ def pair_counts(shard: Shard) -> tuple[Ints, Ints, Ints]:
     return shard.pairs.source, shard.pairs.target, counts
 
 
-def thinned(shard: Shard, kept: NDArray[np.bool_]) -> Shard:
+def thinned(shard: Shard, kept: Flags) -> Shard:
     """Let the pairs that are not kept share one number; the padding stays number 0."""
     index, number = shard.pairs, np.where(kept, np.cumsum(kept), SHARED).astype(np.int32)
     number[0] = 0

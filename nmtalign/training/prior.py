@@ -13,24 +13,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats, Longs
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.sides import EncodedSide, number_words
 from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
 from nmtalign.positions.agreement import BothTransitions
-from nmtalign.scorers.counts import FormCounts, ViewCounts, sum_at
-from nmtalign.scorers.lexicon import Lexicon, StoredView
-from nmtalign.scorers.views import Letters, View, cut, shorten
+from nmtalign.scorers.counts import FormCounts, FormPairCounts, sum_at
+from nmtalign.scorers.forms import FormPairs, Letters, cut, shorten
+from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.retrieval import mutual_neighbors
-
-Floats = NDArray[np.float32]
-Longs = NDArray[np.int64]
-
 
 MOST = 50_000  # words of given vectors that are looked at
 MOST_WEIGHT = 1e9  # of a line of a word list
@@ -57,9 +53,9 @@ class Prior:
         """Return the expected jumps of the older model's text, about; None without an older model."""
         if self.lexicon is None or self.transitions is None:
             return None
-        view = self.lexicon.views[0]
+        kind = self.lexicon.forms[0]
         found = []
-        for model, side in zip(self.transitions, (view.source, view.target), strict=True):
+        for model, side in zip(self.transitions, (kind.source, kind.target), strict=True):
             classes = model.classes if len(model.classes) == len(side.linked) else np.zeros(0, np.int32)
             mass = np.bincount(classes, side.linked[: len(classes)], len(model.tables))
             mass[0] = mass.sum() / WORDS_A_SENTENCE
@@ -87,22 +83,22 @@ def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
     return replace(side, words=[*side.words, *new], counts=counts)
 
 
-class ViewPrior(NamedTuple):
-    """Prior counts of one view, in the numbers of its forms."""
+class FormPrior(NamedTuple):
+    """Prior counts of one kind, in the numbers of its forms."""
 
     keys: Longs  # (K,): sorted and distinct; ``source form * number of target forms + target form``
     counts: Floats  # (K,)
     source: FormCounts
     target: FormCounts
 
-    def add_to(self, view: View, counts: ViewCounts) -> ViewCounts:
-        """Return counts of a view's pairs and forms with the prior added."""
-        wanted = view.source.astype(np.int64) * len(view.target_forms) + view.target
+    def add_to(self, kind: FormPairs, counts: FormPairCounts) -> FormPairCounts:
+        """Return counts of a kind's pairs and forms with the prior added."""
+        wanted = kind.source.astype(np.int64) * len(kind.target_forms) + kind.target
         pairs = counts.pairs + values_of(self.keys, self.counts, wanted)
-        return ViewCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
+        return FormPairCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
 
-    def fill(self, learned: StoredView) -> StoredView:
-        """Return a view with those pairs of the prior, too, that do not meet in the bitext."""
+    def fill(self, learned: StoredForms) -> StoredForms:
+        """Return a kind with those pairs of the prior, too, that do not meet in the bitext."""
         new = ~np.isin(self.keys, learned.keys, assume_unique=True)
         keys = np.concatenate([learned.keys, self.keys[new]])
         counts = np.concatenate([learned.counts, self.counts[new]])
@@ -114,21 +110,21 @@ def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
     return FormCounts(a.linked + b.linked, a.null + b.null, a.all_null + b.all_null)
 
 
-def view_prior(view: View, prior: Prior) -> ViewPrior:
-    """Return the prior in the numbers of a view's forms."""
-    number = number_words(view.source_forms), number_words(view.target_forms)
-    of_source, of_target = map(cut, view.letters)
+def form_prior(kind: FormPairs, prior: Prior) -> FormPrior:
+    """Return the prior in the numbers of a kind's forms."""
+    number = number_words(kind.source_forms), number_words(kind.target_forms)
+    of_source, of_target = map(cut, kind.letters)
     width = len(number[1])
     listed = [number[0][s[of_source]] * width + number[1][t[of_target]] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
     if prior.lexicon is not None:
-        older, learned = prior.lexicon, _learned(prior.lexicon, view.letters)
+        older, learned = prior.lexicon, _learned(prior.lexicon, kind.letters)
         places = [
             np.array([forms[form[cut(own)]] for form in shorten(words, letters)[1]])
             for forms, own, words, letters in zip(
-                number, view.letters, (older.source_words, older.target_words), learned.letters, strict=True
+                number, kind.letters, (older.source_words, older.target_words), learned.letters, strict=True
             )
         ]
         source, target = np.divmod(learned.keys, len(places[1]))
@@ -140,15 +136,15 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
         ]
     distinct, rank = np.unique(keys, return_inverse=True)
     summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
-    return ViewPrior(distinct, summed, sides[0], sides[1])
+    return FormPrior(distinct, summed, sides[0], sides[1])
 
 
-def _learned(older: Lexicon, letters: Letters) -> StoredView:
-    """Return a view of an older model; one that it lacks is summed over the forms of its whole words."""
-    found = older.view(letters) or older.whole
+def _learned(older: Lexicon, letters: Letters) -> StoredForms:
+    """Return a kind of an older model; one that it lacks is summed over the forms of its whole words."""
+    found = older.with_letters(letters) or older.whole
     if found is None:
-        wanted = f"expected an older model with whole words or with the view {letters}"
-        raise UsageError(f"{wanted}, found {[view.letters for view in older.views]}")
+        wanted = f"expected an older model with whole words or with the kind {letters}"
+        raise UsageError(f"{wanted}, found {[kind.letters for kind in older.forms]}")
     return found
 
 

@@ -12,17 +12,17 @@ from nmtalign.errors import UsageError
 class Settings:
     """Hyperparameters of training."""
 
-    # letters of each view, as of :func:`nmtalign.scorers.views.cut`; the same of a side of short words
-    views: tuple[int, ...] = (0, 3, 4, 6)
-    short_views: tuple[int, ...] = (0, 1, 4, -1)
+    # letters of each kind, as of :func:`nmtalign.scorers.forms.cut`; the same of a side of short words
+    forms: tuple[int, ...] = (0, 3, 4, 6)
+    short_forms: tuple[int, ...] = (0, 1, 4, -1)
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
     # first iterations of model 1, which count the mean of both posteriors; the others count their product
     mean_iterations: int = 1
     hmm_iterations: int = 3
     agreed_iterations: int = 1  # last iterations, whose E-step has agreement by posterior regularization
-    discount: float = 4.0  # added to the count of every word: rare words do not become garbage collectors
-    floor: float = 5e-4  # least likelihood ratio of a word pair in a view
+    pseudo_count: float = 4.0  # added to the count of every word: rare words do not become garbage collectors
+    floor: float = 5e-4  # least likelihood ratio of a word pair in a kind
     # probability of the null word in model 1 and in the hidden Markov model
     model1_null: float = 0.03
     null: float = 0.06

@@ -17,7 +17,7 @@ from nmtalign.encoders.files import Given
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.links.extraction import EXTRACTORS
 from nmtalign.links.symmetrization import METHODS
-from nmtalign.scorers.scoring import untrained_bahdanau
+from nmtalign.scorers.vector_scores import untrained_bahdanau
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.batches import check_alone

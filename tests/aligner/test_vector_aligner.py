@@ -19,7 +19,7 @@ from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 from nmtalign.positions.softmax import SoftmaxPosteriors
-from nmtalign.scorers.scoring import make_scorer, untrained_bahdanau
+from nmtalign.scorers.vector_scores import make_score, untrained_bahdanau
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -258,7 +258,7 @@ def test_settings_that_contradict_each_other_are_refused(options):
         ({"score": "bahdanau", "seed": -1}, "expected settings among extract, .*found 'seed'"),
         ({"threshold": 7}, "expected a threshold from 0 to 1, found 7"),
         ({"scorers": 5}, "expected names as scorers, found 5"),
-        ({"scorers": "lexicon"}, "word vectors are one scorer"),
+        ({"scorers": "lexicon"}, "word vectors are the only scorer"),
     ],
 )
 def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(options, told):
@@ -314,7 +314,7 @@ def test_probability_of_cells_equals_the_joint_matrix():
 
 def test_extraction_is_printed_with_its_threshold():
     assert str(make_extraction(symmetrize="union", threshold=0.5)) == "symmetrize=union threshold=0.5"
-    assert make_scorer("dot", 3).settings == "score=dot scale=1"
+    assert make_score("dot", 3).settings == "score=dot scale=1"
 
 
 # ---------------------------------------------------------------- what vectors are fit for

@@ -56,7 +56,7 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
         assert out[name].read_bytes() == out[f"{name}2"].read_bytes()
     assert "scorers=" not in capsys.readouterr().err
     assert run("align", *bitext, "--model", model, "--verbose", "-o", out["links2"]) == 0
-    assert "scorers=lexicon,spectral views=0,3,4,6 pairs=150 positions=hmm" in capsys.readouterr().err
+    assert "scorers=lexicon,spectral forms=0,3,4,6 pairs=150 positions=hmm" in capsys.readouterr().err
 
 
 def test_the_same_bytes_for_any_number_of_workers(bitext, tmp_path: Path):

@@ -131,8 +131,8 @@ def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone():
     base = nmtalign.vector_aligner(*vectors, positions="hmm")
     mixed = nmtalign.fit_to(in_context(Told(noisy(0.05)), base), PAIRS)
     assert error(mixed) < 0.02
-    assert mixed.scorer.base.scorer.scale == nmtalign.fit_to(base, PAIRS).scorer.scorer.scale
-    assert mixed.scorer.base.scorer.scale != base.scorer.scorer.scale
+    assert mixed.scorer.base.score.scale == nmtalign.fit_to(base, PAIRS).scorer.score.scale
+    assert mixed.scorer.base.score.scale != base.scorer.score.scale
 
 
 def test_weight_0_is_the_other_head():

@@ -30,7 +30,7 @@ from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_records
 from nmtalign.links.projection import project_tags
-from nmtalign.scorers.scoring import load_bahdanau
+from nmtalign.scorers.vector_scores import load_bahdanau
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
 
 Read = Callable[[Path], object]
 
-_SOURCE, _TARGETS = "scorer.lexicon.source.txt", "scorer.lexicon.view-0.targets.npy"
+_SOURCE, _TARGETS = "scorer.lexicon.source.txt", "scorer.lexicon.forms-0.targets.npy"
 
 
 @dataclass(frozen=True)

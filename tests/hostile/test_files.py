@@ -470,16 +470,17 @@ def lexicon_of(meta: dict[str, Any]) -> Any:
     return meta["parts"]["scorer"]["parts"]["lexicon"]
 
 
-def view_of(meta: dict[str, Any]) -> Any:
-    return lexicon_of(meta)["parts"]["view-0"]
+def forms_of(meta: dict[str, Any]) -> Any:
+    return lexicon_of(meta)["parts"]["forms-0"]
 
 
 WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
-    "no views": lambda meta: lexicon_of(meta)["parts"].clear(),
-    "views of another type": lambda meta: lexicon_of(meta).update(parts=[]),
-    "a view of another type": lambda meta: lexicon_of(meta)["parts"].update({"view-0": None}),
+    "no forms": lambda meta: lexicon_of(meta)["parts"].clear(),
+    "parts of another type": lambda meta: lexicon_of(meta).update(parts=[]),
+    "forms of another type": lambda meta: lexicon_of(meta)["parts"].update({"forms-0": None}),
     "one language": lambda meta: meta.update(languages=["en"]),
     "a language that is no text": lambda meta: meta.update(languages=[["en"], "fr"]),
+    "a corpus that is no object": lambda meta: meta["training"].update(corpus="x"),
     "settings that are no object": lambda meta: meta.update(training=[]),
     "a tokenizer outside": lambda meta: meta["text"].update(tokenizer="sentencepiece:../../x"),
     "a tokenizer beside the folder": lambda meta: meta["text"].update(tokenizer="sentencepiece:../x.model"),
@@ -496,9 +497,9 @@ WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
     "no kind": lambda meta: meta["parts"]["positions"].pop("kind"),
     "parts that are no object": lambda meta: meta.update(parts=[]),
     "no word lists": lambda meta: lexicon_of(meta).pop("lists"),
-    "a view of three": lambda meta: view_of(meta).update(letters=[0, 0, 0]),
-    "a view of letters that are no number": lambda meta: view_of(meta).update(letters=["a", 0]),
-    "a view of half a letter": lambda meta: view_of(meta).update(letters=[0.5, 0]),
+    "a view of three": lambda meta: forms_of(meta).update(letters=[0, 0, 0]),
+    "a view of letters that are no number": lambda meta: forms_of(meta).update(letters=["a", 0]),
+    "a view of half a letter": lambda meta: forms_of(meta).update(letters=[0.5, 0]),
     "an extraction that there is not": lambda meta: meta["parts"]["extraction"].update(name="best"),
     "a threshold above 1": lambda meta: meta["parts"]["extraction"]["parameters"].update(threshold=7),
     "a parameter that there is not": lambda meta: meta["parts"]["extraction"]["parameters"].update(other=7),

@@ -136,7 +136,7 @@ def train(
             workers=engine.workers,
             report=report,
             warn=warn,
-            place=None if client is None else _on_cluster(client),
+            make_bitext=None if client is None else _on_cluster(client),
             checkpoints=state,
             **options,
         )
