@@ -194,3 +194,9 @@ def test_a_small_text_that_the_shipped_model_knows_is_told(monkeypatch):
         na.train(pairs[:40], preset="fast")
         monkeypatch.setattr(train_module, "SMALL", 59)
         na.train(pairs, preset="fast")
+
+
+def test_find_knows_the_tokens_of_a_model(tmp_path, capsys):
+    files = write(tmp_path / "a", ["The cat sleeps."]), write(tmp_path / "b", ["Le chat dort."])
+    assert run("find", "dort", *files, "--model", "en_fr_model") == 0
+    assert "sleeps  " in capsys.readouterr().out
