@@ -134,14 +134,12 @@ def matrices_of(pair: AlignedPair, values: str = "posterior") -> dict[str, Align
     UsageError
         If the pair does not have these.
     """
-    both = {"forward": pair.forward, "reverse": pair.reverse, "posterior": pair.posterior}
-    named = both | ({} if values == "all" else {"scores": pair.scores})
-    matrices = {name: replace(pair.matrix, weights=own) for name, own in named.items() if own is not None}
-    if values == "all":
-        return matrices
-    if values not in matrices:
-        raise UsageError(f"expected one of the values {', '.join(matrices)} or all, found {values!r}")
-    return {"": matrices[values]}
+    named = {name: getattr(pair, name) for name in ("forward", "reverse", "posterior", "scores")}
+    known = [name for name, own in named.items() if own is not None]
+    chosen = [name for name in known if name != "scores"] if values == "all" else [values]
+    if not set(chosen) <= set(known):
+        raise UsageError(f"expected one of the values {', '.join(known)} or all, found {values!r}")
+    return {name if chosen[1:] else "": replace(pair.matrix, weights=named[name]) for name in chosen}
 
 
 def cropped(

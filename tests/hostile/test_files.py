@@ -274,7 +274,7 @@ def test_what_is_not_the_fault_of_a_file_stays(error: BaseException) -> None:
 
 
 def test_a_file_that_is_not_there_is_bad_data() -> None:
-    with pytest.raises(DataError, match="^x: gone$"), files.foreign("x", "bad"):
+    with pytest.raises(DataError, match=r"^x: gone$"), files.foreign("x", "bad"):
         raise FileNotFoundError(2, "gone", "x")
 
 
