@@ -8,14 +8,17 @@ from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
 from nmtalign.aligner.with_encoder import with_context as with_context
+from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
 from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError
 from nmtalign.errors import UsageError as UsageError
+from nmtalign.links.alignments import AlignedBatch as AlignedBatch
 from nmtalign.links.alignments import AlignedPair as AlignedPair
 from nmtalign.links.alignments import Alignment as Alignment
 from nmtalign.links.alignments import AlignmentMatrix as AlignmentMatrix
 from nmtalign.links.alignments import GoldAlignment as GoldAlignment
 from nmtalign.links.alignments import Link as Link
+from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.formats import read_gold as read_gold
 from nmtalign.links.lexicon import LinkCounts as LinkCounts
@@ -26,7 +29,9 @@ from nmtalign.report.notebook import show as show
 from nmtalign.report.sample import SamplePair as SamplePair
 from nmtalign.report.tables import link_table as link_table
 from nmtalign.shipped import place_of as place_of
+from nmtalign.text.bitext import Bitext as Bitext
 from nmtalign.text.bitext import read_bitext as read_bitext
+from nmtalign.text.chunks import cut as cut
 from nmtalign.training.count_vectors import count_embeddings as count_embeddings
 from nmtalign.vectors.embeddings import Embeddings as Embeddings
 from nmtalign.vectors.storage import load_embeddings as load_embeddings

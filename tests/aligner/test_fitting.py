@@ -178,7 +178,7 @@ def test_room_and_threads_change_no_link(monkeypatch):
     monkeypatch.setattr(buckets, "CELLS", 50)
     for other in (aligner, threads):
         parts = other.align_batch(pairs)
-        for field in fields(whole):
+        for field in fields(whole)[:-1]:  # without the origin
             np.testing.assert_array_equal(getattr(parts, field.name), getattr(whole, field.name))
 
 

@@ -143,7 +143,7 @@ def test_links_do_not_depend_on_the_room_of_a_bucket(monkeypatch):
     for room in ("nmtalign.corpus.buckets.CELLS", "nmtalign.scorers.given_vectors.GATHERED"):
         monkeypatch.setattr(room, 1)
         narrow = aligner().align_batch(pairs)
-        for field in dataclasses.fields(wide):
+        for field in dataclasses.fields(wide)[:-1]:  # without the origin
             np.testing.assert_array_equal(getattr(narrow, field.name), getattr(wide, field.name))
 
 
