@@ -1,12 +1,14 @@
 """Pair scores: the probability that the two sides of a sentence pair are translations of each other.
 
-The evidence of a link is the log likelihood ratio r' of its words, counted without one of their links, so that
-no pair is evidence for itself. With the posteriors of both directions,
+The evidence of a link is the log likelihood ratio r' of its words, counted without one of their links, so
+that no pair is evidence for itself. With the posteriors of both directions,
 
     v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
     n = log of (S + T) / 2, at most log LONGEST
-    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION; c is the ratio T / S of the training text
+    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION
     u = log10 of the source words of the training text / 10,000, from LEAST to MOST words
+
+where c is the ratio T / S of the training text. The probability is
 
     p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 u)))
 

@@ -42,7 +42,7 @@ class TextScores(Protocol):
         ...
 
     def prepare(self, *, ratios: bool) -> None:
-        """Compute what all buckets share (with `ratios`, also for ratios), before processes share the work."""
+        """Compute what all buckets share, for scores and maybe ratios, before processes are forked."""
 
     def scores(self, k: int) -> Reals:
         """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
@@ -73,7 +73,7 @@ class TextScores(Protocol):
         ...
 
     def informed(self, k: int, ratios: Floats | None) -> Flags:
-        """Mark the pairs (B,) or cells (T, S, B) of bucket k that may have links: the scores know words there."""
+        """Mark the pairs (B,) or cells (T, S, B) of bucket k that may have links: words are known."""
         ...
 
     def evidence(self, k: int, ratios: Floats) -> Floats:

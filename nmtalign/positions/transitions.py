@@ -92,7 +92,7 @@ class TransitionModel:
         rare = len(self.tables) - 1
         classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
         found = TransitionModel(self.tables, classes)
-        found.__dict__["sums"] = self.sums  # of the same tables; computing them takes longer than aligning a pair
+        found.__dict__["sums"] = self.sums  # same tables, and computing sums is slow
         return found
 
 
