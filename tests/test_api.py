@@ -219,7 +219,7 @@ def test_results_have_a_hash_and_compare_without_an_error(shipped, batch):
     ]
     for one in own:
         assert isinstance(hash(one), int)
-        assert one == one  # noqa: PLR0124
+        assert one == one
         assert one != pickle.loads(pickle.dumps(batch[3]))
 
 

@@ -1,4 +1,4 @@
-"""Extraction: which cells of the posteriors become links. One class for each method.
+"""Extraction chooses the cells of the posteriors that become links: one class for each method.
 
 Axes: B pairs of a bucket, T target words, S source words.
 """
@@ -41,20 +41,20 @@ class Extraction:
     Parameters
     ----------
     threshold : float, optional
-        Least joint probability of a link, from 0 to 1; left out, `default`.
+        Least joint probability of a link, from 0 to 1; None takes `default`.
 
     Raises
     ------
     UsageError
-        If the threshold is no number from 0 to 1.
+        If the threshold is not a number from 0 to 1.
     """
 
     threshold: float | None = None
 
     name: ClassVar[str]
-    default: ClassVar[float | None] = None  # threshold that is taken where none is given
-    one_to_one: ClassVar[bool] = False  # whether no word has two links
-    second: ClassVar[float | None] = None  # least p(s|t) or p(t|s) of a second word, where these are found
+    default: ClassVar[float | None] = None  # threshold if none is given
+    one_to_one: ClassVar[bool] = False  # whether each word has at most one link
+    second: ClassVar[float | None] = None  # least p(s|t) or p(t|s) of a second word
 
     def __post_init__(self) -> None:
         limit = self.threshold
@@ -71,7 +71,7 @@ class Extraction:
 
     @property
     def least(self) -> float | None:
-        """The threshold, or the default one; second words go below it."""
+        """The threshold, or its default; second words may be less likely."""
         return self.default if self.threshold is None else self.threshold
 
     def state(self) -> State:
@@ -79,11 +79,11 @@ class Extraction:
         return State("extraction", {"name": self.name, "parameters": asdict(self)})
 
     def matrix(self, posteriors: Attention) -> Reals:
-        """Return the weights that links are chosen from, shape (T, S, B)."""
+        """Return the weights from which links are chosen, shape (T, S, B)."""
         return posteriors.joint
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        """Choose cells, shape (T, S, B); those of the padding are never chosen."""
+        """Choose cells inside the sentences, shape (T, S, B)."""
         raise NotImplementedError
 
     def links(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
@@ -113,20 +113,20 @@ class Threshold(Extraction):
 
 
 class PosteriorDecoding(Threshold):
-    """Posterior thresholding, and second words (:func:`grown`), which a given threshold leaves out."""
+    """Posterior thresholding and, without a given threshold, second words (:func:`grown`)."""
 
     name, default = "posterior", THRESHOLD
 
     @property
     def second(self) -> float | None:  # type: ignore[override]
-        """The least p(s|t) or p(t|s) of a second word; None where a threshold leaves them out."""
+        """The least p(s|t) or p(t|s) of a second word; None with a given threshold."""
         return SECOND if self.threshold is None else None
 
     def __str__(self) -> str:
         return f"{super().__str__()} second={self.second or 'none'}"
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
-        """Choose the likely cells and those of second words."""
+        """Choose the likely cells and the cells of second words."""
         links = super().chosen(posteriors, bucket)
         if self.second is not None:
             links |= grown(links, posteriors.forward, posteriors.reverse)
@@ -149,7 +149,7 @@ class Argmax(Extraction):
         return np.asarray(np.logical_and.reduce([best_cells(compared, axis, *lengths) for axis in self.axes]))
 
     def compared(self, posteriors: Attention) -> Reals:
-        """Return what the maximum is taken of."""
+        """Return the values whose maximum is taken."""
         return self.matrix(posteriors) if posteriors.scores is None else posteriors.scores
 
 
@@ -164,7 +164,7 @@ class ArgmaxReverse(Argmax):
 
 
 class MutualArgmax(Argmax):
-    """Cells that are best for both of their words: the intersection of both directions (Och and Ney 2003)."""
+    """Cells that are best for both words: the intersection of both directions (Och and Ney 2003)."""
 
     name, axes, one_to_one = "mutual", (1, 0), True
 
@@ -174,13 +174,13 @@ class MutualArgmax(Argmax):
 
 
 class OneToOne(MutualArgmax):
-    """Mutual argmax above a threshold: no word has two links."""
+    """Mutual argmax above a threshold: each word has at most one link."""
 
     name, default = "one-to-one", THRESHOLD
 
 
 class _Stacked(Extraction):
-    """A method for matrices without padding: pairs of equal lengths at a time."""
+    """A method for matrices without padding, applied to pairs of equal lengths together."""
 
     def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose cells of pairs of equal lengths together."""
@@ -196,12 +196,12 @@ class _Stacked(Extraction):
         return found
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose cells (B, T, S) of pairs of equal lengths, whose weights (B, T, S) `stack` takes."""
+        """Choose cells (B, T, S) of pairs of equal lengths; `stack` returns their weights (B, T, S)."""
         raise NotImplementedError
 
 
 class Itermax(_Stacked):
-    """As of :func:`nmtalign.links.extraction.itermax`."""
+    """Iterated mutual argmax, :func:`nmtalign.links.extraction.itermax`."""
 
     name = "itermax"
 
@@ -211,22 +211,22 @@ class Itermax(_Stacked):
 
 
 class Match(_Stacked):
-    """As of :func:`nmtalign.links.extraction.match`."""
+    """Maximum-weight matching, :func:`nmtalign.links.extraction.match`."""
 
     name, one_to_one = "match", True
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose a matching of greatest weight."""
+        """Choose a matching of maximum weight."""
         return match(stack(posteriors.joint))
 
 
 class Transport(_Stacked):
-    """As of :func:`nmtalign.links.extraction.transport`, whose threshold is that of the plan."""
+    """Optimal transport, :func:`nmtalign.links.extraction.transport`; the threshold applies to the plan."""
 
     name = "transport"
 
     def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
-        """Choose cells that carry much of the transport plan."""
+        """Choose cells with a large share of the transport plan."""
         weights = stack(posteriors.joint)
         return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
 
@@ -282,11 +282,11 @@ def make_extraction(
     Parameters
     ----------
     method : str, optional
-        A key of :data:`EXTRACTIONS`; left out, ``posterior`` where there is a `null` word, else ``mutual``.
+        A key of :data:`EXTRACTIONS`; default ``posterior`` with a `null` word, ``mutual`` without.
     threshold : float, optional
-        Least joint probability of any link (for ``transport``: of the plan). A threshold that is given
-        leaves out the second words of ``posterior``, for these are less likely. Left out: 0.55 for
-        ``posterior`` and ``one-to-one``, 0.5 for ``threshold``, none for the others.
+        Least joint probability of any link (for ``transport``: of the plan). With a given threshold,
+        ``posterior`` adds no second words, which are less likely. Default: 0.55 for ``posterior`` and
+        ``one-to-one``, 0.5 for ``threshold``, none for other methods.
     symmetrize : str, optional
         Join the argmax of both directions by this method instead: a name of
         :data:`nmtalign.links.symmetrization.METHODS`.
@@ -317,12 +317,12 @@ def make_extraction(
 
 
 def extraction_from_state(stored: Stored) -> Extraction:
-    """Return what :meth:`Extraction.state` was made of."""
+    """Return the extraction with a state."""
     return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
 
 
 def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:
-    """Return the links of second words, by which one word is linked to several: *not - ne ... pas*.
+    """Return the links of second words, which link one word to several: *not - ne ... pas*.
 
     A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to
     s; a source word without a link likewise, by p(t|s).

@@ -77,7 +77,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     Parameters
     ----------
     bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text, or lists of words, which are not cut, as of
+        Lines of text, or lists of words, which are not cut, as in
         :func:`~nmtalign.text.pairs.checked_pairs`; read once.
     preset : {"default", "fast"}
     tokenizer, lowercase, unicode
@@ -87,14 +87,14 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     prior : path, optional
         Bilingual word list: word, translation, weight if not 1.
     init : path, optional
-        An older model to go on from, or a folder of aligned word vectors to start from.
+        An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
         Word vectors of both languages in one space, also gensim's KeyedVectors, or their folder: a scorer
         beside the lexicon.
     vectors_weight : float, optional
-        Weight of that scorer, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+        Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
     gold : path or iterable, optional
-        Gold links of the last pairs, or of all, as of :func:`nmtalign.evaluate`: they teach a rescorer.
+        Gold links of all pairs, or of the last ones, as in :func:`nmtalign.evaluate`, to train a rescorer.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
     progress : bool
@@ -103,7 +103,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     Raises
     ------
     DataError
-        If something is no sentence pair, no pair has words on both sides, or a file is damaged.
+        If an item is not a sentence pair, no pair has words on both sides, or a file is damaged.
     UsageError
         If the bitext is no collection of pairs, an option has no such value, or two contradict each other.
 
@@ -160,10 +160,10 @@ def warm_start(
     *,
     encoding: str = "utf-8",
 ) -> tuple[Prior | None, TextSettings]:
-    """Return the prior that a word list, and a model or aligned vectors make, and how lines become words.
+    """Return the prior from a word list and from a model or aligned vectors, and how lines become words.
 
-    `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; those that are None are the
-    model's, if there is one; `encoding` is that of the word list.
+    `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; the model, if there is one,
+    supplies fields that are None. `encoding` is the encoding of the word list.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def warm_start(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Learning:
-    """What is learned, and how.
+    """Options of :func:`learn`.
 
     Parameters
     ----------
@@ -200,26 +200,26 @@ class Learning:
     prior : Prior, optional
         A bilingual word list, an older model, or both.
     vectors : (Embeddings, Embeddings), optional
-        Word vectors that share a space, mixed with the lexicon as a scorer.
+        Word vectors that share a space, mixed with the lexicon.
     vectors_weight : float, optional
-        Its weight in the log-linear interpolation, from 0 (makes none) to 1.
+        Weight of the vectors in the log-linear interpolation, from 0 (none) to 1.
     gold : sequence of GoldAlignment
-        Gold links of the last pairs, or of all, that teach a rescorer, as of
+        Gold links of all pairs, or of the last ones, to train a rescorer, as in
         :func:`nmtalign.rescoring.training.gold_of_pairs`.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
     report, warn : callable
-        Called with a line of text: progress, and what looks wrong with the bitext.
+        Called with a line of text: progress, and warnings about the bitext.
     make_bitext : callable, optional
-        As of :class:`nmtalign.training.em.Estimator`: where the bitext is held.
+        As in :class:`nmtalign.training.em.Estimator`: makes the bitext, here or in other processes.
     checkpoints : str or Path, optional
-        Folder of checkpoints: the same call goes on from there and learns the same aligner as if it had never
-        stopped. :func:`nmtalign.training.checkpoint.remove_checkpoints` removes it afterwards.
+        Folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner.
+        :func:`nmtalign.training.checkpoint.remove_checkpoints` removes the folder.
 
     Raises
     ------
     UsageError
-        If a weight is none that there is, or has no vectors.
+        If the weight is out of bounds, or there are no vectors.
     """
 
     settings: Settings = PRESETS["default"]
@@ -259,14 +259,14 @@ class Training(NamedTuple):
 
 
 def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
-    """Learn an aligner from sentence pairs, and be ready to align them.
+    """Learn an aligner from sentence pairs; the result can also align them.
 
     Parameters
     ----------
     pairs : iterable of (source, target)
-        Read once; as of :func:`~nmtalign.text.pairs.checked_pairs`.
+        Read once; as in :func:`~nmtalign.text.pairs.checked_pairs`.
     learning : Learning, optional
-        What is learned, and how.
+        Options.
 
     Raises
     ------
@@ -295,18 +295,18 @@ def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
 
 
 class Prepared(NamedTuple):
-    """A bitext as it is learned from.
+    """A bitext that is ready for training.
 
     Attributes
     ----------
     source, target : EncodedSide
-        With the words of the prior.
+        Both sides, with the words of the prior.
     gold : mapping of int to GoldAlignment
         By number of the pair, from 0; it counts the words between spaces of lines.
     corpus : mapping
-        What the model notes of the bitext.
+        What the model folder records about the bitext.
     text : EncodedText
-        The same with long pairs cut into pieces, without buckets.
+        Both sides with long pairs cut into pieces, without buckets.
     """
 
     source: EncodedSide
@@ -317,7 +317,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
-    """Number the words of a bitext, and warn of what looks wrong."""
+    """Number the words of a bitext, and warn if the bitext looks wrong."""
     workers = default_workers(learning.workers)
     source, target, digest = encode_bitext(pairs, learning.text, learning.languages, workers)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
@@ -355,7 +355,7 @@ def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning)
 
 
 class Estimated(NamedTuple):
-    """What expectation-maximization found, and what it looked at."""
+    """The estimator, its estimate, and the lexicon."""
 
     estimator: Estimator
     estimate: Estimate
@@ -380,7 +380,7 @@ def estimate(bitext: Prepared, learning: Learning) -> Estimated:
 
 
 def mix(lexicon: Lexicon, learning: Learning) -> Mixture:
-    """Return the lexicon with the scorers that are mixed with it."""
+    """Return the lexicon mixed with the other scorers."""
     settings, mixture = learning.settings, Mixture(lexicon)
     weight = WEIGHT if learning.vectors_weight is None else learning.vectors_weight
     if settings.spectral_weight:
@@ -416,7 +416,7 @@ def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
 def _own_links(
     aligner: Aligner, scorer: Mixture, text: EncodedText, found: Estimated, learning: Learning
 ) -> Callable[..., AlignedBatch]:
-    """Return what aligns the text that was learned from; its forms are gone once they are read."""
+    """Return a function that aligns the training text; reading its forms releases them."""
     estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
     text = replace(text, buckets=estimator.buckets)
     if learning.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part

@@ -1,1 +1,1 @@
-"""Floor 5: the scorer of an encoder: cosines of the token vectors of each pair."""
+"""Floor 5: encoders and translation models: similarities of tokens, attention, and a scorer made of them."""

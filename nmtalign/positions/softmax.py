@@ -20,7 +20,7 @@ from nmtalign.errors import UsageError
 from nmtalign.positions.model import BucketPosteriors, SoftmaxPosteriors, TextScores
 from nmtalign.state import State, Stored
 
-DIAGONAL = 4.0  # strength that suits cosines at their own temperature
+DIAGONAL = 4.0  # strength that suits cosines at their default temperature
 SOFTMAX_POSITIONS = ("none", "diagonal")
 
 
@@ -33,12 +33,12 @@ class SoftmaxPositions:
     name : {"none", "diagonal"}
         ``diagonal`` adds :func:`nmtalign.attention.positions.diagonal_prior` to the scores.
     strength : float, optional
-        Of the diagonal; 4 if left out.
+        Strength of the diagonal prior; default 4.
 
     Raises
     ------
     UsageError
-        If the name is unknown, or a strength is given to ``none`` or is negative.
+        If the name is unknown, or the strength is negative or given to ``none``.
     """
 
     name: str = "none"
@@ -80,7 +80,7 @@ class SoftmaxPositions:
         return self
 
     def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
-        """Return a function that computes the posteriors of the bucket of a number."""
+        """Return a function that computes the posteriors of a bucket, given its number."""
         scores.prepare(ratios=False)
 
         def attend(k: int) -> BucketPosteriors:

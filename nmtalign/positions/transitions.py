@@ -4,8 +4,8 @@ From source position i, attention jumps to position j with probability ``p(j | i
 over the jump width ``j - i`` (Vogel et al. 1996), or stays at i while the target word is emitted by the null
 word (Och and Ney 2003). Frequent words have distributions of their own.
 
-Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on its company), S source words,
-K classes of words, V vocabulary.
+Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on the other pairs), S source
+words, K classes of words, V vocabulary.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from nmtalign.arrays import Doubles, Floats, Integers, Ints, Longs
 from nmtalign.corpus.buckets import LONG
 
-MAX_JUMP = 512  # widest jump; a wider one, in a long piece of a longer sentence, counts as this
-NEAR = 9  # the counts of jumps from this width on are smoothed
-STRENGTH = 50.0  # how many jumps the table of all words counts for beside a word's own
+MAX_JUMP = 512  # widest jump; wider jumps count as this one
+NEAR = 9  # counts of jumps of at least this width are smoothed
+STRENGTH = 50.0  # weight of the table of all words, in jumps, against the table of one word
 TINY = np.float32(1e-35)
 
 
@@ -34,7 +34,7 @@ class Transitions:
 
     @cached_property
     def _matrices(self) -> Floats | None:
-        """The transitions by pair, (B, S + 1, S), where products of them are faster than sums over pairs."""
+        """The transitions by pair, (B, S + 1, S), for long sentences, where matrix products are faster."""
         if self.transition.shape[1] < LONG:
             return None
         return np.ascontiguousarray(self.transition.transpose(2, 0, 1))
@@ -55,8 +55,8 @@ class Transitions:
     def expected_jumps(self, alpha: Floats, beta: Floats, ends: Floats) -> Floats:
         """Return the expected jumps of the bucket, shape (S + 1, S + 1, B).
 
-        Those from i to j are the sum over t of ``alpha[t, i] p(j | i) beta[t, j]``, with shapes
-        (T, S + 1, B) and (T, S, B); those to the end of the sentence, the last column, are `ends` (S + 1, B).
+        Jumps from i to j are the sum over t of ``alpha[t, i] p(j | i) beta[t, j]``, with shapes (T, S + 1, B)
+        and (T, S, B). Jumps to the end of the sentence, the last column, are `ends` (S + 1, B).
         """
         jumps = np.empty((len(ends), len(ends), ends.shape[1]), dtype=np.float32)
         if self._matrices is None:
@@ -81,23 +81,23 @@ class TransitionModel:
     def sums(self) -> Doubles:
         """Running sums of the tables from the left, with a 0 in front, shape (K, 2 * MAX_JUMP + 2).
 
-        In double precision: what a sentence leaves of a table is the difference of two, and may be small.
+        In double precision, because the difference of two sums may be small.
         """
         sums = np.zeros((len(self.tables), self.tables.shape[1] + 1))
         np.cumsum(self.tables, axis=1, dtype=np.float64, out=sums[:, 1:])
         return sums
 
     def renumbered(self, numbers: Integers) -> TransitionModel:
-        """Return the model for other word numbers; `numbers` gives the old number of each word, or -1."""
+        """Return the model for other word numbers; `numbers` holds the old number of each word, or -1."""
         rare = len(self.tables) - 1
         classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
         found = TransitionModel(self.tables, classes)
-        found.__dict__["sums"] = self.sums  # of the same tables; they take longer than a pair of sentences
+        found.__dict__["sums"] = self.sums  # same tables, and computing sums is slow
         return found
 
 
 def initial_transitions(vocabulary: int, own: int) -> TransitionModel:
-    """Return a model that prefers one step ahead; the `own` most frequent words get tables of their own."""
+    """Return a model that prefers one step ahead; each of the `own` most frequent words has a table."""
     widths = np.arange(-MAX_JUMP, MAX_JUMP + 1)
     table = np.exp(-np.abs(widths - 1) / 2) + 1e-3
     classes = np.minimum(np.arange(vocabulary + 1), own + 1).astype(np.int32)
@@ -133,7 +133,7 @@ def jump_counts(
     """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, distinct, and counts."""
     S1, _, B = expected.shape
     reach = min(S1, MAX_JUMP)
-    near = 2 * reach + 1  # widths from -reach to reach, all that there are; a small table stays in the cache
+    near = 2 * reach + 1  # widths from -reach to reach; a small table stays in the cache
     row = np.zeros((S1, B), dtype=np.int32)
     row[1:] = model.classes.take(source)
     row *= near

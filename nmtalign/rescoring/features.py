@@ -1,7 +1,7 @@
-"""What the rescorer sees of a cell: features of the cell and its neighborhood, and frequent words.
+"""Features of a cell for the rescorer: scores of the cell and its neighbors, and frequent words.
 
-All numbers lie on a grid of 1/65536, so that their products with weights on a grid are exact in double
-precision, in whatever order they are summed: a pair has the same bits in any company.
+All features are multiples of 1/65536, so that sums of products with weights on a grid are exact in double
+precision in any order: the results of a pair do not depend on the other pairs.
 
 Axes: B pairs of a bucket, T target words, S source words, F features, V words of a text.
 """
@@ -24,11 +24,11 @@ Vectors = tuple[Floats, Floats]
 LEXICAL = 14  # features from the emissions
 POSTERIOR = 13  # further features from posteriors
 LOGIT = LEXICAL + POSTERIOR - 1  # the feature that is the log odds of the joint probability
-FREQUENT = 60  # words of a side that have a weight of their own
+FREQUENT = 60  # words of a side that have a weight
 GRID, LARGEST = np.float32(65536), np.float32(32)
-SCALE = np.float32(0.4)  # of log ratios: brings them to the size of the other features
-OUTSIDE = np.float32(-20)  # scaled log ratio of cells that are not there, where a maximum is taken
-LOWEST = np.float32(-2)  # feature of neighbors
+SCALE = np.float32(0.4)  # factor of log ratios, for the size of the other features
+OUTSIDE = np.float32(-20)  # scaled log ratio outside of the matrix, under a maximum
+LOWEST = np.float32(-2)  # least feature of neighbors
 LEAST = np.float32(1e-6)  # ratio under a logarithm
 FLOOR = np.float32(1e-4)  # probability under a logarithm
 EXTREME = np.float32(12)  # log odds
@@ -56,19 +56,19 @@ class Inputs(NamedTuple):
 
 
 def on_grid(values: Reals) -> Floats:
-    """Return `values` rounded to multiples of 1/65536, none beyond 32 in size."""
+    """Return `values` rounded to multiples of 1/65536, from -32 to 32."""
     return np.asarray(np.rint(np.clip(values, -LARGEST, LARGEST) * GRID) / GRID, np.float32)
 
 
 class Words(NamedTuple):
-    """What is known of the words of a text, by word number.
+    """What is known about the words of a text, by word number.
 
     Attributes
     ----------
     counts : pair of float32 arrays (V,)
-        log(count + 1) / 5 of source and target words in the bitext that was learned from.
+        log(count + 1) / 5 of source and target words in the training text.
     same : int array (V,)
-        Number of the target word that is spelled like a source word, or -1.
+        Number of the target word with the spelling of a source word, or -1.
     frequent : pair of int arrays (V,)
         Place of source and target words among the frequent ones, from 1.
     """
@@ -84,7 +84,7 @@ def known_words(
     counts: Counts,
     frequent: tuple[Sequence[str], Sequence[str]],
 ) -> Words:
-    """Look the words of a text up."""
+    """Look up the words of a text."""
     logs = [(np.log(np.asarray(own) + 1) / 5).astype(np.float32) for own in counts]
     place = {word: k for k, word in enumerate(target.words)}
     places = [_places(few, side.words) for few, side in zip(frequent, (source, target), strict=True)]
@@ -175,7 +175,7 @@ def log_odds(probability: Floats) -> Floats:
 
 
 def inputs_of(bucket: Bucket, known: Words, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Inputs:
-    """Return what the network sees of a bucket, from arrays (T, S, B)."""
+    """Return the inputs of the network for a bucket, from arrays (T, S, B)."""
     T, S, B = bucket.shape
     features = lexical_features(bucket, ratios, nulls, known) + posterior_features(*posteriors)
     cells = np.empty((B, T, S, len(features)), np.float32)
@@ -189,7 +189,7 @@ def inputs_of(bucket: Bucket, known: Words, ratios: Floats, nulls: Vectors, *pos
 
 
 def part_of(bucket: Bucket, columns: slice) -> Bucket:
-    """Return a bucket of some of the pairs."""
+    """Return a bucket with some of the pairs."""
     return replace(
         bucket,
         pairs=bucket.pairs[columns],

@@ -2,8 +2,8 @@
 
     e(t, s) = v . tanh(P phi(t, s) + b) + u . phi(t, s) + a[f_t] + c[e_s] + o
 
-phi(t, s) are features of a cell, a and c are weights of frequent words. A score is the log odds of a link
-against none: that of the null word is 0.
+phi(t, s) are the features of a cell, a and c the weights of frequent words. A score is the log odds of a
+link; the score of the null word is 0.
 
 Axes: B pairs, T target words, S source words, F features, A size of the attention layer, C frequent words and
 all others.
@@ -27,11 +27,11 @@ from nmtalign.rescoring.features import FREQUENT, LEXICAL, LOGIT, POSTERIOR, Inp
 
 FEATURES = LEXICAL + POSTERIOR  # F
 HIDDEN = 16  # A of a network before the mean of several
-FINE = 2.0**18  # grid of weights, 22 bits of a product of features (21 bits) leave 10 for the sum
+FINE = 2.0**18  # grid of weights of 22 bits; products with features of 21 bits leave 10 bits for the sum
 
 
 class Weights(NamedTuple):
-    """The numbers that are learned.
+    """The learned weights.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Weights(NamedTuple):
     b, v : arrays of shape (A,)
     u : array of shape (F,)
     a, c : arrays of shape (C,)
-        Of frequent target and source words; the first entry, that of all other words, stays 0.
+        For frequent target and source words; the first entry, for all other words, stays 0.
     o : array of shape (1,)
     """
 
@@ -52,7 +52,7 @@ class Weights(NamedTuple):
     o: Reals
 
     def check(self) -> None:
-        """Refuse weights whose shapes do not fit each other."""
+        """Raise a DataError if the shapes do not fit each other."""
         F, C, A = FEATURES, FREQUENT + 1, len(self.v)
         expected = (F, A), (A,), (A,), (F,), (C,), (C,), (1,)
         for name, own, shape in zip(self._fields, self, expected, strict=True):
@@ -61,7 +61,7 @@ class Weights(NamedTuple):
                 raise DataError(f"expected weights of the rescorer that fit each other, {found}")
 
     def copy(self) -> Weights:
-        """Return weights of their own memory."""
+        """Return a copy."""
         return Weights(*(w.copy() for w in self))
 
 
@@ -76,7 +76,7 @@ class Network:
         return Network(Weights(*weights))
 
     def rounded(self) -> Network:
-        """Return the network with weights on a grid, for which :meth:`scores` is exact in its sums."""
+        """Return the network with weights on a grid, on which the sums of :meth:`scores` are exact."""
         return self.replace([(np.rint(w * FINE) / FINE).astype(np.float32) for w in self.weights])
 
     def scores(self, inputs: Inputs) -> Reals:
@@ -89,7 +89,7 @@ class Network:
         )
 
     def gradient(self, inputs: Inputs, upstream: Reals) -> Weights:
-        """Return the gradient of a loss from that by the scores, (B, T, S)."""
+        """Return the gradient of a loss from its gradient by the scores, (B, T, S)."""
         w, rows, slopes = self.weights, inputs.features.reshape(upstream.size, -1), upstream.ravel()
         active = np.tanh(inputs.features @ w.P + w.b).reshape(upstream.size, -1)  # (cells, A)
         inner = slopes[:, None] * w.v * (1 - active * active)

@@ -57,14 +57,14 @@ class Rescorer:
         w, from 0 (changes nothing) to 1 (aligns alone).
     frequent : (sequence of str, sequence of str)
         Source and target words that have a weight of their own.
-    convention : float32 array (KINDS, FREQUENT + 1)
+    style : float32 array (KINDS, FREQUENT + 1)
         Shares of :class:`~nmtalign.rescoring.annotation_style.AnnotationStyle`.
     """
 
     network: Network
     weight: float
     frequent: tuple[tuple[str, ...], tuple[str, ...]]
-    convention: Floats
+    style: Floats
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= 1:
@@ -129,9 +129,9 @@ class Rescored:
         return rescored
 
     def state(self) -> State:
-        """Return the position model, the weights of the network and what the convention counts."""
+        """Return the position model, the weights of the network and what the style counts."""
         own = self.rescorer
-        arrays = own.network.weights._asdict() | {"convention": own.convention}
+        arrays = own.network.weights._asdict() | {"style": own.style}
         words = {f"{side}_frequent": own.frequent[n] for n, side in enumerate(("source", "target"))}
         return State(
             "rescored", {"weight": own.weight}, arrays, words=words, parts={"base": self.base.state()}
@@ -144,9 +144,9 @@ class Rescored:
         weights.check()
         for name, own in weights._asdict().items():
             stored.array(name, "f", own.shape)  # finite
-        convention = stored.array("convention", "f", (KINDS, FREQUENT + 1), low=0, high=1)
+        style = stored.array("style", "f", (KINDS, FREQUENT + 1), low=0, high=1)
         frequent = tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))
-        rescorer = Rescorer(Network(weights), stored.number("weight", low=0, high=1), frequent, convention)
+        rescorer = Rescorer(Network(weights), stored.number("weight", low=0, high=1), frequent, style)
         return cls(stored.open("base", vocabularies), rescorer)
 
 
@@ -203,7 +203,7 @@ class Reader:
         mixed = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
         doubtful = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
         judged = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
-        return *mixed, with_style(judged, self.rescorer.convention, bucket, self.known.frequent)
+        return *mixed, with_style(judged, self.rescorer.style, bucket, self.known.frequent)
 
 
 def mix(p: Floats, e: Floats, weight: np.floating, inside: Flags, axis: int) -> Floats:

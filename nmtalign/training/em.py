@@ -31,7 +31,7 @@ from nmtalign.training.checkpoint import Arrays, Checkpoint
 from nmtalign.training.prior import Prior, form_prior
 from nmtalign.training.settings import Settings
 
-JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th bucket
+JUMP_CELLS = 1 << 22  # cells in which jumps are counted; a larger bitext uses every n-th bucket
 
 
 class Bitext(Protocol):
@@ -60,7 +60,7 @@ class LocalBitext:
 
 
 class Estimate(NamedTuple):
-    """What was learned, over the words and word pairs of the bitext it was learned from."""
+    """The result of training, for the words and word pairs of the training text."""
 
     forms: list[FormPairs]
     counts: list[FormPairCounts]
@@ -76,13 +76,13 @@ class Estimator:
     source, target : EncodedSide
     settings : Settings
     prior : Prior, optional
-        The vocabularies have to hold its words.
+        The vocabularies must contain its words.
     workers : int, optional
         Threads or processes; the result does not depend on it.
     report : callable, optional
         Called with one line of text after each iteration.
     make_bitext : callable, optional
-        Returns a :class:`Bitext` of buckets and sides; :class:`LocalBitext` if left out.
+        Returns a :class:`Bitext` from buckets and sides; default :class:`LocalBitext`.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Estimator:
         )
         self.index = self.bitext.index
         kind = partial(make_form_pairs, source, target, self.index, spelling=settings.spelling)
-        several = self.workers if self.index.complete else 1  # of a large bitext they take much memory
+        several = self.workers if self.index.complete else 1  # the forms of a large bitext take much memory
         self.forms: list[FormPairs] = list(in_order(kind, self._letters(), several))
         self.form_priors = [form_prior(kind, self.prior) for kind in self.forms] if prior else []
         self.report(
@@ -115,7 +115,7 @@ class Estimator:
         )
 
     def _letters(self) -> list[Letters]:
-        """Return the letters of each kind; an older model decides, whose forms are the prior."""
+        """Return the letters of each kind of form; an older model determines them."""
         older, settings = self.prior.lexicon, self.settings
         own = self.source.words, self.target.words
         words = own if older is None else (older.source_words, older.target_words)
@@ -123,7 +123,7 @@ class Estimator:
         return list(zip(*both, strict=True))
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
-        """Run all EM iterations, or those after the checkpoint, and return what was learned."""
+        """Run all EM iterations, or those after the checkpoint, and return the estimate."""
         state = None if checkpoint is None else checkpoint.read()
         counts, transitions, done = (*self._initial(), 0) if state is None else _from_arrays(state)
         for number in range(done + 1, self.settings.hmm_iterations + 1):
@@ -147,7 +147,7 @@ class Estimator:
         return Smoothing(max(words, 1.0), self.settings.pseudo_count, self.settings.floor)
 
     def _initial(self) -> tuple[ExpectedCounts, BothTransitions]:
-        """Return the counts of model 1 and initial transitions, or no counts and those of an older model."""
+        """Return the counts of model 1 and initial transitions, or the transitions of an older model."""
         older = self.prior.renumbered_transitions(self.source, self.target)
         if older is not None:
             none = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
@@ -205,7 +205,7 @@ class Estimator:
         return counts
 
     def _pruned(self, kind: FormPairCounts) -> FormPairCounts:
-        """Return the counts of a kind without the very small ones, in the precision they are saved in."""
+        """Return the counts without very small ones, in the precision of the model folder."""
         kind.pairs[kind.pairs < self.settings.prune] = 0
         source, target = (
             side.apply(lambda values: values.astype(np.float32).astype(np.float64))
@@ -237,7 +237,7 @@ def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) 
 
 
 def _from_arrays(state: Arrays) -> tuple[ExpectedCounts, BothTransitions, int]:
-    """Return what :func:`_as_arrays` was made of."""
+    """Return the state from its arrays."""
     first, second = (TransitionModel(state[f"tables_{k}"], state[f"classes_{k}"]) for k in (0, 1))
     counted = {name: state[name] for name in ExpectedCounts._fields}
     likelihood = float(counted.pop("log_likelihood"))

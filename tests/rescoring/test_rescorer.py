@@ -108,7 +108,7 @@ def test_mixing_is_log_linear_with_null():
     )
 
 
-def test_gold_links_teach_a_convention(taught):
+def test_gold_links_teach_a_style(taught):
     new = toy_bitext(80, seed=7)
     wanted = [gold.possible for gold in without_low_words(new)]
 

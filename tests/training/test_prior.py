@@ -78,7 +78,7 @@ def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tup
 
 def test_an_older_model_of_other_views_without_whole_words_is_refused():
     older = learn(toy_bitext(20).pairs, Learning(settings=replace(FAST, forms=(3,)), workers=1)).aligner
-    with pytest.raises(UsageError, match=r"whole words or with the kind \(0, 0\), found \[\(3, 3\)\]"):
+    with pytest.raises(UsageError, match=r"whole words or with the forms \(0, 0\), found \[\(3, 3\)\]"):
         learn(toy_bitext(20).pairs, Learning(settings=FAST, prior=known_of(older), workers=1))
 
 
