@@ -61,7 +61,11 @@ def test_progress_is_a_line_on_stderr(shipped, capsys):
     na.train(PAIRS, progress=True, workers=1)
     shipped.align_batch(PAIRS, workers=2, progress=True)
     lines = capsys.readouterr().err.split("\n")
-    assert [line.split("\r")[-1].split(",")[0] for line in lines] == ["learned from 15 pairs", "15 pairs aligned", ""]
+    assert [line.split("\r")[-1].split(",")[0] for line in lines] == [
+        "learned from 15 pairs",
+        "15 pairs aligned",
+        "",
+    ]
     na.train(PAIRS, workers=1)
     assert capsys.readouterr().err == ""
 
@@ -81,7 +85,9 @@ def test_a_pair_has_words_links_and_arrays(shipped):
 
 
 def test_scores_are_those_before_the_softmax():
-    pair = na.load("en_fr_vectors", score="scaled-dot", positions="none").align("the black cat", "le chat noir")
+    pair = na.load("en_fr_vectors", score="scaled-dot", positions="none").align(
+        "the black cat", "le chat noir"
+    )
     np.testing.assert_allclose(softmax(pair.scores, axis=1), pair.forward, atol=1e-6)
     np.testing.assert_allclose(softmax(pair.scores, axis=0), pair.reverse, atol=1e-6)
 
@@ -123,11 +129,20 @@ def test_a_batch_is_a_sequence_of_pairs(shipped, batch):
 def test_attention_of_a_pair_of_a_batch_has_the_bits_of_the_pair_alone(shipped, batch):
     pair, alone = batch[1], shipped.align(*PAIRS[1])
     assert "_attended" not in vars(pair), "attention is computed when it is asked for"
-    assert (pair.links, pair.words, pair.score, pair.alignment) == (alone.links, alone.words, alone.score, alone.alignment)
+    assert (pair.links, pair.words, pair.score, pair.alignment) == (
+        alone.links,
+        alone.words,
+        alone.score,
+        alone.alignment,
+    )
     assert "_attended" not in vars(pair)
     for name in ("posterior", "forward", "reverse", "scores", "target_null"):
         np.testing.assert_array_equal(getattr(pair, name), getattr(alone, name))
-    assert (pair.settings, pair.extraction, pair.threshold) == (alone.settings, alone.extraction, alone.threshold)
+    assert (pair.settings, pair.extraction, pair.threshold) == (
+        alone.settings,
+        alone.extraction,
+        alone.threshold,
+    )
     assert pickle.loads(pickle.dumps(batch[1:2]))[0].words == alone.words
 
 
@@ -185,16 +200,26 @@ def test_each_object_shows_itself_in_one_short_line(shipped, batch, bitext):
         assert len(repr(one)) < 200, type(one)
         assert repr(one).isprintable(), type(one)
     told = ["en-fr", "lexicon+spectral", "hmm", f"{shipped.training['corpus']['pairs']:,} pairs"]
-    told.append(f"{len(shipped.lexicon.source_words) - 1:,} and {len(shipped.lexicon.target_words) - 1:,} words")
+    told.append(
+        f"{len(shipped.lexicon.source_words) - 1:,} and {len(shipped.lexicon.target_words) - 1:,} words"
+    )
     assert not [words for words in told if words not in repr(shipped)]
 
 
 def test_results_have_a_hash_and_compare_without_an_error(shipped, batch):
     pair = batch[0]
-    own = [shipped, pair, pair.matrix, pair.alignment, batch, na.evaluate(batch, batch), na.SamplePair(1, pair)]
+    own = [
+        shipped,
+        pair,
+        pair.matrix,
+        pair.alignment,
+        batch,
+        na.evaluate(batch, batch),
+        na.SamplePair(1, pair),
+    ]
     for one in own:
         assert isinstance(hash(one), int)
-        assert one == one  # noqa: PLR0124
+        assert one == one
         assert one != pickle.loads(pickle.dumps(batch[3]))
 
 
@@ -253,7 +278,11 @@ OPTIONS = {  # of train
     "half a worker": ({"workers": 1.5}, USAGE, "workers, 1 or more, found 1.5"),
     "a weight alone": ({"vectors_weight": 0.5}, USAGE, "a weight of vectors is for"),
     "a large weight": ({"vectors": "en_fr_vectors", "vectors_weight": 2}, USAGE, "from 0 to 1, found 2"),
-    "a weight of text": ({"vectors": "en_fr_vectors", "vectors_weight": "x"}, USAGE, "from 0 to 1, found 'x'"),
+    "a weight of text": (
+        {"vectors": "en_fr_vectors", "vectors_weight": "x"},
+        USAGE,
+        "from 0 to 1, found 'x'",
+    ),
     "missing vectors": ({"vectors": "nowhere"}, DATA, "^nowhere: expected"),
     "vectors by number": ({"vectors": 3}, USAGE, "path of a file or folder, found 3"),
     "vectors of one side": ({"vectors": (words("a"),)}, USAGE, "source and target vectors, found 1"),
@@ -278,7 +307,12 @@ LOADED = {  # what is opened, and the settings
     "positions": ("en_fr_vectors", {"positions": "ibm4"}, USAGE, "found 'ibm4'"),
     "a language": ("en_fr_vectors", {"languages": ("en", "de")}, DATA, "no vectors for language 'de'"),
     "one language": ("en_fr_vectors", {"languages": "en"}, USAGE, "a source and a target language"),
-    "weights": ("en_fr_vectors", {"score": "bahdanau", "bahdanau": "nowhere"}, DATA, "^nowhere: No such file"),
+    "weights": (
+        "en_fr_vectors",
+        {"score": "bahdanau", "bahdanau": "nowhere"},
+        DATA,
+        "^nowhere: No such file",
+    ),
     "numbers": ((1, 2), {}, USAGE, "expected gensim's KeyedVectors, found 1"),
     "unequal spaces": ((words("a"), words("a", "b")), {}, DATA, "1 dimensions .* 2 of the target"),
     "a limit of vectors": ((words("a"), words("b")), {"limit": 3}, USAGE, "limit: only for a folder"),
@@ -294,8 +328,16 @@ CALLS = {
     "a format": (lambda: list(na.read_bitext("a", format="docx")), USAGE, "no bitext format 'docx'"),
     "missing gold": (lambda: list(na.read_gold("nowhere")), DATA, "^nowhere: No such file"),
     "no links": (lambda: na.evaluate(3, []), USAGE, "expected links of each pair"),
-    "wrong links": (lambda: na.evaluate([LINKS, [(0,)]], [LINKS] * 2), DATA, "pair 2: expected links as pairs"),
-    "a wrong line": (lambda: na.evaluate(["0-0", "0:1"], ["0-0"] * 2), DATA, "pair 2: expected links like 0-1"),
+    "wrong links": (
+        lambda: na.evaluate([LINKS, [(0,)]], [LINKS] * 2),
+        DATA,
+        "pair 2: expected links as pairs",
+    ),
+    "a wrong line": (
+        lambda: na.evaluate(["0-0", "0:1"], ["0-0"] * 2),
+        DATA,
+        "pair 2: expected links like 0-1",
+    ),
     "wrong gold": (lambda: na.evaluate([LINKS], [7]), DATA, "pair 1: expected links as pairs .*found 7"),
     "fewer gold": (lambda: na.evaluate([LINKS] * 2, [LINKS]), DATA, "have gold links, 1, found 2"),
     "halves as links": (lambda: na.GoldAlignment({(0.5, 1)}, {(0.5, 1)}), DATA, "of whole numbers"),
@@ -304,9 +346,17 @@ CALLS = {
     "a stray link": (lambda: na.GoldAlignment({(0, 0)}, set()), DATA, "not among the possible"),
     "NaN as weight": (lambda: na.AlignmentMatrix(np.full((1, 1), np.nan), "a", "b"), DATA, "hold NaN"),
     "text as weight": (lambda: na.AlignmentMatrix("x", "a", "b"), DATA, "real numbers, found 'x'"),
-    "a report of nothing": (lambda: na.write_report("a.html", None), USAGE, "expected aligned pairs, found None"),
+    "a report of nothing": (
+        lambda: na.write_report("a.html", None),
+        USAGE,
+        "expected aligned pairs, found None",
+    ),
     "a report of links": (lambda: na.write_report("a.html", [LINKS]), USAGE, "expected aligned pairs alone"),
-    "a picture by ending": (lambda: na.load().align("a", "b").save("a.doc"), USAGE, "a.doc: expected a file name"),
+    "a picture by ending": (
+        lambda: na.load().align("a", "b").save("a.doc"),
+        USAGE,
+        "a.doc: expected a file name",
+    ),
     "values": (lambda: na.load().align("a", "b").heatmap(values="x"), USAGE, "values forward, .*found 'x'"),
     "a folder by number": (lambda: na.load().save(3), USAGE, "path of a file or folder, found 3"),
     "missing vectors": (lambda: na.load_embeddings("no.vec"), DATA, r"^no\.vec: no such file"),

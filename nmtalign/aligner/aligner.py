@@ -345,4 +345,3 @@ def check_languages(languages: object) -> None:
     sides = languages if isinstance(languages, tuple | list) else ()
     if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
         raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {languages!r}")
-

@@ -200,9 +200,7 @@ def count(alignments: Iterable[Links], golds: Iterable[GoldAlignment]) -> tuple[
     return tuple(sentences)
 
 
-def evaluate(
-    alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap | None = None
-) -> Evaluation:
+def evaluate(alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap | None = None) -> Evaluation:
     """Score alignments against gold links, with bootstrap intervals over sentences.
 
     Parameters
