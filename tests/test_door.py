@@ -61,8 +61,14 @@ def test_a_typed_script_and_the_blocks_of_the_pages_are_checked_from_outside(tmp
         "aligner: na.Aligner = na.train([('a', 'b')])\n"
         "na.attention.softmax([1.0], temprature=2)\n"
     )
-    options = ["--strict", "--follow-imports=silent", "--config-file", str(REPOSITORY / "pyproject.toml")]
-    command = [sys.executable, "-m", "mypy", *options, "script.py", *scripts]
+    options = [
+        "--strict",
+        "--config-file",
+        REPOSITORY / "pyproject.toml",
+        "--cache-dir",
+        REPOSITORY / ".mypy_cache",
+    ]
+    command = [sys.executable, "-m", "mypy", *map(str, options), "script.py", *scripts]
     where = {**os.environ, "MYPYPATH": str(REPOSITORY)}
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=where).stdout
     assert 'script.py:2: error: Incompatible types in assignment (expression has type "AlignedPair"' in said

@@ -141,7 +141,6 @@ class Decoder(NamedTuple):
         """Return the one pair of the text with its attention weights; `words` are those to show."""
         once = self._replace(attend=cache(self.attend))  # for the matrices and for the links
         forward, reverse, weights = once._matrices()
-        scores = None if self.scores is None else self._scores(self.scores)
         batch = once.align(1)
         links = batch.links(0)
         return AlignedPair(
@@ -155,7 +154,7 @@ class Decoder(NamedTuple):
             extraction=self.extraction.rule,
             threshold=self.extraction.least,
             second=self.extraction.second,
-            scores=scores,
+            **({} if self.scores is None else {"scores": self._scores(self.scores)}),
         )
 
     def _scores(self, scores: Callable[[int], Reals]) -> Reals:

@@ -51,7 +51,7 @@ def _checked(links: Iterable[tuple[int, int]], source_length: int, target_length
     return result
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class Alignment(Viewable):
     """The links of one sentence pair.
 
@@ -79,8 +79,9 @@ class Alignment(Viewable):
     source_length: int
     target_length: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "links", _checked(self.links, self.source_length, self.target_length))
+    def __init__(self, links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> None:
+        checked = _checked(links, source_length, target_length)
+        vars(self).update({"links": checked, "source_length": source_length, "target_length": target_length})
 
     def __repr__(self) -> str:
         links = " ".join(f"{s}-{t}" for s, t in self)
@@ -116,7 +117,7 @@ class Alignment(Viewable):
         return cls(links, cells.shape[1], cells.shape[0])
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class GoldAlignment:
     """Gold links of one sentence pair: `sure` ones are a subset of `possible` ones (Och and Ney, 2003).
 
@@ -139,9 +140,8 @@ class GoldAlignment:
     sure: frozenset[Link]
     possible: frozenset[Link]
 
-    def __post_init__(self) -> None:
-        for name in ("sure", "possible"):
-            object.__setattr__(self, name, as_links(getattr(self, name)))
+    def __init__(self, sure: Iterable[tuple[int, int]], possible: Iterable[tuple[int, int]]) -> None:
+        vars(self).update({"sure": as_links(sure), "possible": as_links(possible)})
         stray = self.sure - self.possible
         if stray:
             s, t = min(stray)
@@ -156,7 +156,7 @@ class GoldAlignment:
         return one_line(f"GoldAlignment: {' '.join(kinds)}")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class AlignmentMatrix(Viewable):
     """Attention weights of one sentence pair, read-only and finite.
 
@@ -172,20 +172,21 @@ class AlignmentMatrix(Viewable):
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        given = np.asarray(self.weights)
+    def __init__(
+        self, weights: ArrayLike, source_tokens: Sequence[str], target_tokens: Sequence[str]
+    ) -> None:
+        given = np.asarray(weights)
         if given.dtype.kind not in "biuf":
-            raise DataError(f"expected weights as real numbers, found {short(self.weights)}")
+            raise DataError(f"expected weights as real numbers, found {short(weights)}")
         weights = np.array(given, dtype=np.result_type(given, np.float32))
-        object.__setattr__(self, "source_tokens", tuple(self.source_tokens))
-        object.__setattr__(self, "target_tokens", tuple(self.target_tokens))
-        expected = (len(self.target_tokens), len(self.source_tokens))
+        expected = (len(target_tokens), len(source_tokens))
         if weights.shape != expected:
             raise DataError(f"expected weights of shape (T, S) = {expected}, found {weights.shape}")
         if not np.isfinite(weights).all():
             raise DataError("the weights hold NaN or infinity")
         weights.flags.writeable = False
-        object.__setattr__(self, "weights", weights)
+        words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
+        vars(self).update({"weights": weights, **words})
 
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
@@ -206,9 +207,9 @@ class AlignedPair(Viewable):
         The chosen links.
     matrix : AlignmentMatrix
         The weights the links were chosen from (both directions combined), shape (T, S).
-    forward, reverse : array of shape (T, S), optional
+    forward, reverse : array of shape (T, S)
         Weights of each direction: rows of `forward` sum to at most 1 (target words attend to source words;
-        the rest is the null word), columns of `reverse` sum to at most 1.
+        the rest is the null word), columns of `reverse` sum to at most 1. None in a picture of one matrix.
     probabilities : dict of Link to float
         Probability of every chosen link.
     score : float, optional
@@ -221,9 +222,9 @@ class AlignedPair(Viewable):
         Least probability of a link, where the method has one.
     second : float, optional
         Least probability of a second word in its direction, where the method looks for second words.
-    scores : array of shape (T, S), optional
+    scores : array of shape (T, S)
         Scores of the cells before position model and softmax, log likelihood ratios of a learned model. Cells
-        far from the path of a pair that was cut into pieces hold NaN.
+        far from the path of a pair that was cut into pieces hold NaN. None where attention was given.
 
     Examples
     --------
@@ -237,15 +238,15 @@ class AlignedPair(Viewable):
 
     alignment: Alignment
     matrix: AlignmentMatrix
-    forward: NDArray[np.floating] | None = None
-    reverse: NDArray[np.floating] | None = None
+    forward: NDArray[np.floating] = None  # type: ignore[assignment]
+    reverse: NDArray[np.floating] = None  # type: ignore[assignment]
     probabilities: dict[Link, float] = field(default_factory=dict)
     score: float | None = None
     settings: str = ""
     extraction: str = ""
     threshold: float | None = None
     second: float | None = None
-    scores: NDArray[np.floating] | None = None
+    scores: NDArray[np.floating] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return one_line("  ".join(f"{source}-{target}" for source, target, _ in self.words) or "no links")
@@ -279,12 +280,12 @@ class AlignedPair(Viewable):
     @property
     def target_null(self) -> NDArray[np.floating] | None:
         """Probability of each target word to have no source word, shape (T,)."""
-        return None if self.forward is None else np.clip(1.0 - self.forward.sum(axis=1), 0.0, 1.0)
+        return None if self.forward is None else np.asarray(np.clip(1.0 - self.forward.sum(axis=1), 0.0, 1.0))
 
     @property
     def source_null(self) -> NDArray[np.floating] | None:
         """Probability of each source word to have no target word, shape (S,)."""
-        return None if self.reverse is None else np.clip(1.0 - self.reverse.sum(axis=0), 0.0, 1.0)
+        return None if self.reverse is None else np.asarray(np.clip(1.0 - self.reverse.sum(axis=0), 0.0, 1.0))
 
 
 class Origin(Protocol):
@@ -389,11 +390,11 @@ class _PairOfBatch(AlignedPair):
             raise UsageError("this batch holds links without words; batch.links(n) returns those of pair n")
         links = batch.links(n)
         probability = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
-        self.__dict__ |= {
-            "_place": (batch.origin, n),
-            "probabilities": dict(zip(links, probability, strict=True)),
-            "score": float(batch.scores[n]),
-        }
+        vars(self).update(
+            _place=(batch.origin, n),
+            probabilities=dict(zip(links, probability, strict=True)),
+            score=float(batch.scores[n]),
+        )
 
     @cached_property
     def tokens(self) -> BothWords:
