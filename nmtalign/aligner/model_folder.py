@@ -18,7 +18,8 @@ from typing import Any
 
 from nmtalign.arrays import read_arrays
 from nmtalign.checks import expect_files, fingerprints
-from nmtalign.errors import DataError
+from nmtalign.door import as_path
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, read_json
 from nmtalign.output import expect_room, whole_folder
 from nmtalign.state import State, Stored
@@ -63,7 +64,7 @@ def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
 
 def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write the state of an aligner, as of :meth:`nmtalign.aligner.aligner.Aligner.save`."""
-    expect_room_for_model(folder, overwrite=overwrite)
+    expect_room_for_model(as_path(folder), overwrite=overwrite)
     with whole_folder(folder) as new:
         meta = {"format": FORMAT, "version": VERSION, **state.write(new)}
         text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"
@@ -84,9 +85,12 @@ def open_state(folder: str | Path, opened: Callable[[Stored], Any]) -> Any:
     with foreign(folder, "this model is damaged or incomplete; copy the folder again, or learn it again"):
         expect_files(folder, meta["files"])
         place = partial(file_in, folder, listed=meta["files"])
-        packed = read_arrays(place("arrays.npz")) if "arrays.npz" in meta["files"] else {}
+        packed = read_arrays(place("arrays.npz")) if (folder / "arrays.npz").exists() else {}
         kinds = {kind: partial(_opened, *entry) for kind, entry in KINDS.items()}
-        return opened(Stored(folder, meta, packed, kinds, place))
+        try:
+            return opened(Stored(folder, meta, packed, kinds, place))
+        except UsageError as error:  # of a value that the folder gives, not the caller
+            raise DataError(str(error)).at(folder / "meta.json") from None
 
 
 def _opened(module: str, name: str, stored: Stored, *context: Any) -> Any:

@@ -9,20 +9,25 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model
+from nmtalign.corpus.coverage import coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_words
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
+from nmtalign.door import ProgressLine, expect_names
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
+from nmtalign.links.given import GivenGold, given_gold
+from nmtalign.names import MODEL
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
@@ -33,14 +38,17 @@ from nmtalign.scorers.mixture import CountedForms, Mixture, PairScores
 from nmtalign.shipped import place_of
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.bitext import bitext_warnings, encode_bitext
+from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import checkpoint_of
 from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexicon
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.storage import load_pair
+
+SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
+KNOWN = 0.8  # share of the words of either side that it has to know
 
 Languages = tuple[str | None, str | None]
 BothVectors = tuple[Embeddings, Embeddings]
@@ -56,10 +64,11 @@ class TrainOptions(TypedDict, total=False):
     languages: Languages
     prior: str | Path | None
     init: str | Path | None
-    vectors: str | Path | BothVectors | None
+    vectors: str | Path | tuple[Any, Any] | None
     vectors_weight: float | None
-    gold: str | Path | Sequence[GoldAlignment]
+    gold: GivenGold
     workers: int | None
+    progress: bool
 
 
 def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
@@ -67,7 +76,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
 
     Parameters
     ----------
-    bitext : iterable of (source, target), or (list, list), or DataFrame
+    bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text, or lists of words, which are not cut, as in
         :func:`~nmtalign.text.pairs.checked_pairs`; read once.
     preset : {"default", "fast"}
@@ -80,13 +89,16 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
-        Word vectors of both languages in one space, or their folder: a scorer beside the lexicon.
+        Word vectors of both languages in one space, also gensim's KeyedVectors, or their folder: a scorer
+        beside the lexicon.
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
-    gold : path or sequence of GoldAlignment, optional
-        Gold links of all pairs, or of the last ones, to train a rescorer.
+    gold : path or iterable, optional
+        Gold links of all pairs, or of the last ones, as in :func:`nmtalign.evaluate`; they train a rescorer.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
+    progress : bool
+        Show progress on stderr.
 
     Raises
     ------
@@ -101,11 +113,12 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     >>> train(bitext).align("the car", "la auto").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
+    expect_names(options, TrainOptions.__annotations__, "options")
     languages = options.get("languages", (None, None))
     check_languages(languages)
     given = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
     prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
-    gold = options.get("gold", ())
+    gold, line = options.get("gold", ()), ProgressLine(options.get("progress", False))
     learning = Learning(
         named_preset(options.get("preset", "default")),
         text,
@@ -113,11 +126,14 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         prior,
         _opened(options.get("vectors"), languages),
         options.get("vectors_weight"),
-        gold_of_file(gold) if isinstance(gold, str | Path) else gold,
+        gold_of_file(gold) if isinstance(gold, str | Path) else list(given_gold(gold)),
         workers=options.get("workers"),
+        report=line.show,
         warn=partial(warnings.warn, stacklevel=3),
     )
-    return learn(checked_pairs(bitext), learning).aligner
+    aligner = learn(checked_pairs(bitext), learning).aligner
+    line.show(f"learned from {aligner.training['corpus']['pairs']:,} pairs", last=True)
+    return aligner
 
 
 def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
@@ -128,10 +144,10 @@ def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlign
     return gold
 
 
-def _opened(vectors: str | Path | BothVectors | None, languages: Languages) -> BothVectors | None:
+def _opened(vectors: str | Path | tuple[Any, Any] | None, languages: Languages) -> BothVectors | None:
     """Open the folder of two languages' vectors, if it is one."""
-    if not isinstance(vectors, str | Path):
-        return vectors
+    if vectors is None or isinstance(vectors, tuple | list):
+        return vectors and both_embeddings(vectors)
     source, target = languages
     return load_pair(place_of(vectors), languages=(source, target) if source and target else None)
 
@@ -169,7 +185,7 @@ def warm_start(
     return Prior(listed, older.lexicon, older.positions.transitions), settings
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Learning:
     """Options of :func:`learn`.
 
@@ -223,8 +239,8 @@ class Learning:
         weight = self.vectors_weight
         if weight is not None and self.vectors is None:
             raise UsageError("a weight of vectors is for vectors beside the lexicon; add --vectors DIR")
-        if weight is not None and not 0 <= weight <= 1:
-            raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight}")
+        if weight is not None and not (isinstance(weight, Real) and 0 <= weight <= 1):
+            raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight!r}")
 
 
 class Training(NamedTuple):
@@ -268,7 +284,14 @@ def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
     about = {"settings": learning.settings.as_dict(), "corpus": bitext.corpus}
     aligner = Aligner(scorer, positions, text=learning.text, languages=learning.languages, training=about)
     aligner = teach(aligner, bitext, learning)
-    return Training(aligner, _own_links(aligner, scorer, bitext.text, found, learning))
+    own = _own_links(aligner, scorer, bitext.text, found, learning)
+
+    def align(extraction: Extraction | None = None) -> AlignedBatch:
+        if doubt := one_word_lines(bitext.text):
+            learning.warn(doubt)
+        return links_of_words(own(extraction), bitext.text.line_words)
+
+    return Training(aligner, align)
 
 
 class Prepared(NamedTuple):
@@ -307,7 +330,7 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
     }
     gold = gold_of_pairs(learning.gold, source, target) if learning.gold else {}
     prior = learning.prior or Prior()
-    for warning in bitext_warnings(source, target):
+    for warning in bitext_warnings(source, target) + _known_already(source, target, learning):
         learning.warn(warning)
     if prior.swapped(source, target):
         learning.warn("the sides look like those of the older model the other way round; are they swapped?")
@@ -316,6 +339,19 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
         check_vectors(learning.vectors, (source.words, target.words))
     text = EncodedText(*cut_long_pairs(source, target), (), line_words_of(source, target))
     return Prepared(source, target, gold, corpus, text)
+
+
+def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning) -> list[str]:
+    """Return a line of advice if a text is small and the shipped model knows its words."""
+    pairs = len(source.lengths)
+    if learning.prior is not None or not FEWEST <= pairs <= SMALL:
+        return []
+    known = coverage(source, target, load_aligner(MODEL).scorer.vocabularies)
+    if not min(side.total for side in known) or min(side.rate for side in known) < KNOWN:
+        return []
+    shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
+    found = f"the model {MODEL} knows {shares} of the source and target words"
+    return [f"{found}; with --init {MODEL} more is learned than from these {pairs:,} pairs alone"]
 
 
 class Estimated(NamedTuple):
@@ -384,9 +420,7 @@ def _own_links(
     estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
     text = replace(text, buckets=estimator.buckets)
     if learning.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
-        return lambda extraction=None: links_of_words(
-            replace(aligner, extraction=extraction).align_text(text), text.line_words
-        )
+        return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
     text.__dict__["index"] = estimator.index
     forms = [CountedForms(found.estimate.forms, found.estimate.counts, estimator.smoothing)]
 
@@ -396,7 +430,6 @@ def _own_links(
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction)
-        found = chosen.decoder(scores()).align(default_workers(aligner.workers))
-        return links_of_words(found, text.line_words)
+        return chosen.decoder(scores()).align(default_workers(aligner.workers))
 
     return align

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import LineWords, links_of_words
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
@@ -41,6 +41,8 @@ class AlignedChunk(NamedTuple):
     languages : (str or None, str or None)
     marks : {"bpe", "sentencepiece"}, optional
         How the words of the lines are marked sub-words, if the links count the words that these make.
+    doubt : str, optional
+        Why links say little that count words between spaces; of the first chunk.
     """
 
     first: int
@@ -51,6 +53,7 @@ class AlignedChunk(NamedTuple):
     text: TextSettings
     languages: tuple[str | None, str | None]
     marks: str | None = None
+    doubt: str | None = None
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words that the links count, as in the lines, sub-words joined."""
@@ -110,7 +113,8 @@ def align_chunk(aligner: Aligner, chunk: Chunk, *, count: str = "words") -> Alig
     if marks:
         lines = ([pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines])
         batch = links_of_words(batch, (_made_of(lines[0], marks), _made_of(lines[1], marks)))
-    return AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks)
+    doubt = one_word_lines(text) if chunk.first == 1 else None
+    return AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, doubt)
 
 
 def _made_of(lines: Sequence[str], marks: str) -> LineWords:

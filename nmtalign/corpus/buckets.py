@@ -22,7 +22,7 @@ ENOUGH = 6_000  # cells of one target word in a bucket; with fewer, calls of Num
 SPREAD = 3  # buckets of similar source length, before the range of lengths is widened
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bucket:
     """B sentence pairs of similar length, padded with word 0 to S and T words."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from nmtalign.arrays import Flags
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
+from nmtalign.names import SIDES
 
 FEW = 0.45  # share of known words below which the language is likely wrong (scripts/measure_coverage.py)
 GLUED = 0.04  # share of words that end in punctuation: at most 0.02 of texts in words, 0.07 of raw ones
@@ -27,6 +28,10 @@ _CAUSES = (
     " --vectors, --tokenizer, --lowercase and --unicode"
 )
 _MARKS = r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese
+# Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
+spaceless = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+).search
 ends_in_punctuation = re.compile(rf"\w[{_MARKS}]$").search
 
 
@@ -133,6 +138,27 @@ def _counted(
             as_other += count * in_other
             glued += count * (not in_own and ends_in_punctuation(word) is not None)
     return SideCoverage(total, known, as_other, glued)
+
+
+def one_word_lines(text: EncodedText) -> str | None:
+    """Say which side is written without spaces, so that a line is one word to links; None where none is.
+
+    Examples
+    --------
+    >>> from nmtalign.corpus.text import encode_lines
+    >>> from nmtalign.text.tokenization import TextSettings
+    >>> one_word_lines(encode_lines([("red tea", "紅茶")], TextSettings("simple"))).split(",")[0]
+    'the target is written without spaces'
+    """
+    for name, side, words in zip(SIDES, (text.source, text.target), text.line_words or (), strict=False):
+        last = words.numbers[words.offsets[1:][np.diff(words.offsets) > 0] - 1]
+        places = [k for k, word in enumerate(side.words) if spaceless(word)]
+        if 2 * np.count_nonzero(last == 0) > len(last) and 2 * side.counts[places].sum() > side.counts.sum():
+            return (
+                f"the {name} is written without spaces, and links count the words between spaces, so most"
+                " lines are one word; `align --tokens PREFIX` writes tokens, and links that count these"
+            )
+    return None
 
 
 def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Container[str]]) -> Flags:

@@ -207,8 +207,9 @@ def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedB
     --------
     >>> source, target, probability = np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([0.5, 0.9, 0.8])
     >>> batch = AlignedBatch(np.array([0, 3]), source, target, probability, scores=np.array([0.7]))
-    >>> words = LineWords(np.array([0, 0, 1]), np.array([0, 3])), LineWords(np.array([0, 1]), np.array([0, 2]))
-    >>> found = links_of_words(batch, words)
+    >>> own = LineWords(np.array([0, 0, 1]), np.array([0, 3]))
+    >>> other = LineWords(np.array([0, 1]), np.array([0, 2]))
+    >>> found = links_of_words(batch, (own, other))
     >>> found.links(0), found.probability.tolist()
     ([Link(source=0, target=0), Link(source=1, target=1)], [0.9, 0.8])
     """
@@ -283,9 +284,7 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
         return pair
     shown = [SPACES.words(line) for line in lines]
     own, other = (side.numbers.astype(np.int64) for side in words)
-    cells = np.ix_(other, own)
-    weights = np.zeros((len(shown[1]), len(shown[0])), pair.matrix.weights.dtype)  # (T, S)
-    np.maximum.at(weights, cells, pair.matrix.weights)
+    weights = weights_of_words(pair.matrix.weights, lines, words)
     probabilities: dict[Link, float] = {}
     for (s, t), probability in pair.probabilities.items():
         link = Link(int(own[s]), int(other[t]))
@@ -299,6 +298,16 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
         reverse=None if pair.reverse is None else _attention(pair.reverse.T, own, other, weights.T.shape).T,
         probabilities=probabilities,
     )
+
+
+def weights_of_words(weights: Reals, lines: tuple[str, str], words: BothLineWords | None) -> Reals:
+    """Return the greatest of the weights (T, S) of the tokens of two words, as `pair_of_words` does."""
+    if words is None:
+        return weights
+    S, T = (len(SPACES.words(line)) for line in lines)
+    found = np.zeros((T, S), weights.dtype)
+    np.maximum.at(found, np.ix_(words[1].numbers, words[0].numbers), weights)
+    return found
 
 
 def _attention(weights: Reals, rows: Integers, columns: Integers, shape: tuple[int, ...]) -> Reals:

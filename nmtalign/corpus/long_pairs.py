@@ -40,7 +40,7 @@ REPEATED = 3  # greatest count of an anchor in its sentence
 STEPS = 500  # number of anchors considered as predecessors on the path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Segments:
     """The pieces of sentence pairs, and their positions in the pairs."""
 

@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 BLOCK = 200  # pairs tokenized at a time; larger blocks do not fit the CPU cache
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncodedSide:
     """One side of a bitext."""
 
@@ -54,7 +54,8 @@ class EncodedSide:
         """Words between spaces of the line that sentence n was cut from, as far as they have tokens."""
         if self.line_words is None:
             return int(self.lengths[n])
-        return int(self.line_words[self.offsets[n] : self.offsets[n + 1]].max(initial=-1)) + 1
+        own = self.line_words[self.offsets[n] : self.offsets[n + 1]]
+        return int(own[-1]) + 1 if len(own) else 0
 
     def sentence(self, n: int) -> list[str]:
         """The words of sentence n."""

@@ -33,7 +33,7 @@ LIFT = 3.0  # other pairs are kept if they co-occur this many times as often as 
 SHARED = 1  # shared number of the pairs that are not kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairIndex:
     """The word pairs that co-occur in a bitext."""
 

@@ -47,7 +47,7 @@ class _Words:
         return self.known is None or self.text.normalized([str(word)])[0] in self.known
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncoderScorer(Scorer):
     """Similarities of tokens in their sentence pair, by themselves or mixed with another scorer."""
 
@@ -156,7 +156,7 @@ class EncoderScorer(Scorer):
     @classmethod
     def from_state(cls, stored: Stored) -> EncoderScorer:
         """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
-        layer = int(stored.number("layer", low=0, high=1000))
+        layer = stored.whole("layer", low=0, high=1000)
         encoder = Encoder(stored.text("name"), layer, download=False)  # the folder may be a stranger's
         calibration = Calibration(*(stored.number(name, **own) for name, own in _RANGES.items()))
         base = stored.open("base") if "base" in stored.parts() else None

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nmtalign.arrays import Floats
+from nmtalign.arrays import AnyArray, Floats
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
@@ -53,7 +53,7 @@ def _stored_transitions(side: str, words: int, stored: Stored) -> TransitionMode
     return TransitionModel(tables, classes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HiddenMarkov:
     """Hidden Markov alignment model in both directions.
 
@@ -86,20 +86,18 @@ class HiddenMarkov:
 
     def state(self) -> State:
         """Return the transitions; the scorer keeps the words."""
-        sides = dict(zip(("source", "target"), self.transitions, strict=True))
-        return State(
-            "hmm",
-            {"null": self.null, "agree": self.agree, "fitted": self.fitted},
-            {f"{side}_tables": own.tables for side, own in sides.items()}
-            | {f"{side}_classes": own.classes for side, own in sides.items()},
-        )
+        arrays: dict[str, AnyArray] = {}
+        for side, own, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
+            arrays[f"{side}_tables"] = own.tables
+            arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # no word has another class
+        return State("hmm", {"null": self.null, "agree": self.agree, "fitted": self.fitted}, arrays)
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
         """Return the model with a state; `vocabularies` are those of the lexicon, if there is one."""
         fitted = None
         if stored.value("fitted", object) is not None:  # all words have one class
-            fitted, vocabularies = int(stored.number("fitted", low=0)), ({}, {})
+            fitted, vocabularies = stored.whole("fitted", low=0), ({}, {})
         first, second = (
             _stored_transitions(side, len(numbers), stored)
             for side, numbers in zip(("source", "target"), vocabularies, strict=True)

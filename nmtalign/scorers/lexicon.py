@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles, Floats, Longs
-from nmtalign.checks import expect_number, expect_rising
+from nmtalign.checks import expect_rising, expect_whole
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import DataError, UsageError
@@ -57,12 +57,12 @@ class StoredForms(NamedTuple):
     @classmethod
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
         """Return what :meth:`state` was made of; `words` are the sizes of both vocabularies."""
-        first, second = (int(expect_number(n, name=stored.folder)) for n in stored.value("letters", list))
+        first, second = (expect_whole(n, name=stored.folder) for n in stored.value("letters", list))
         source, target = (
             _form_counts(side, None if letters else size, stored)
             for side, size, letters in zip(SIDES, words, (first, second), strict=True)
         )
-        pairs, forms = int(stored.number("pairs", low=0)), len(target.linked)
+        pairs, forms = stored.whole("pairs", low=0), len(target.linked)
         of_source = stored.array("pairs", "i", (len(source.linked),), low=0, high=forms)
         if of_source.sum() != pairs:
             found = f"expected {pairs:,} word pairs of all forms, found {of_source.sum():,}"
@@ -107,7 +107,7 @@ class Translations(NamedTuple):
     source_given_target: Doubles
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lexicon:
     """A learned lexicon: likelihood ratios of any words, known or unknown."""
 
@@ -120,6 +120,10 @@ class Lexicon:
     forms: list[StoredForms]  # one entry for each kind of form
     smoothing: Smoothing
     spelling: float  # prior count of two identical forms
+
+    def __repr__(self) -> str:
+        words = f"{len(self.source_words) - 1:,} source and {len(self.target_words) - 1:,} target words"
+        return f"Lexicon of {words}"
 
     def state(self) -> State:
         """Return the lexicon as plain values, arrays, word lists and counts of forms."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, starmap
 from typing import Any
 
 import numpy as np
 
-from nmtalign.corpus.coverage import GLUED, ends_in_punctuation
+from nmtalign.corpus.coverage import GLUED, ends_in_punctuation, spaceless
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder, look_up, number_words
 from nmtalign.errors import DataError
@@ -22,10 +21,6 @@ from nmtalign.text.tokenization import TextSettings
 Sides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
 
 PAIRS = 5_000  # pairs numbered at a time
-# Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
-_SPACELESS = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
-)
 UNCUT = 7.0  # mean letters of the words of such a script above which words seem to be phrases
 EVEN = 2.0  # standard deviation of lengths below which the correlation says nothing
 FEWEST = 50  # pairs needed for statistics of lengths
@@ -100,8 +95,8 @@ def _of_punctuation(side: EncodedSide) -> list[str]:
 
 
 def _uncut(side: EncodedSide, name: str) -> list[str]:
-    """Warn if a text in a script without spaces is not cut into words."""
-    places = [k for k, word in enumerate(side.words) if _SPACELESS.search(word)]
+    """Warn where a script without spaces is not cut into words."""
+    places = [k for k, word in enumerate(side.words) if spaceless(word)]
     if 2 * side.counts[places].sum() < side.counts.sum():
         return []
     mean = np.average([len(side.words[k]) for k in places], weights=side.counts[places])

@@ -163,7 +163,7 @@ def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
     assert run(*command) == 0
     for options in (
         ["--threshold", 0.9],
-        ["--remap", "space"],
+        ["--pieces", "bpe"],
         ["--shard-pairs", 50],
         ["--scorers", "lexicon"],
         ["--vectors", "en_fr_vectors"],

@@ -151,8 +151,8 @@ def test_what_is_no_index_is_refused(tmp_path, make, told):
     [
         ({"side": 2}, "expected side 0, the source, or 1, the target, found 2"),
         ({"side": "source"}, "found 'source'"),
-        ({"query": 5}, "expected words as text, found 5"),
-        ({"translation": ["maison"]}, r"expected words as text, found \['maison'\]"),
+        ({"query": 5}, "expected words as text, in UTF-8, found 5"),
+        ({"translation": ["maison"]}, r"expected words as text, in UTF-8, found \['maison'\]"),
         ({"most": -1}, "0 or more, found -1"),
         ({"limit": "many"}, "0 or more, found 'many'"),
     ],

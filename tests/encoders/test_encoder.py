@@ -193,9 +193,17 @@ def test_a_model_keeps_the_encoder_with_what_was_fitted(stored, tiny, tmp_path):
     assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
     assert list(map(set, read_links(stored / "links"))) == expected
     assert expected != links_of(lexicon.align_batch(TOY.words))
-    again.with_scorers(lexicon.scorer.names).save(tmp_path / "model")
-    assert nmtalign.load(tmp_path / "model").encoder is None
+    again.with_scorers(lexicon.scorer.names).save(tmp_path / "model", overwrite=True)
+    assert nmtalign.load(tmp_path / "model").scorer.names == lexicon.scorer.names
     assert nmtalign.load(tmp_path / "model").positions.agree is lexicon.positions.agree is True
+
+
+def test_an_encoder_alone_is_saved_with_what_was_fitted(tiny, tmp_path):
+    alone = nmtalign.fit_to(nmtalign.with_context(encoder=tiny, layer=LAYERS), PAIRS[:60])
+    alone.save(tmp_path / "model")
+    again = nmtalign.load(tmp_path / "model")
+    assert again.settings == alone.settings
+    assert links_of(again.align_batch(TOY.words[:80])) == links_of(alone.align_batch(TOY.words[:80]))
 
 
 def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
@@ -240,8 +248,8 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
         said = capsys.readouterr().err
         assert (ended.value.code, said.count("\n")) == (code, 1)
         assert found in said
-    assert nmtalign.load(moved, scorers=("lexicon",)).encoder is None
-    meta["encoder"]["weight"] = 2
+    assert nmtalign.load(moved, scorers=("lexicon",)).scorer.names == ("lexicon",)
+    meta["parts"]["scorer"]["weight"] = 2
     (moved / "meta.json").write_text(json.dumps(meta))
     with pytest.raises(DataError, match=r"meta.json: expected numbers from 0 to 1, found 2"):
         nmtalign.load(moved)

@@ -78,7 +78,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], tup
     "words and rows": (_save_words_and_rows, load_pair, ("word2int_en.pkl", "embeddings_fr.npz")),
     "token vectors": (
         _save_token_vectors,
-        lambda folder: list(read_vectors(folder, "cosine", [(["a"], ["b"])])),
+        lambda folder: list(read_vectors(folder, "cosine", [(["a", "c"], ["b", "d"])])),
         ("source.npy", "source_lengths.npy", "target_words.npy"),
     ),
     "gensim": (_save_gensim, lambda folder: load_embeddings(folder / "x.kv"), ("x.kv.vectors.npy",)),
@@ -287,5 +287,5 @@ def test_words_that_are_no_text_are_the_fault_of_the_caller(tmp_path: Path) -> N
     write_index(tmp_path / "x.db", [(["cat"], ["chat"], {(0, 0)})], TextSettings())
     index = Index(tmp_path / "x.db")
     for query, translation in (("\udce9", None), ("cat", "\udce9")):
-        with pytest.raises(UsageError, match="expected words in UTF-8"):
+        with pytest.raises(UsageError, match="expected words as text, in UTF-8, found"):
             index.find(query, 0, translation=translation)

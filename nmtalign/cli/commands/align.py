@@ -33,7 +33,7 @@ from nmtalign.cli.options.types import OUTPUT, OutputPrefix
 from nmtalign.cli.outputs import open_sink
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.names import SIDES
+from nmtalign.names import MARKS, SIDES
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -85,7 +85,7 @@ output_options = with_options(
 @section("Output")
 @click.option(
     "--pieces",
-    type=click.Choice(["bpe", "sentencepiece"]),
+    type=click.Choice(MARKS),
     help="Links of the words that marked sub-words make.",
 )
 @model_options
@@ -225,6 +225,8 @@ def write_chunks(
 
     links, known = 0, Coverage()
     for chunk in chunks:
+        if chunk.doubt:
+            warn(chunk.doubt)
         last = chunk.first + len(chunk.batch) - 1
         known = known.joined(chunk.coverage or Coverage())
         if strict and (why := known.doubt):

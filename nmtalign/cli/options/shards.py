@@ -113,8 +113,8 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
-    from nmtalign.aligner.opening import MODEL
     from nmtalign.files import fingerprint
+    from nmtalign.names import MODEL
     from nmtalign.shipped import place_of, shipped
 
     places = [place_of(place) for place in options.places.values()] or [shipped(MODEL)]
