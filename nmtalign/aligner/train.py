@@ -98,7 +98,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
     progress : bool
-        Show on stderr how far it is.
+        Show progress on stderr.
 
     Raises
     ------
@@ -342,7 +342,7 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
 
 
 def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning) -> list[str]:
-    """Return a line of advice where a text is small, and the shipped model knows its words."""
+    """Return a line of advice if a text is small and the shipped model knows its words."""
     pairs = len(source.lengths)
     if learning.prior is not None or not FEWEST <= pairs <= SMALL:
         return []

@@ -1,7 +1,7 @@
-"""Translation spotting: what a word is linked to in a bitext, and where it stands, from an index on disk.
+"""Concordance: the translations of a word in a bitext, and their places, from an index on disk.
 
-The index is one SQLite file. Sentences are word numbers, a block of them a row. Each word knows its blocks,
-so a rare word reads few, and a search is array arithmetic. Words that differ in case only are one form.
+The index is one SQLite file. A row holds a block of sentences as word numbers. Each word lists its blocks, so
+a rare word reads few rows, and a search is array arithmetic. Words that differ only in case are one word.
 
 Sides are 0, the source, and 1, the target. Véronis and Langlais 2000, "Evaluation of parallel text alignment
 systems"; Simard 2003, "Translation spotting for translation memories".
@@ -30,8 +30,8 @@ from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import foreign, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
 
-BLOCK = 1000  # pairs of a row
-GAP = "…"  # between words of a translation that do not stand side by side
+BLOCK = 1000  # pairs in a row
+GAP = "…"  # between words of a translation that are not adjacent
 _GAP = -1
 _FORMS = TextSettings()  # lower case, composed letters
 _EXPECTED = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
@@ -54,7 +54,7 @@ Unit = tuple[int, ...]  # forms of the words of a translation
 
 
 class Occurrence(NamedTuple):
-    """A place of the words that were sought.
+    """A place where the sought words occur.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Occurrence(NamedTuple):
 
 
 class Spotted(NamedTuple):
-    """What words are linked to.
+    """The translations of words.
 
     Attributes
     ----------
@@ -328,7 +328,7 @@ def _unit(forms: Sequence[int], at: Sequence[int]) -> Unit:
 
 
 class Index:
-    """An index to search in; it is only read.
+    """An index for searches, opened for reading only.
 
     Parameters
     ----------
@@ -409,7 +409,7 @@ class Index:
         limit: int | None = None,
         most: int = 10,
     ) -> Spotted:
-        """Return what one word, or several side by side, are linked to; nothing found is no error.
+        """Return the translations of one word or of adjacent words; nothing found is not an error.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How many words of a text two vocabularies know: whether an aligner was made for its languages.
+"""Coverage: the share of the words of a text that vocabularies know, to detect wrong languages.
 
 Names, numbers and signs say nothing about a language. Not counted are words without a letter, and words that
 no vocabulary holds and both sides of the text do.
@@ -17,7 +17,7 @@ from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
 from nmtalign.names import SIDES
 
-FEW = 0.45  # share of known words, below which it is likely another language (scripts/measure_coverage.py)
+FEW = 0.45  # share of known words below which the language is likely wrong (scripts/measure_coverage.py)
 GLUED = 0.04  # share of words that end in punctuation: at most 0.02 of texts in words, 0.07 of raw ones
 _SWAPPED = (
     "the sides are swapped: more source words are known as target words, and target words as source words;"

@@ -21,7 +21,7 @@ from nmtalign.text.tokenization import TextSettings
 
 Found = TypeVar("Found")
 
-BLOCK = 200  # pairs that are cut into words at a time: words of more leave the cache
+BLOCK = 200  # pairs tokenized at a time; larger blocks do not fit the CPU cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +44,7 @@ class EncodedSide:
         return {}
 
     def memo(self, key: Hashable, compute: Callable[[], Found]) -> Found:
-        """Return what the first call with `key` computed; the parts of a large text share their words."""
+        """Return what the first call with `key` computed; parts of a large text share the results."""
         if key not in self._memory:
             self._memory[key] = compute()
         found: Found = self._memory[key]
@@ -63,7 +63,7 @@ class EncodedSide:
 
 
 class NumberedWords(NamedTuple):
-    """Sentences of one side, their words numbered in the order in which they were first seen."""
+    """Sentences of one side, with words numbered in the order of their first occurrence."""
 
     words: list[str]
     tokens: Ints
@@ -100,7 +100,7 @@ class SideEncoder:
             self._flush()
 
     def add_lines(self, lines: str) -> None:
-        """Add the sentences of a block of lines: words between spaces, and an end to each line."""
+        """Add the sentences of a block of lines; spaces separate words, and each line has an end."""
         self._flush()
         words = lines.replace("\n", " \n ").split(" ")
         numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
@@ -112,7 +112,7 @@ class SideEncoder:
     def add_words(
         self, words: Sequence[str], lengths: Iterable[int], line_words: Integers | None = None
     ) -> None:
-        """Add the words of sentences one after the other, and the number of words of each."""
+        """Add concatenated sentences, and the number of words of each sentence."""
         self._flush()
         self._line_words += [] if line_words is None else [line_words]
         self._done.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
@@ -123,7 +123,7 @@ class SideEncoder:
         self._pending.clear()
 
     def numbered(self) -> NumberedWords:
-        """Return what was added, to be merged into another encoder."""
+        """Return the sentences so far, for :meth:`merge` of another encoder."""
         self._flush()
         lengths, own = np.array(self._lengths, np.int64), self._line_words
         line_words = np.concatenate(own) if own else None
@@ -138,11 +138,11 @@ class SideEncoder:
         self._line_words += [] if other.line_words is None else [other.line_words]
 
     def finish(self) -> EncodedSide:
-        """Return the side, its words numbered by falling frequency (ties: first seen first)."""
+        """Return the side, with words numbered by falling frequency, ties by first occurrence."""
         spelling, first_seen, lengths, line_words = self.numbered()
         counts = np.bincount(first_seen, minlength=len(spelling))
         order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
-        order = order[: np.count_nonzero(counts)]  # the marks of blocks are no words
+        order = order[: np.count_nonzero(counts)]  # without the marks of blocks
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
         return EncodedSide(
@@ -155,7 +155,7 @@ class SideEncoder:
 
 
 class PairEncoder:
-    """Numbers the words of both sides of a bitext, in blocks of lines; `text` cuts them into words."""
+    """Numbers the words of both sides of a bitext; `text` cuts lines into words."""
 
     def __init__(self, text: TextSettings, languages: tuple[str | None, str | None]) -> None:
         self._text, self._languages = text, languages
@@ -178,13 +178,13 @@ class PairEncoder:
         encoder.add_words(self._text.normalized(tokens), lengths, words)
 
     def add_words(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
-        """Add sentence pairs that are lists of words already."""
+        """Add sentence pairs as lists of words."""
         for encoder, sentences in zip(self._sides, zip(*pairs, strict=True), strict=True):
             words = [word for sentence in sentences for word in sentence]
             encoder.add_words(self._text.normalized(words), map(len, sentences))
 
     def numbered(self) -> tuple[NumberedWords, NumberedWords]:
-        """Return what was added, to be merged into another encoder."""
+        """Return the pairs so far, for :meth:`merge` of another encoder."""
         return self._sides[0].numbered(), self._sides[1].numbered()
 
     def merge(self, other: tuple[NumberedWords, NumberedWords]) -> None:
@@ -206,7 +206,7 @@ def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
 
 
 def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
-    """Number the words of both sides of a bitext, which is read once."""
+    """Number the words of both sides of a bitext, reading it once."""
     encoders = SideEncoder(), SideEncoder()
     for pair in pairs:
         for encoder, words in zip(encoders, pair, strict=True):
@@ -215,7 +215,7 @@ def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[
 
 
 def number_words(words: Iterable[str]) -> dict[str, int]:
-    """Return the number of each word: its place."""
+    """Return the index of each word."""
     return dict(zip(words, count(), strict=False))
 
 

@@ -47,7 +47,7 @@ class EncodedText:
 
 
 def encode_text(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> EncodedText:
-    """Number the words of sentence pairs, cut long ones and stack those of like length.
+    """Number the words of sentence pairs, cut long pairs and stack pairs of similar length.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def encode_lines(
     text: TextSettings,
     languages: tuple[str | None, str | None] = (None, None),
 ) -> EncodedText:
-    """Return the text of lines: as :func:`encode_text` of their words, in less time.
+    """Return the text of lines; faster than :func:`encode_text` of their words.
 
     Examples
     --------

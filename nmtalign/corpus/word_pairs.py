@@ -23,14 +23,14 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import MUCH, in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 
-PIECE = 1 << 22  # cells that are numbered at a time: 32 MB of keys
-FEW = 1 << 20  # cells up to which a plain sort numbers them
-RUN = 1 << 18  # cells of a run of source words, about
-PART = 1 << 17  # keys that are worked on at a time: a megabyte
-LARGE = 1 << 26  # cells of a bitext from which on rare pairs share a number
-SELDOM = 2  # pairs that meet more often are always kept
-LIFT = 3.0  # the others if they meet this many times as often as chance has it
-SHARED = 1  # number of the pairs that are not kept
+PIECE = 1 << 22  # cells numbered at a time: 32 MB of keys
+FEW = 1 << 20  # cells up to which a plain sort is faster
+RUN = 1 << 18  # approximate number of cells in a run of source words
+PART = 1 << 17  # keys processed at a time: one megabyte
+LARGE = 1 << 26  # cells of a bitext from which rare pairs share a number
+SELDOM = 2  # pairs that co-occur more often are always kept
+LIFT = 3.0  # other pairs are kept if they co-occur this many times as often as by chance
+SHARED = 1  # shared number of the pairs that are not kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +99,7 @@ def words_of(keys: Longs, targets: int) -> tuple[Ints, Ints]:
 
 
 class _Tokens(NamedTuple):
-    """The source words of all buckets, and where the cells of each one are."""
+    """The source words of all buckets, and the positions of their cells."""
 
     word: Integers
     start: Integers  # first cell of each word
@@ -109,7 +109,7 @@ class _Tokens(NamedTuple):
 
     @classmethod
     def of(cls, bucket: Bucket, cells: int, targets: int) -> _Tokens:
-        """Return those of a bucket that stands behind so many cells and target words."""
+        """Return the words of a bucket, which follows `cells` cells and `targets` target words."""
         (T, S, B), place = bucket.shape, np.flatnonzero(bucket.source).astype(np.int32)
         pair = place % np.int32(B)
         step = np.full(len(place), S * B, np.int32)
@@ -301,7 +301,7 @@ def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[L
 
 
 def frequent_or_associated(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> Flags:
-    """Tell which pairs meet often, or at least much more often than chance would have it."""
+    """Tell which pairs co-occur often, or at least much more often than by chance."""
     at_source, at_target = words_of(keys, len(target.words))
     by_chance = source.counts[at_source] * (target.counts[at_target] / len(source.lengths))
     return np.asarray((counts > SELDOM) | (counts >= LIFT * by_chance) | (keys == 0))

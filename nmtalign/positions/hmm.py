@@ -89,7 +89,7 @@ class HiddenMarkov:
         arrays: dict[str, AnyArray] = {}
         for side, own, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
             arrays[f"{side}_tables"] = own.tables
-            arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # others are looked up by no word
+            arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # no word has another class
         return State("hmm", {"null": self.null, "agree": self.agree, "fitted": self.fitted}, arrays)
 
     @classmethod

@@ -16,7 +16,7 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Integers, Reals
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 
 Counts = tuple[Integers, Integers]
 Vectors = tuple[Floats, Floats]
@@ -86,18 +86,15 @@ def known_words(
 ) -> Words:
     """Look up the words of a text."""
     logs = [(np.log(np.asarray(own) + 1) / 5).astype(np.float32) for own in counts]
-    place = {word: k for k, word in enumerate(target.words)}
-    places = [_places(few, side.words) for few, side in zip(frequent, (source, target), strict=True)]
+    places = [
+        look_up(number_words(["", *few]), side.words, 0)
+        for few, side in zip(frequent, (source, target), strict=True)
+    ]
     return Words(
         (logs[0], logs[1]),
-        np.array([place.get(word, -1) for word in source.words], dtype=np.int32),
+        look_up(number_words(target.words), source.words),
         (places[0], places[1]),
     )
-
-
-def _places(few: Sequence[str], words: Sequence[str]) -> Integers:
-    place = {word: k for k, word in enumerate(few, 1)}
-    return np.array([place.get(word, 0) for word in words], dtype=np.int32)
 
 
 def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Words) -> list[Floats]:

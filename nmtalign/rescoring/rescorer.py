@@ -1,4 +1,4 @@
-"""The rescorer: a network that looks at the posteriors of a whole matrix once more, taught by gold links.
+"""The rescorer: a neural network, trained on gold links, that corrects the posteriors of a sentence pair.
 
 Its scores e are log odds of links. They are mixed log-linearly with the posteriors,
 
@@ -38,10 +38,10 @@ from nmtalign.rescoring.features import (
 from nmtalign.rescoring.network import Network, Weights, sigmoid
 from nmtalign.state import State, Stored
 
-COLUMN_MULTIPLE, CELLS = 16, 1 << 15  # pairs, and about as many cells, that are scored at a time
-MIN_POSTERIOR = np.float32(0.003)  # links that one direction at least holds for as likely are judged
+COLUMN_MULTIPLE, CELLS = 16, 1 << 15  # columns, and approximate cells, scored at a time
+MIN_POSTERIOR = np.float32(0.003)  # links are rescored if one direction gives them this probability
 SMALLEST = np.float32(1e-30)  # probability under a logarithm
-LEAST_NULL = np.float32(1e-6)  # the same of the null word
+LEAST_NULL = np.float32(1e-6)  # probability of the null word under a logarithm
 
 ThreeMatrices = tuple[Floats, Floats, Floats]
 
@@ -158,7 +158,7 @@ class Reader:
     known: Words
 
     def scores(self, bucket: Bucket, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Floats:
-        """Return the log odds of links, (T, S, B); the same bits for a pair in any company."""
+        """Return the log odds of links, (T, S, B); they do not depend on the other pairs."""
         e = np.empty(bucket.shape, np.float32)
         T, S, B = bucket.shape
         width = max(COLUMN_MULTIPLE, CELLS // (T * S) // COLUMN_MULTIPLE * COLUMN_MULTIPLE)
@@ -188,7 +188,7 @@ class Reader:
         nulls : (float32 array, float32 array)
             Likelihood ratios of source and of target words under null, by word number.
         forward, reverse, joint : float32 arrays (T, S, B)
-            Posteriors before.
+            Posteriors before rescoring.
 
         Returns
         -------

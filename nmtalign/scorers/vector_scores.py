@@ -24,7 +24,6 @@ from nmtalign.names import SCORES
 from nmtalign.state import State, Stored
 
 BITS = 26  # bits of an entry: a product has 52, and a double holds 53
-ATTENTION_SIZE = 128  # A of untrained Bahdanau weights
 LARGEST = 1e9  # greatest Bahdanau weight; sums of products of greater weights may be infinite
 COSINE_SCALES = (8.0, 20.0)  # bounds of sqrt(D), the scale of Vaswani et al. (2017)
 
@@ -134,20 +133,6 @@ def _projected(vectors: Reals, weights: Reals) -> Reals:
     """Return vectors @ weights (D, A); the bits of a row do not depend on the other rows."""
     rows = np.asarray(vectors, dtype=np.float64)[:, None, :]  # (N, 1, D)
     return np.asarray((rows @ weights)[:, 0, :])
-
-
-def untrained_bahdanau(dimension: int, *, seed: int = 0) -> BahdanauScore:
-    """Return a score with seeded random weights, which shows shapes and arithmetic.
-
-    Examples
-    --------
-    >>> untrained_bahdanau(3, seed=7).settings
-    'score=bahdanau(untrained, seed 7) scale=1'
-    """
-    random = np.random.default_rng(seed)
-    W, U = random.normal(0, dimension**-0.5, (2, dimension, ATTENTION_SIZE))
-    v = random.normal(0, ATTENTION_SIZE**-0.5, ATTENTION_SIZE)
-    return BahdanauScore(W, U, v, np.zeros(ATTENTION_SIZE), origin=f"untrained, seed {seed}")
 
 
 def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScore:

@@ -21,11 +21,12 @@ from nmtalign.positions.hmm import NULL
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.positions.transitions import MAX_JUMP
 from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.vector_scores import BahdanauScore, untrained_bahdanau
+from nmtalign.scorers.vector_scores import BahdanauScore
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.positions.naive_hmm import naive_forward_backward, naive_transitions
+from tests.scorers.bahdanau import untrained_bahdanau
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
 

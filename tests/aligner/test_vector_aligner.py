@@ -19,12 +19,13 @@ from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 from nmtalign.positions.softmax import SoftmaxPosteriors
-from nmtalign.scorers.vector_scores import make_score, untrained_bahdanau
+from nmtalign.scorers.vector_scores import make_score
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_embeddings, save_pair
 from tests.naive_aligner import naive_joint, naive_mutual, naive_scores
+from tests.scorers.bahdanau import untrained_bahdanau
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
 

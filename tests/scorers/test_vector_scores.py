@@ -14,8 +14,8 @@ from nmtalign.scorers.vector_scores import (
     exact_rows,
     load_bahdanau,
     make_score,
-    untrained_bahdanau,
 )
+from tests.scorers.bahdanau import untrained_bahdanau
 
 QUERIES = np.array([[1.0, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0]])  # (T, D); an unknown word is the zero vector
 KEYS = np.array([[3.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 4.0, 2.0]])  # (S, D)
