@@ -173,7 +173,7 @@ def is_array(path: str | Path) -> bool:
 
 
 def _begins(path: str | Path, mark: bytes) -> bool:
-    with open(path, "rb") as file:
+    with foreign(path), open(path, "rb") as file:
         return file.read(len(mark)) == mark
 
 

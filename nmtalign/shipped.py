@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nmtalign.door import as_path
 from nmtalign.errors import UsageError
 
 _PLACES = (Path(__file__).parent / "data", Path(__file__).parent.parent / "data")
@@ -39,5 +40,6 @@ def place_of(path: str | Path) -> Path:
     >>> place_of("en_fr_vectors").is_dir(), place_of("nothing/of/the/kind").exists()
     (True, False)
     """
-    places = [Path(path), *(place / path for place in _PLACES)]
+    path = as_path(path)
+    places = [path, *(place / path for place in _PLACES)]
     return next((place for place in places if place.exists()), places[0])

@@ -37,6 +37,7 @@ FLOORS = {
     "links": 1,
     "arrays": 0,
     "checks": 0,
+    "door": 0,
     "errors": 0,
     "files": 0,
     "names": 0,

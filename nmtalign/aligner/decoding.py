@@ -48,6 +48,7 @@ class Decoder(NamedTuple):
     vocabularies: tuple[Container[str], Container[str]] | None = None
     # as of :meth:`nmtalign.positions.model.TextScores.informed`; None where every pair has attention
     informed: Callable[[int, NDArray[np.float32] | None], NDArray[np.bool_]] | None = None
+    scores: Callable[[int], Reals] | None = None  # those of a bucket, before the position model
 
     def links(self, k: int) -> BucketLinks:
         """Compute the posteriors of bucket k and choose links."""
@@ -140,6 +141,7 @@ class Decoder(NamedTuple):
         """Return the one pair of the text with its attention weights; `words` are those to show."""
         once = self._replace(attend=cache(self.attend))  # for the matrices and for the links
         forward, reverse, weights = once._matrices()
+        scores = None if self.scores is None else self._scores(self.scores)
         batch = once.align(1)
         links = batch.links(0)
         return AlignedPair(
@@ -153,7 +155,17 @@ class Decoder(NamedTuple):
             extraction=self.extraction.rule,
             threshold=self.extraction.least,
             second=self.extraction.second,
+            scores=scores,
         )
+
+    def _scores(self, scores: Callable[[int], Reals]) -> Reals:
+        """Return the scores of a text of one pair, (T, S), NaN in cells that no piece of a long pair has."""
+        segments = self.text.segments
+        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
+        whole = np.full(shape, np.nan, np.float32)
+        for k, bucket in enumerate(self.text.buckets):
+            segments.paste(bucket, np.asarray(scores(k), np.float32), whole)
+        return whole
 
     def _matrices(self) -> tuple[NDArray[np.floating], ...]:
         """Return p(s|t), p(t|s) and the weights that links are chosen from, of a text of one pair, (T, S)."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from nmtalign.arrays import read_arrays
 from nmtalign.checks import expect_files, fingerprints
+from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, read_json
 from nmtalign.output import expect_room, whole_folder
@@ -63,7 +64,7 @@ def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
 
 def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write the state of an aligner, as of :meth:`nmtalign.aligner.aligner.Aligner.save`."""
-    expect_room_for_model(folder, overwrite=overwrite)
+    expect_room_for_model(as_path(folder), overwrite=overwrite)
     with whole_folder(folder) as new:
         meta = {"format": FORMAT, "version": VERSION, **state.write(new)}
         text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"

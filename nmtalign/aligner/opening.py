@@ -23,7 +23,7 @@ from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.vector_scores import BahdanauScore, DotScore, VectorScore, cosine_scale, make_score
 from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
 from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
@@ -46,15 +46,16 @@ FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
 
 
-def load(path: str | Path | None = None, **settings: Any) -> Aligner:
+def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> Aligner:
     """Open an aligner.
 
     Parameters
     ----------
-    path : str or Path, optional
+    path : str or Path, or (Embeddings, Embeddings), optional
         A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
-        ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones. Left out: the
-        shipped English-French model, whatever the settings.
+        ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones, or source and
+        target vectors, also gensim's KeyedVectors. Left out: the shipped English-French model, whatever the
+        settings.
     **settings
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
         not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``scorers`` (names of some of its
@@ -76,6 +77,10 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
     _check_settings(settings)
+    if isinstance(path, tuple | list):
+        if found := ", ".join(name for name in (*_RUNNING, *_READING) if name in settings):
+            raise UsageError(f"{found}: only for a folder; leave it out")
+        return _over(*both_embeddings(path), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
@@ -93,9 +98,7 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
         return aligner if names is None else aligner.with_scorers(names)
     reading = _reading(settings)
     languages = settings.pop("languages", None) or pair_languages(folder)
-    source, target = load_pair(folder, languages=languages, **reading)
-    warn_about(source, target, settings.get("score", "cosine"))
-    return vector_aligner(source, target, languages=languages, **settings)
+    return _over(*load_pair(folder, languages=languages, **reading), settings | {"languages": languages})
 
 
 def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
@@ -105,8 +108,13 @@ def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -
     if sides[0].dimension != sides[1].dimension:
         found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
         raise DataError(f"{found}; vectors of one space have equal lengths")
-    warn_about(*sides, settings.get("score", "cosine"))
-    return vector_aligner(*sides, **settings)
+    return _over(*sides, settings)
+
+
+def _over(source: Embeddings, target: Embeddings, settings: Mapping[str, Any]) -> Aligner:
+    """Return an aligner over vectors; warn where they do not look like one space."""
+    warn_about(source, target, settings.get("score", "cosine"))
+    return vector_aligner(source, target, **settings)
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
@@ -229,7 +237,7 @@ def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
             " ones, whatever they mean; try --score cosine",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -21,9 +22,11 @@ from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
+from nmtalign.door import ProgressLine, expect_names
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
+from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.names import MODEL
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
@@ -41,7 +44,7 @@ from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexi
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.storage import load_pair
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
@@ -61,10 +64,11 @@ class TrainOptions(TypedDict, total=False):
     languages: Languages
     prior: str | Path | None
     init: str | Path | None
-    vectors: str | Path | BothVectors | None
+    vectors: str | Path | tuple[Any, Any] | None
     vectors_weight: float | None
-    gold: str | Path | Sequence[GoldAlignment]
+    gold: GivenGold
     workers: int | None
+    progress: bool
 
 
 def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
@@ -72,7 +76,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
 
     Parameters
     ----------
-    bitext : iterable of (source, target), or (list, list), or DataFrame
+    bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text, or lists of words, which are not cut, as of
         :func:`~nmtalign.text.pairs.checked_pairs`; read once.
     preset : {"default", "fast"}
@@ -85,13 +89,16 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     init : path, optional
         An older model to go on from, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
-        Word vectors of both languages in one space, or their folder: a head beside the lexicon.
+        Word vectors of both languages in one space, also gensim's KeyedVectors, or their folder: a scorer
+        beside the lexicon.
     vectors_weight : float, optional
         Weight of that head, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
-    gold : path or sequence of GoldAlignment, optional
-        Gold links of the last pairs, or of all: they teach a rescorer.
+    gold : path or iterable, optional
+        Gold links of the last pairs, or of all, as of :func:`nmtalign.evaluate`: they teach a rescorer.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
+    progress : bool
+        Show on stderr how far it is.
 
     Raises
     ------
@@ -106,11 +113,12 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     >>> train(bitext).align("the car", "la auto").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
+    expect_names(options, TrainOptions.__annotations__, "options")
     languages = options.get("languages", (None, None))
     check_languages(languages)
     given = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
     prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
-    gold = options.get("gold", ())
+    gold, line = options.get("gold", ()), ProgressLine(options.get("progress", False))
     learning = Learning(
         named_preset(options.get("preset", "default")),
         text,
@@ -118,11 +126,14 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         prior,
         _opened(options.get("vectors"), languages),
         options.get("vectors_weight"),
-        gold_of_file(gold) if isinstance(gold, str | Path) else gold,
+        gold_of_file(gold) if isinstance(gold, str | Path) else list(given_gold(gold)),
         workers=options.get("workers"),
+        report=line.show,
         warn=partial(warnings.warn, stacklevel=3),
     )
-    return learn(checked_pairs(bitext), learning).aligner
+    aligner = learn(checked_pairs(bitext), learning).aligner
+    line.show(f"learned from {aligner.training['corpus']['pairs']:,} pairs", last=True)
+    return aligner
 
 
 def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
@@ -133,10 +144,10 @@ def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlign
     return gold
 
 
-def _opened(vectors: str | Path | BothVectors | None, languages: Languages) -> BothVectors | None:
+def _opened(vectors: str | Path | tuple[Any, Any] | None, languages: Languages) -> BothVectors | None:
     """Open the folder of two languages' vectors, if it is one."""
-    if not isinstance(vectors, str | Path):
-        return vectors
+    if vectors is None or isinstance(vectors, tuple | list):
+        return vectors and both_embeddings(vectors)
     source, target = languages
     return load_pair(place_of(vectors), languages=(source, target) if source and target else None)
 
@@ -174,7 +185,7 @@ def warm_start(
     return Prior(listed, older.lexicon, older.positions.transitions), settings
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Learning:
     """What is learned, and how.
 
@@ -228,8 +239,8 @@ class Learning:
         weight = self.vectors_weight
         if weight is not None and self.vectors is None:
             raise UsageError("a weight of vectors is for vectors beside the lexicon; add --vectors DIR")
-        if weight is not None and not 0 <= weight <= 1:
-            raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight}")
+        if weight is not None and not (isinstance(weight, Real) and 0 <= weight <= 1):
+            raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight!r}")
 
 
 class Training(NamedTuple):

@@ -31,7 +31,7 @@ from nmtalign.attention.weights import causal_mask
 from nmtalign.errors import UsageError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayerNorm:
     """Parameters of layer normalization: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``."""
 
@@ -68,7 +68,7 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     return normed if parameters.bias is None else normed + parameters.bias
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FeedForward:
     """Parameters of a feed-forward layer: ``W_1`` (D, F), ``b_1`` (F,), ``W_2`` (F, D), ``b_2`` (D,).
 
@@ -128,7 +128,7 @@ def _gelu(x: Array) -> Array:
 _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": _relu, "gelu": _gelu}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TransformerBlock:
     """Parameters of an encoder block, or of a decoder block if it has cross-attention.
 
@@ -250,7 +250,7 @@ def decoder_block(
     return Decoded(_feed_forward(p, x), self_weights, cross_weights)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transformer:
     """Parameters of an encoder-decoder: its blocks, and the normalization behind each stack."""
 

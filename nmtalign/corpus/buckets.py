@@ -22,7 +22,7 @@ ENOUGH = 6_000  # cells of one target word in a bucket; for fewer, calling NumPy
 SPREAD = 3  # buckets of like source length, or that length is widened
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bucket:
     """B sentence pairs of like length, padded with word 0 to S and T words."""
 

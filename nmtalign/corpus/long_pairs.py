@@ -40,7 +40,7 @@ REPEATED = 3  # times that the word of an anchor may stand in the sentence
 STEPS = 500  # anchors to the left of one that may precede it on the path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Segments:
     """The pieces of long sentence pairs, and where they come from."""
 

@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 BLOCK = 200  # pairs that are cut into words at a time: words of more leave the cache
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncodedSide:
     """One side of a bitext."""
 

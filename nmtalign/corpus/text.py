@@ -17,7 +17,7 @@ from nmtalign.corpus.word_pairs import PairIndex, number_pairs
 from nmtalign.text.tokenization import TextSettings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncodedText:
     """Sentence pairs as arrays."""
 

@@ -33,7 +33,7 @@ LIFT = 3.0  # the others if they meet this many times as often as chance has it
 SHARED = 1  # number of the pairs that are not kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairIndex:
     """The word pairs that co-occur in a bitext."""
 

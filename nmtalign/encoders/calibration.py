@@ -61,7 +61,7 @@ def exponents(weight: float) -> tuple[float, float]:
     return (1 - weight) / squares, weight / squares
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncoderScores:
     """Scores of a text: similarities (T, S) by number of the piece, and the scores of the other head."""
 

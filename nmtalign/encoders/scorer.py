@@ -47,7 +47,7 @@ class _Words:
         return self.known is None or self.text.normalized([str(word)])[0] in self.known
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncoderScorer(Scorer):
     """Similarities of tokens in their sentence pair, by themselves or mixed with another scorer."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from nmtalign.arrays import Floats
+from nmtalign.arrays import AnyArray, Floats
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
@@ -53,7 +53,7 @@ def _stored_transitions(side: str, words: int, stored: Stored) -> TransitionMode
     return TransitionModel(tables, classes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HiddenMarkov:
     """Hidden Markov alignment model in both directions.
 
@@ -86,7 +86,7 @@ class HiddenMarkov:
 
     def state(self) -> State:
         """Return the transitions; their words are those of the scorer."""
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, AnyArray] = {}
         for side, own, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
             arrays[f"{side}_tables"] = own.tables
             arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # others are looked up by no word

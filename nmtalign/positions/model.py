@@ -118,7 +118,7 @@ class PositionModel(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posteriors:
     """Attention in both directions over a bucket, arrays of shape (T, S, B)."""
 
@@ -133,7 +133,7 @@ class Posteriors:
         return np.asarray(self.joint[cells])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SoftmaxPosteriors:
     """Posteriors by a softmax of scores (T, S, B) over each side, computed when they are asked for."""
 

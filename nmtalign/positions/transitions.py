@@ -24,7 +24,7 @@ STRENGTH = 50.0  # how many jumps the table of all words counts for beside a wor
 TINY = np.float32(1e-35)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
     """Transition probabilities of the sentences of a bucket."""
 
@@ -69,7 +69,7 @@ class Transitions:
         return jumps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TransitionModel:
     """Transition model of one direction: distributions of the jump width by class of word."""
 

@@ -21,14 +21,13 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.sample import CELLS, SamplePair
 from nmtalign.scorers.scorer import UnknownWords
 from nmtalign.text.bitext import SentencePair
 
 CHUNK = 1000  # pairs aligned at a time when looking for the worst
 BY_HEAD = 200  # pairs of a report whose heads are shown one by one, as far as
 WEIGHTS = 1_500_000  # weights of heads go, so that a report stays below 3 MB
-CELLS = 16_000_000  # weights (T x S) of all pairs of a page or picture; a million takes 40 MB
 
 ByHead = dict[str, NDArray[np.floating]]
 

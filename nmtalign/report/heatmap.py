@@ -124,23 +124,24 @@ def draw_heatmap(
     return page.figure
 
 
-def matrices_of(pair: AlignedPair, view: str = "combined") -> dict[str, AlignmentMatrix]:
+def matrices_of(pair: AlignedPair, values: str = "posterior") -> dict[str, AlignmentMatrix]:
     """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
-    `view` is ``combined``, ``forward``, ``reverse``, or ``all`` for one panel each.
+    `values` is ``posterior``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three.
 
     Raises
     ------
     UsageError
-        If the pair does not have that direction.
+        If the pair does not have these.
     """
-    named = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.matrix.weights}
-    matrices = {name: replace(pair.matrix, weights=w) for name, w in named.items() if w is not None}
-    if view == "all":
+    both = {"forward": pair.forward, "reverse": pair.reverse, "posterior": pair.posterior}
+    named = both | ({} if values == "all" else {"scores": pair.scores})
+    matrices = {name: replace(pair.matrix, weights=own) for name, own in named.items() if own is not None}
+    if values == "all":
         return matrices
-    if view not in matrices:
-        raise UsageError(f"expected one of the views {', '.join(matrices)} or all, found {view!r}")
-    return {"": matrices[view]}
+    if values not in matrices:
+        raise UsageError(f"expected one of the values {', '.join(matrices)} or all, found {values!r}")
+    return {"": matrices[values]}
 
 
 def cropped(

@@ -14,7 +14,7 @@ import json
 import math
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.door import as_path
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts
+from nmtalign.links.formats import format_gold
+from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
-from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon
+from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon, numbered
 from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
 
@@ -109,9 +112,45 @@ def _page(
     )
 
 
-def write_report(path: str | Path, pairs: Sequence[SamplePair], **options: Any) -> None:
-    """Write the HTML file of :func:`html_report`, which takes the same options, under its name when whole."""
-    page = html_report(pairs, **options)
+def write_report(
+    path: str | Path,
+    pairs: Iterable[AlignedPair] | Sequence[SamplePair],
+    *,
+    gold: GivenGold | None = None,
+    title: str = "Word alignment",
+    corpus: Sequence[Figure] = (),
+) -> None:
+    """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
+
+    Parameters
+    ----------
+    path : str or Path
+    pairs : AlignedBatch, or iterable of AlignedPair or of SamplePair
+        All are shown, with their attention; a slice such as ``batch[:200]`` chooses some. Pairs count from 1.
+    gold : path or iterable, optional
+        Gold links of each pair, as of :func:`nmtalign.evaluate`. For pairs of :class:`SamplePair`, which have
+        their own, Pharaoh lines of the whole corpus, as of :func:`html_report`.
+    title, corpus
+        As of :func:`html_report`.
+
+    Raises
+    ------
+    UsageError
+        If something is no aligned pair, or all together are too large for a page.
+    DataError
+        If there is not gold for each pair, or a link lies outside of its pair.
+
+    Examples
+    --------
+    >>> import nmtalign, tempfile
+    >>> batch = nmtalign.load().align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     nmtalign.write_report(f"{folder}/report.html", batch, gold=["0-0 1-1", "0-0"])
+    """
+    path, golds = as_path(path), None if gold is None else list(given_gold(gold))
+    listed = numbered(pairs, golds)
+    lines = None if golds is None else list(map(format_gold, golds))
+    page = html_report(listed, title=title, corpus=corpus, gold=lines)
     with Outputs() as files:
         files.text(path).write(page)
 
@@ -228,8 +267,7 @@ def _pair_data(pair: SamplePair) -> dict[str, Any]:
 
 
 def _thousandths(pair: AlignedPair, link: Link) -> int:
-    weight = pair.matrix.weights[link.target, link.source]
-    return round(1000 * float(pair.probabilities.get(link, weight)))
+    return round(1000 * pair.probability(link))
 
 
 def _known(score: float) -> float | None:

@@ -65,7 +65,7 @@ class Weights(NamedTuple):
         return Weights(*(w.copy() for w in self))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Network:
     """A network with its weights."""
 

@@ -46,7 +46,7 @@ LEAST_NULL = np.float32(1e-6)  # the same of the null word
 ThreeMatrices = tuple[Floats, Floats, Floats]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rescorer:
     """A rescorer of alignment posteriors.
 
@@ -82,7 +82,7 @@ class Rescorer:
         return Reader(self, known_words(source, target, counts, self.frequent))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rescored:
     """A position model whose posteriors are rescored."""
 
@@ -150,7 +150,7 @@ class Rescored:
         return cls(stored.open("base", vocabularies), rescorer)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reader:
     """Rescores the buckets of one text."""
 

@@ -37,7 +37,7 @@ class KnownVectors(NamedTuple):
     known: Flags  # (V,): which have a vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DenseScorer:
     """Dense head: word vectors of two languages in one space."""
 

@@ -66,7 +66,7 @@ def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
     return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forms:
     """The distinct forms of one kind on one side."""
 
@@ -111,7 +111,7 @@ def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
     return side.memo(("forms", letters), shortened)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FormPairs:
     """The pairs of forms of one kind that the word pairs of a bitext have."""
 

@@ -46,7 +46,7 @@ class Reference(NamedTuple):
         return Reference(self.words[:limit], share / max(share.sum(), 1e-9))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VectorScorer(Scorer):
     """Word vectors of two languages in one space, and the attention score that compares them."""
 
@@ -196,7 +196,7 @@ def reference_of(side: EncodedSide) -> Reference:
     return Reference(words, counts / max(counts.sum(), 1))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CellScores:
     """Scores of a text by word vectors: `keys` (V, K) of source words, `queries` (V, K) of target words."""
 

@@ -107,7 +107,7 @@ class Translations(NamedTuple):
     source_given_target: Doubles
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lexicon:
     """A learned lexicon: likelihood ratios of any words, known or unknown."""
 
@@ -120,6 +120,10 @@ class Lexicon:
     forms: list[StoredForms]  # one entry for each kind of form
     smoothing: Smoothing
     spelling: float  # prior count of two identical forms
+
+    def __repr__(self) -> str:
+        words = f"{len(self.source_words) - 1:,} source and {len(self.target_words) - 1:,} target words"
+        return f"Lexicon of {words}"
 
     def state(self) -> State:
         """Return the lexicon as plain values, arrays, word lists and counts of forms."""

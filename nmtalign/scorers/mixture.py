@@ -54,7 +54,7 @@ def interpolated(emissions: Emissions, scorers: Sequence[MixedScorer], text: Enc
     return emissions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mixture(Scorer):
     """A lexicon, and the scorers that are mixed with the lexicon."""
 
@@ -116,7 +116,7 @@ class Mixture(Scorer):
         return PairScores(text, mixed, leave_one_out_evidence(seen), self.lexicon)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairScores:
     """Emissions of a text, and the evidence `worth` (P,) of word pairs for pair scores."""
 

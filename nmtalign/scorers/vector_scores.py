@@ -81,7 +81,7 @@ def exact_rows(vectors: Reals) -> Reals:
     return np.asarray(np.ldexp(np.rint(np.ldexp(vectors, exponents)), -exponents))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BahdanauScore:
     """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
 

@@ -35,7 +35,7 @@ _OTHER_PRIORS = {(3, "HMMF"), (3, "HMMR"), (4, "FERF"), (4, "FERR")}
 WORDS_A_SENTENCE = 20  # about: jumps from a word for each jump from the start of a sentence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prior:
     """Weighted word pairs and an older model that training starts from."""
 

@@ -306,9 +306,7 @@ def test_guided_training_gets_words_and_links_in_three_columns(bitext, vectors, 
     assert "pair 1: a word holds a tab" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "options", [[], ["--tokenizer", "simple"]]
-)
+@pytest.mark.parametrize("options", [[], ["--tokenizer", "simple"]])
 @pytest.mark.parametrize("shards", [[], ["--out-shards", "shards", "--shard-pairs", "2"]])
 def test_tokens_are_what_the_links_count(options, shards, vectors, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

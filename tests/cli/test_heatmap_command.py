@@ -64,7 +64,7 @@ def test_all_directions_side_by_side_without_links(vectors: Path, tmp_path: Path
         "heatmap", "the cat", "le chat", "--vectors", vectors, "-o", out, "--view", "all", "--no-links"
     )
     assert code == 0
-    assert {"forward", "reverse", "combined"} <= set(written(out))
+    assert {"forward", "reverse", "posterior"} <= set(written(out))
     assert "chosen link" not in written(out)
 
 
@@ -169,9 +169,7 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
     monkeypatch.setattr(
         heatmap_module, "draw_heatmap", lambda matrices, **more: drawn.append((matrices, more))
     )
-    monkeypatch.setattr(
-        heatmap_module, "save_heatmaps", lambda figures, path, **_: list(figures)
-    )
+    monkeypatch.setattr(heatmap_module, "save_heatmaps", lambda figures, path, **_: list(figures))
     for options in ([], ["--columns", "300,302-303", "--rows", "1"]):
         assert run("heatmap", long, "le chat", "-o", tmp_path / "a.png", *options) == 0
     err = capsys.readouterr().err

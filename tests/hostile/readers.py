@@ -181,9 +181,7 @@ def _embeddings(file: str, *samples: bytes, **more: Any) -> Reader:
 
 READERS = {
     "npz": Reader("x.npz", read_arrays, (_npz(**_ARRAYS), _npz(True, **_ARRAYS))),
-    "npy": Reader(
-        "x.npy", read_array, (_npy(np.eye(2)), _npy(np.arange(3, dtype="i2")))
-    ),
+    "npy": Reader("x.npy", read_array, (_npy(np.eye(2)), _npy(np.arange(3, dtype="i2")))),
     "word2vec": _embeddings("x.vec", b"2 2\nthe 1 2\ncat 3 4\n", b"the 1 2\ncat 3 4\n"),
     "word2vec.gz": _embeddings("x.vec.gz", gzip.compress(b"2 2\nthe 1 2\ncat 3 4\n", mtime=0)),
     "word2vec-binary": _embeddings(
@@ -264,9 +262,7 @@ READERS = {
     "model": Reader("model/meta.json", _open_changed, (_of_model("meta.json"),), save_model),
     "model words": Reader(f"model/{_SOURCE}", _open_changed, (_of_model(_SOURCE),), save_model),
     "model arrays": Reader("model/arrays.npz", _open_changed, (_of_model("arrays.npz"),), save_model),
-    "model pairs": Reader(
-        f"model/{_TARGETS}", _open_changed, (_of_model(_TARGETS),), save_model
-    ),
+    "model pairs": Reader(f"model/{_TARGETS}", _open_changed, (_of_model(_TARGETS),), save_model),
     "checkpoint": Reader(
         "x.npz",
         lambda path: Checkpoint(path, "mine").read(),

@@ -264,13 +264,18 @@ def test_whatever_a_file_makes_python_raise_is_one_error(error: Exception) -> No
 
 @pytest.mark.parametrize(
     "error",
-    [UsageError("a"), NmtalignError("b"), FileNotFoundError(2, "gone", "x"), KeyboardInterrupt()],
+    [UsageError("a"), NmtalignError("b"), OSError(24, "too many", "x"), KeyboardInterrupt()],
     ids=lambda error: type(error).__name__,
 )
 def test_what_is_not_the_fault_of_a_file_stays(error: BaseException) -> None:
     with pytest.raises(type(error)) as caught, files.foreign("x", "bad"):
         raise error
     assert caught.value is error
+
+
+def test_a_file_that_is_not_there_is_bad_data() -> None:
+    with pytest.raises(DataError, match=r"^x: gone$"), files.foreign("x", "bad"):
+        raise FileNotFoundError(2, "gone", "x")
 
 
 def test_a_name_that_is_no_name_is_one_error(tmp_path: Path) -> None:

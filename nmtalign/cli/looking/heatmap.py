@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
 
 MOST = 150  # words of a side that a picture shows when nothing else is asked for
-VIEWS = ("combined", "forward", "reverse", "all", "heads")
+VIEWS = ("posterior", "forward", "reverse", "all", "heads")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class LookOptions:
 _look_options = option_group(
     "look",
     LookOptions,
-    click.option("--view", type=click.Choice(VIEWS), default="combined", help="Which weights, or by head."),
+    click.option("--view", type=click.Choice(VIEWS), default="posterior", help="Which weights, or by head."),
     click.option("--links/--no-links", default=True, help="Mark the chosen links."),
     click.option(
         "--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]"
