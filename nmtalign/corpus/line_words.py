@@ -270,8 +270,8 @@ def gold_of_tokens(
 def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None) -> AlignedPair:
     """Return an aligned pair with the words between spaces of its lines in place of tokens.
 
-    The weight and the score of two words are the greatest of their tokens. A word attends to the tokens of another one
-    together, and its own tokens attend on average, so weights of a direction sum to 1 at most.
+    The weight and the score of two words are the greatest of their tokens. A word attends to the tokens of
+    another one together, and its own tokens attend on average, so weights of a direction sum to 1 at most.
 
     Parameters
     ----------
