@@ -270,8 +270,8 @@ def gold_of_tokens(
 def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None) -> AlignedPair:
     """Return an aligned pair with the words between spaces of its lines in place of tokens.
 
-    The weight of two words is the greatest of their tokens. A word attends to the tokens of another one
-    together, and its own tokens attend on average, so weights of a direction sum to 1 at most.
+    The weight and the score of two words are the greatest of their tokens. A word attends to the tokens of
+    another one together, and its own tokens attend on average, so weights of a direction sum to 1 at most.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
         return pair
     shown = [SPACES.words(line) for line in lines]
     own, other = (side.numbers.astype(np.int64) for side in words)
-    weights = weights_of_words(pair.matrix.weights, lines, words)
+    weights, scores = weights_of_words(pair.matrix.weights, lines, words), pair.scores
     probabilities: dict[Link, float] = {}
     for (s, t), probability in pair.probabilities.items():
         link = Link(int(own[s]), int(other[t]))
@@ -297,15 +297,18 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
         forward=None if pair.forward is None else _attention(pair.forward, other, own, weights.shape),
         reverse=None if pair.reverse is None else _attention(pair.reverse.T, own, other, weights.T.shape).T,
         probabilities=probabilities,
+        scores=None if scores is None else weights_of_words(scores, lines, words, least=-np.inf),
     )
 
 
-def weights_of_words(weights: Reals, lines: tuple[str, str], words: BothLineWords | None) -> Reals:
-    """Return the greatest of the weights (T, S) of the tokens of two words, as `pair_of_words` does."""
+def weights_of_words(
+    weights: Reals, lines: tuple[str, str], words: BothLineWords | None, *, least: float = 0
+) -> Reals:
+    """Return the greatest of the weights (T, S) of the tokens of two words, `least` where there are none."""
     if words is None:
         return weights
     S, T = (len(SPACES.words(line)) for line in lines)
-    found = np.zeros((T, S), weights.dtype)
+    found = np.full((T, S), least, weights.dtype)
     np.maximum.at(found, np.ix_(words[1].numbers, words[0].numbers), weights)
     return found
 

@@ -127,6 +127,7 @@ def test_a_pair_of_words_has_the_weights_of_its_tokens():
         reverse,
         links,
         score=0.7,
+        scores=joint - 1,
     )
     words = LineWords(np.array([0, 0, 1]), np.array([0, 3])), LineWords(np.array([0, 1, 1]), np.array([0, 3]))
     found = pair_of_words(tokens, ("ab  . ", "x yz"), words)
@@ -136,6 +137,7 @@ def test_a_pair_of_words_has_the_weights_of_its_tokens():
     assert_allclose(found.posterior, [[0.3, 0.0], [0.3, 0.09]], atol=1e-9)
     assert_allclose(found.forward, [[0.7, 0.1], [0.5, 0.25]], atol=1e-9)
     assert_allclose(found.reverse, [[0.35, 0.0], [0.5, 0.7]], atol=1e-9)
+    assert_allclose(found.scores, [[-0.7, -1.0], [-0.7, -0.91]], atol=1e-9)
     assert found.score == 0.7
     assert pair_of_words(tokens, ("a b .", "x y z"), None) is tokens
 

@@ -64,8 +64,8 @@ def test_a_sentencepiece_model_cuts_and_keeps_places(model):
         assert len(tokens) == len(pieces)
         assert all(line[token.start : token.end] == token.text for token in tokens)
         assert "".join(token.text for token in tokens) == "".join(line.split())
-        numbers = words_at([token.start for token in tokens], line)
-        assert set(numbers) == set(range(len([word for word in line.split(" ") if word])))
+        words = [word for word in line.split(" ") if word]
+        assert set(words_at([token.start for token in tokens], line)) == set(range(len(words)))
     assert "".join(settings.words("the cats")).replace("▁", " ") == " the cats"
 
 

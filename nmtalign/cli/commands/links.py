@@ -104,7 +104,7 @@ def convert(
     if source is not None and target is not None:
         records = _with_words(records, cut.words(source, target), links, padded=from_ == "naacl")
     elif cut.given:
-        raise UsageError("--lowercase and --unicode are for words of texts; give --source and --target")
+        raise UsageError("--lowercase and --unicode are for words of texts; give --source and --target too")
     numbered = enumerate(records, 1)
     write_whole({output: (format_record(record, format=to, number=number) for number, record in numbered)})
 
