@@ -1,4 +1,4 @@
-"""Files of attention that other programs write.
+"""Readers for the attention files of other programs.
 
 Axes: T target and S source pieces of a sentence pair.
 """
@@ -18,7 +18,7 @@ from nmtalign.files import named, read_lines
 
 Lines = Iterable[tuple[int, str]]
 
-LOOK = 1_000  # first lines of a text that tell its form
+LOOK = 1_000  # first lines of a text that show its format
 _BEFORE = " ||| "  # Marian writes the translation, this, and the weights
 _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
 _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")

@@ -22,8 +22,8 @@ from nmtalign.encoders.translator import Translator
 from nmtalign.errors import DataError
 from nmtalign.text.subwords import join_pieces, word_numbers
 
-FEW, CHOSEN = 20, 300  # pairs from which on a head is chosen, and most that are looked at
-ROUNDED = 1e-3  # rows may differ so much from a sum of 1: programs write few decimals
+FEW, CHOSEN = 20, 300  # least pairs to choose a head, and most pairs used
+ROUNDED = 1e-3  # tolerance of row sums, because programs write few decimals
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Reading:
         return f"layers={layers} heads={heads} shift={self.shift} pieces={pieces}{normalized}"
 
     def words(self, pieces: Sequence[str]) -> list[str]:
-        """Return the words that the pieces of a line make."""
+        """Return the words made of the pieces of a line."""
         return list(pieces) if self.pieces is None else join_pieces(pieces, self.pieces)
 
     def given(self, pieces: WordPair, attention: AnyArray) -> Given:
@@ -143,7 +143,7 @@ class Reading:
         return np.asarray((weights / np.where(sums > 0, sums, 1)).mean(axis=(0, 1)))
 
     def _check_sums(self, sums: Reals) -> None:
-        """Refuse rows that sum neither to 1 nor to 0, from sums of shape (layers, heads, T)."""
+        """Raise a DataError for rows whose sum is neither 1 nor 0, from sums of shape (layers, heads, T)."""
         wrong = np.argwhere((np.abs(sums - 1) > ROUNDED) & (sums != 0))
         if not len(wrong):
             return
@@ -169,7 +169,7 @@ class Reading:
 def read_attention(
     path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
 ) -> Iterator[Given]:
-    """Yield the weights that a file has for each pair of pieces; a DataError if they do not fit."""
+    """Yield the weights in a file for each pair of pieces; DataError if they do not fit."""
     return beside(pairs, read_matrices(path, encoding=encoding), path, reading.given)
 
 

@@ -32,7 +32,7 @@ from nmtalign.errors import UsageError
 
 Words = tuple[Sequence[str], Sequence[str]]
 
-PAIRS = 64  # whose weights are in memory
+PAIRS = 64  # pairs whose weights are in memory
 TOKENS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
 
 
@@ -139,7 +139,7 @@ class Translator:
             number += len(part)
 
     def _forced(self, number: int, pair: Words) -> _Forced:
-        """Return the sub-words of a pair; none of one that is too long."""
+        """Return the sub-words of a pair; none if the pair is too long."""
         _, sides = self._opened
         whole = [side.whole(words) for side, words in zip(sides, pair, strict=True)]
         size, limit = max(len(ids) for ids, _ in whole), sides[0].limit
