@@ -139,7 +139,7 @@ def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
     assert linked.source is not None
     pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
     for chunk in align_stream(aligner, pairs):
-        yield from zip(*chunk.tokens(), chunk.batch, strict=True)
+        yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 
 
 # --- on the terminal -----------------------------------------------------------------------------
