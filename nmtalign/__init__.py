@@ -30,7 +30,7 @@ _HOME = {
     "write_report": "nmtalign.report.html",
     "SamplePair": "nmtalign.report.sample",
     "LinkCounts": "nmtalign.links.lexicon",
-    "place_of": "nmtalign.shipped",
+    "place_of": "nmtalign.door",
     "vector_aligner": "nmtalign.aligner.opening",
     "count_embeddings": "nmtalign.training.count_vectors",
     "Embeddings": "nmtalign.vectors.embeddings",

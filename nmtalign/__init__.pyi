@@ -9,6 +9,7 @@ from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
 from nmtalign.aligner.with_encoder import with_context as with_context
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
+from nmtalign.door import place_of as place_of
 from nmtalign.errors import DataError as DataError
 from nmtalign.errors import NmtalignError as NmtalignError
 from nmtalign.errors import UsageError as UsageError
@@ -28,7 +29,6 @@ from nmtalign.report.html import write_report as write_report
 from nmtalign.report.notebook import show as show
 from nmtalign.report.sample import SamplePair as SamplePair
 from nmtalign.report.tables import link_table as link_table
-from nmtalign.shipped import place_of as place_of
 from nmtalign.text.bitext import Bitext as Bitext
 from nmtalign.text.bitext import read_bitext as read_bitext
 from nmtalign.text.chunks import cut as cut

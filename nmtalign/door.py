@@ -1,4 +1,4 @@
-"""What all public functions check and show alike: paths, names of options, results in one line."""
+"""What public functions check and show alike: paths, shipped data, names of options, results in one line."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from nmtalign.errors import UsageError
 
 LONGEST = 180  # characters of a result in one line
 _PAUSE = 0.2  # seconds between two writings of progress
+# of the data that comes with nmtalign: inside the installed package, or data/ of a checkout
+_PLACES = (Path(__file__).parent / "data", Path(__file__).parent.parent / "data")
 
 
 def one_line(text: str) -> str:
@@ -33,6 +35,41 @@ def as_path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike) or not str(path):
         raise UsageError(f"expected the path of a file or folder, found {short(path)}")
     return Path(path)
+
+
+def shipped(name: str) -> Path:
+    """Return the path of a shipped file or folder.
+
+    Parameters
+    ----------
+    name : str
+        As in data/: ``en_fr_sample``, ``en_fr_vectors``.
+
+    Raises
+    ------
+    UsageError
+        If this installation has no such data.
+
+    Examples
+    --------
+    >>> shipped("en_fr_sample").name
+    'en_fr_sample'
+    """
+    for place in _PLACES:
+        if (place / name).exists():
+            return place / name
+    raise UsageError(f"this installation of nmtalign holds no data named {name!r}; name your own files")
+
+
+def place_of(path: str | Path) -> Path:
+    """Return a path as it is, or where there is nothing of that name, the shipped folder that is called so.
+
+    >>> place_of("en_fr_vectors").is_dir(), place_of("nothing/of/the/kind").exists()
+    (True, False)
+    """
+    path = as_path(path)
+    places = [path, *(place / path for place in _PLACES)]
+    return next((place for place in places if place.exists()), places[0])
 
 
 def expect_names(given: Iterable[str], known: Iterable[str], what: str) -> None:

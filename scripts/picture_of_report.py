@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from nmtalign.cli.looking.report import report
-from nmtalign.shipped import shipped
+from nmtalign.door import shipped
 from tests.browser.conftest import FLAGS
 
 WINDOW = "--window-size=1400,1000", "--force-device-scale-factor=2", "--hide-scrollbars"

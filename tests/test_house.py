@@ -42,7 +42,6 @@ FLOORS = {
     "files": 0,
     "names": 0,
     "output": 0,
-    "shipped": 0,
     "state": 0,
     "views": 0,
 }

@@ -20,14 +20,13 @@ from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_words, pair_of_words, words_of_lines
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.door import ProgressLine, one_line
+from nmtalign.door import ProgressLine, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer, UnknownWords
-from nmtalign.shipped import place_of
 from nmtalign.state import State, Stored
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
+from nmtalign.door import place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.vector_scores import BahdanauScore, DotScore, VectorScore, cosine_scale, make_score
-from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated

@@ -22,7 +22,7 @@ from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
-from nmtalign.door import ProgressLine, expect_names
+from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
@@ -35,7 +35,6 @@ from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.mixture import CountedForms, Mixture, PairScores
-from nmtalign.shipped import place_of
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
@@ -347,7 +346,7 @@ def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning)
     if learning.prior is not None or not FEWEST <= pairs <= SMALL:
         return []
     known = coverage(source, target, load_aligner(MODEL).scorer.vocabularies)
-    if not min(side.total for side in known) or min(side.rate for side in known) < KNOWN:
+    if min(side.total for side in known) < pairs or min(side.rate for side in known) < KNOWN:
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
     found = f"the model {MODEL} knows {shares} of the source and target words"

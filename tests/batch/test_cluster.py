@@ -22,8 +22,8 @@ from nmtalign.batch.cluster import align_on_cluster, connected
 from nmtalign.batch.shards import ShardRun
 from nmtalign.batch.stream import align_stream
 from nmtalign.cli import main
+from nmtalign.door import shipped
 from nmtalign.errors import DataError, UsageError, WorkerError
-from nmtalign.shipped import shipped
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.chunks import cut
 

@@ -20,8 +20,8 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch import locks, shards
 from nmtalign.batch.shards import ShardRun
 from nmtalign.cli import main
+from nmtalign.door import shipped
 from nmtalign.errors import StoppedError, WorkerError
-from nmtalign.shipped import shipped
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
 OUTPUTS = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}

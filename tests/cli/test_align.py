@@ -382,6 +382,6 @@ def test_vectors_have_no_heads(bitext, vectors, tmp_path, capsys):
     for places in (("--vectors", vectors), files):
         assert run("align", *bitext, *places, "--scorers", "x") == 2
         assert (
-            "word vectors are one scorer; only a learned model has several to choose from"
+            "word vectors are the only scorer; only a learned model has several to choose from"
             in capsys.readouterr().err
         )

@@ -10,8 +10,8 @@ import pytest
 
 import nmtalign as na
 from nmtalign.cli import main, messages
+from nmtalign.door import shipped
 from nmtalign.names import SIDES
-from nmtalign.shipped import shipped
 
 ENGLISH = (
     "The children are playing in the garden behind the house.",

@@ -13,9 +13,9 @@ import pytest
 import nmtalign as na
 from nmtalign.aligner import train as train_module
 from nmtalign.cli import main
+from nmtalign.door import shipped
 from nmtalign.links.alignments import Link
 from nmtalign.links.formats import parse_pharaoh
-from nmtalign.shipped import shipped
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(120)

@@ -12,7 +12,7 @@ import pytest
 from nmtalign.cli import COMMANDS, group, main
 from nmtalign.cli.options.bitext import Tokenizer
 from nmtalign.cli.options.types import FileType, Number, OutputPrefix, Whole
-from nmtalign.shipped import shipped
+from nmtalign.door import shipped
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
 WORDS = {"sides", "langs", "scorers", "title", "by"}

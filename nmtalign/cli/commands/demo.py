@@ -30,7 +30,7 @@ def demo(context: click.Context, output: str) -> None:
 
     Example: nmtalign demo -o out
     """
-    from nmtalign.shipped import shipped
+    from nmtalign.door import shipped
 
     sample, folder = shipped("en_fr_sample"), Path(output)
     folder.mkdir(parents=True, exist_ok=True)
