@@ -58,7 +58,7 @@ class Result:
         """Compare with another result of the same kind.
 
         Returns a table of links with where they are found (``both``, ``first``, ``second``); for two
-        matrices, a picture of both under one colour scale; for two evaluations, their differences with
+        matrices, a picture of both under one color scale; for two evaluations, their differences with
         paired bootstrap intervals.
         """
         return _views[0]().to_comparison(self, other)

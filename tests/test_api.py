@@ -102,7 +102,7 @@ def test_scores_of_a_learned_model_are_log_ratios(shipped):
 @pytest.mark.parametrize("name", ["cat.svg", "cat.png", "cat.pdf"])
 def test_a_pair_is_saved_as_a_picture(shipped, tmp_path, name):
     pair = shipped.align("the black cat", "le chat noir")
-    for values in ("posterior", "forward", "reverse", "scores"):
+    for values in ("combined", "forward", "reverse", "scores"):
         cells = pair.heatmap(values=values).axes[0].collections[0].get_array()
         np.testing.assert_array_equal(cells.reshape(3, 3), getattr(pair, values))
     pair.save(tmp_path / name)

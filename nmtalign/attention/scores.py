@@ -195,7 +195,6 @@ class AdditiveGradient(NamedTuple):
     U: Array
     v: Array
     bias: Array
-    L: Array | None = None
 
 
 def additive_gradient(
@@ -207,15 +206,13 @@ def additive_gradient(
     upstream: Array,
     *,
     bias: Array | None = None,
-    features: Array | None = None,
-    L: Array | None = None,
 ) -> AdditiveGradient:
-    r"""Gradient of :func:`additive` by each of its arguments.
+    r"""Gradient of :func:`additive`, without features, by each of its arguments.
 
-    With :math:`a_{ts} = \tanh(W^\top q_t + U^\top k_s + L^\top f_{ts} + b)`, the derivative inside is
+    With :math:`a_{ts} = \tanh(W^\top q_t + U^\top k_s + b)`, the derivative inside is
     :math:`G_{ts}\, v\, (1 - a_{ts}^2)`; everything else follows by the chain rule. G (..., T, S) is
     `upstream`, the derivative of the loss by each score. Queries and keys have the same leading axes; the
-    derivatives by W, U, v, bias and L are summed over them. L is None without features.
+    derivatives by W, U, v and bias are summed over them.
 
     Examples
     --------
@@ -224,8 +221,7 @@ def additive_gradient(
     """
     xp, queries, keys, W, U, v, upstream = as_floats(queries, keys, W, U, v, upstream)
     projected = xp.matmul(queries, W) if bias is None else xp.matmul(queries, W) + bias
-    cells = None if features is None else xp.matmul(features, L)
-    activations = _activations(xp, projected, xp.matmul(keys, U), cells)  # (..., T, S, A)
+    activations = _activations(xp, projected, xp.matmul(keys, U), None)  # (..., T, S, A)
     inner = upstream[..., None] * v * (1 - activations * activations)
     by_query, by_key = xp.sum(inner, axis=-2), xp.sum(inner, axis=-3)  # (..., T, A), (..., S, A)
     return AdditiveGradient(
@@ -235,7 +231,6 @@ def additive_gradient(
         U=_summed_outer(xp, keys, by_key),
         v=xp.matmul(xp.reshape(upstream, (-1,)), xp.reshape(activations, (-1, v.shape[0]))),
         bias=xp.sum(xp.reshape(by_query, (-1, v.shape[0])), axis=0),
-        L=None if features is None else _summed_outer(xp, features, inner),
     )
 
 

@@ -120,13 +120,13 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
 def write(text: str, *, nl: bool = True) -> None:
     """Write to stderr; if that is full, messages are lost, but not the work."""
     try:
-        click.echo(text, nl=nl, err=True, color=in_colour())
+        click.echo(text, nl=nl, err=True, color=in_color())
     except OSError:
         sys.stderr = io.TextIOWrapper(io.FileIO(os.devnull, "w"), encoding="utf-8", write_through=True)
 
 
-def in_colour() -> bool:
-    """Return whether stderr shows colours: a terminal does, unless ``NO_COLOR`` is set."""
+def in_color() -> bool:
+    """Return whether stderr shows colors: a terminal does, unless ``NO_COLOR`` is set."""
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 

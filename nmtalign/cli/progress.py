@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from nmtalign.cli.messages import in_colour, line_start, log, shows_progress, write
+from nmtalign.cli.messages import in_color, line_start, log, shows_progress, write
 
 Record = TypeVar("Record")
 
@@ -193,7 +193,7 @@ class Stages(Progress):
         share, left = self.share, self.seconds_left
         bar = "━" * round((share or 0) * _WIDTH)
         rest = "─" * (_WIDTH - len(bar))
-        text = f"{bar}{rest}" if not in_colour() else click.style(bar, fg="cyan") + rest
+        text = f"{bar}{rest}" if not in_color() else click.style(bar, fg="cyan") + rest
         text += f" {100 * (share or 0):3.0f} %" + ("" if left is None else f", {_duration(left)} left")
         counted = f", {self.done:,} {self.unit} read" if self._stage == 0 else ""
         os.write(sys.stderr.fileno(), f"{line_start()}{text}{counted}".encode())

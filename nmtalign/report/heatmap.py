@@ -42,8 +42,7 @@ def draw_heatmap(
     title: str = "",
     numbers: bool | None = None,
     linear: bool | None = None,
-    limits: tuple[float, float] | None = None,
-    colours: str = DARK,
+    colors: str = DARK,
     columns: int | None = None,
 ) -> Figure:
     """Draw the attention weights of one sentence pair.
@@ -52,7 +51,7 @@ def draw_heatmap(
     ----------
     matrices : AlignmentMatrix or mapping of str to AlignmentMatrix
         Weights of shape (T, S); row t is target word t. Several panels (directions, methods, heads) by their
-        titles; they share one colour scale.
+        titles; they share one color scale.
     links : Alignment or iterable of (source, target), optional
         Chosen links, drawn as dots.
     gold : GoldAlignment, optional
@@ -61,12 +60,10 @@ def draw_heatmap(
     numbers : bool, optional
         Write the weights into the cells. The default writes them when they fit.
     linear : bool, optional
-        Whether colours go up with the weights, from the smallest to the largest. The default is a square-root
+        Whether colors go up with the weights, from the smallest to the largest. The default is a square-root
         scale from 0 to 1, on which small weights can be seen, unless some weights are outside of it.
-    limits : (float, float), optional
-        Weights at the two ends of the colour scale.
-    colours : str
-        A matplotlib colour map. The default ``inferno`` can be read without colour vision and in grey, as can
+    colors : str
+        A matplotlib color map. The default ``inferno`` can be read without color vision and in gray, as can
         `LIGHT`, for paper.
     columns : int, optional
         Panels in a row; by default as square as it gets.
@@ -92,7 +89,7 @@ def draw_heatmap(
     >>> figure = draw_heatmap(matrix, links=[(0, 0), (1, 1)])
     >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
     ['good', 'morning']
-    >>> len(draw_heatmap({"first head": matrix, "second head": matrix}).axes)  # two panels, the colour bar
+    >>> len(draw_heatmap({"first head": matrix, "second head": matrix}).axes)  # two panels, the color bar
     3
 
     References
@@ -106,21 +103,21 @@ def draw_heatmap(
     chosen = _inside(() if links is None else links, first)
     sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
-    norm = _norm(list(matrices.values()), linear, limits)
+    norm = _norm(list(matrices.values()), linear)
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices]
         page = Page(first, names, shorten(visible(title), LONGEST_TITLE), columns)
         show_numbers = page.cell >= _NUMBERS_FIT if numbers is None else numbers
         for axes, matrix in zip(page.panels, matrices.values(), strict=True):
-            image = _draw_cells(axes, matrix.weights, colours, norm)
+            image = _draw_cells(axes, matrix.weights, colors, norm)
             _draw_boxes(axes, possible - sure, page.cell, dashed=True)
             _draw_boxes(axes, sure, page.cell, dashed=False)
             _draw_dots(axes, chosen, page.cell, corner=show_numbers)
             if show_numbers:
                 _write_numbers(axes, image, matrix.weights, page.cell)
         if image:
-            page.add_colour_bar(image)
-        _draw_legend(page, [name for name, used in marks.items() if used], colours)
+            page.add_color_bar(image)
+        _draw_legend(page, [name for name, used in marks.items() if used], colors)
     return page.figure
 
 
@@ -265,17 +262,15 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
     return set(Alignment(frozenset(Link(*link) for link in links), S, T).links)
 
 
-def _norm(
-    matrices: Sequence[AlignmentMatrix], linear: bool | None, limits: tuple[float, float] | None
-) -> Normalize:
-    """Return the colour scale, linear or of square roots."""
+def _norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Normalize:
+    """Return the color scale, linear or of square roots."""
     from matplotlib.colors import Normalize, PowerNorm
 
     values = np.concatenate([matrix.weights.ravel() for matrix in matrices])
     shares = bool(((values >= 0) & (values <= 1 + 1e-5)).all())
     if linear or (linear is None and not shares):
-        return Normalize(*(limits or _span(values)))
-    return PowerNorm(0.5, *(limits or ((0.0, 1.0) if shares else _span(values))))
+        return Normalize(*_span(values))
+    return PowerNorm(0.5, *((0.0, 1.0) if shares else _span(values)))
 
 
 def _span(values: NDArray[np.floating]) -> tuple[float, float]:
@@ -310,7 +305,7 @@ def _script_was_named() -> Iterator[None]:
         yield
 
 
-def _draw_cells(axes: Axes, weights: NDArray[np.floating], colours: str, norm: Normalize) -> Any:
+def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str, norm: Normalize) -> Any:
     """Draw one (T, S) matrix; return matplotlib's image, or None for an empty one."""
     if weights.size == 0:
         centre: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "va": "center"}
@@ -321,7 +316,7 @@ def _draw_cells(axes: Axes, weights: NDArray[np.floating], colours: str, norm: N
     T, S = weights.shape
     edges = np.arange(S + 1) - 0.5, np.arange(T + 1) - 0.5
     flat: dict[str, Any] = {"rasterized": True, "antialiased": False, "linewidth": 0}
-    image = axes.pcolormesh(*edges, weights, cmap=colours, norm=norm, **flat)
+    image = axes.pcolormesh(*edges, weights, cmap=colors, norm=norm, **flat)
     # faint lines guide the eye from a label to its cells
     line = "black" if is_light(to_hex(image.cmap(0.0))) else "white"
     faint: dict[str, Any] = {"colors": line, "linewidths": 0.4, "alpha": 0.13}
@@ -332,16 +327,16 @@ def _draw_cells(axes: Axes, weights: NDArray[np.floating], colours: str, norm: N
 
 
 def _draw_boxes(axes: Axes, links: set[Link], cell: float, *, dashed: bool) -> None:
-    """Outline the cells of `links` in white on black, to be seen on every colour."""
+    """Outline the cells of `links` in white on black, to be seen on every color."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
     boxes = [Rectangle((s - 0.42, t - 0.42), 0.84, 0.84) for s, t in sorted(links)]
     thin = float(np.clip(cell * 3.6, 0.7, 1.8))  # points
-    for width, colour in ((2.2 * thin, "black"), (thin, "white")):
+    for width, color in ((2.2 * thin, "black"), (thin, "white")):
         scale = thin / width  # matplotlib multiplies dashes by the width of the line
         dash = (0, (3 * scale, 2.2 * scale)) if dashed else "solid"
-        line: dict[str, Any] = {"edgecolor": colour, "linewidth": width, "linestyle": [dash]}
+        line: dict[str, Any] = {"edgecolor": color, "linewidth": width, "linestyle": [dash]}
         outline = PatchCollection(boxes, facecolor="none", capstyle="butt", **line)
         axes.add_collection(outline, autolim=False)
 
@@ -365,8 +360,8 @@ def _write_numbers(axes: Axes, image: Any, weights: NDArray[np.floating], cell: 
 
     for (t, s), weight in np.ndenumerate(weights):
         if abs(weight) >= SMALLEST_NUMBER:
-            colour = "black" if is_light(to_hex(image.cmap(image.norm(weight)))) else "white"
-            axes.text(s, t + 0.08, number(weight), ha="center", va="center", size=cell * 20, color=colour)
+            color = "black" if is_light(to_hex(image.cmap(image.norm(weight)))) else "white"
+            axes.text(s, t + 0.08, number(weight), ha="center", va="center", size=cell * 20, color=color)
 
 
 def number(weight: float) -> str:
@@ -380,12 +375,12 @@ def number(weight: float) -> str:
     return f"{weight:.2f}".replace("0.", ".", 1)
 
 
-def _draw_legend(page: Page, names: Sequence[str], colours: str) -> None:
+def _draw_legend(page: Page, names: Sequence[str], colors: str) -> None:
     """Draw one cell for each kind of mark that the picture holds, with its name beside it."""
     from matplotlib.colors import Normalize
 
     for axes, name in zip(page.add_legend(names), names, strict=True):
-        _draw_cells(axes, np.full((1, 1), 0.35), colours, Normalize(0.0, 1.0))
+        _draw_cells(axes, np.full((1, 1), 0.35), colors, Normalize(0.0, 1.0))
         if name == "chosen link":
             _draw_dots(axes, {Link(0, 0)}, LEGEND_CELL, corner=False)
         else:

@@ -119,8 +119,8 @@ def _png(figure: Figure) -> Png:
     for text, _ in labels:
         text.set_color(LABELS)
     figure.savefig(file, format="png", dpi=2 * DPI, facecolor="none", metadata={"Software": None})
-    for text, colour in labels:
-        text.set_color(colour)
+    for text, color in labels:
+        text.set_color(color)
     width, height = (round(inches * DPI) for inches in figure.get_size_inches())
     return file.getvalue(), {"width": width, "height": height}
 

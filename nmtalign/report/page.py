@@ -16,16 +16,16 @@ POINTS = 72.0  # points in an inch
 MARGIN = 0.15
 PAD = 0.08  # between a label and its cell
 GAP = 0.3  # between panels
-BAR = 0.14  # width of the colour bar
+BAR = 0.14  # width of the color bar
 LEGEND_CELL = 0.2
 LONGEST_LABEL = 24  # characters; longer words are shortened and spelt out below the picture
 LARGEST_SIDE = 40.0  # a panel is never larger
 SMALLEST_FONT = 5.0  # points
-NOTE_SIZE = 8.0  # points: legend, colour bar, spelt-out words
+NOTE_SIZE = 8.0  # points: legend, color bar, spelt-out words
 
 
 class Page:
-    """A figure with one labeled panel for each matrix, and room for a colour bar and a legend.
+    """A figure with one labeled panel for each matrix, and room for a color bar and a legend.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Page:
         self._labels = short[:S], short[S:]
         self._long = [f"{a} = {b}" for a, b in dict(zip(short, self._full, strict=True)).items() if a != b]
         self._top, self._left = (self._widest(side, self.font_size) + PAD for side in self._labels)
-        self._top = max(self._top, 0.35)  # of the name of the colour bar
+        self._top = max(self._top, 0.35)  # of the name of the color bar
         heading = self._size(title, 11)[0] if title else 0.0
         names_height = 0.25 if any(names) else 0.0
         self._head = MARGIN + (0.3 if title else 0.0)
@@ -126,8 +126,8 @@ class Page:
         axes.set_yticks(range(len(target))[every], target[every] if with_rows else [], parse_math=False)
         axes.spines[:].set_visible(False)
 
-    def add_colour_bar(self, image: Any) -> None:
-        """Add the colour scale at the right of the first row; a square-root scale says so."""
+    def add_color_bar(self, image: Any) -> None:
+        """Add the color scale at the right of the first row; a square-root scale says so."""
         from matplotlib.colors import PowerNorm
         from matplotlib.ticker import FixedLocator, MaxNLocator
 

@@ -1,4 +1,4 @@
-"""Colours and labels that pages, notebooks and pictures share."""
+"""Colors and labels that pages, notebooks and pictures share."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _JOINERS = "\u200c\u200d"  # parts of ordinary words in Persian, Devanagari and 
 
 @functools.cache
 def scale(name: str = DARK) -> tuple[str, ...]:
-    """Return `LEVELS` colours of a map of matplotlib; inferno is readable without colour vision."""
+    """Return `LEVELS` colors of a map of matplotlib; inferno is readable without color vision."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
     return tuple(to_hex(colormaps[name](level)) for level in np.linspace(0, 1, LEVELS))
 
 
-def is_light(colour: str) -> bool:
-    """Tell whether black has more contrast than white with a colour like ``#fcffa4`` (WCAG 2: at least 4.58).
+def is_light(color: str) -> bool:
+    """Tell whether black has more contrast than white with a color like ``#fcffa4`` (WCAG 2: at least 4.58).
 
     Examples
     --------
     >>> is_light("#fcffa4"), is_light("#000004")
     (True, False)
     """
-    shares = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    shares = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
     return bool(linear @ (0.2126, 0.7152, 0.0722) > 0.179)
 

@@ -125,17 +125,15 @@ def test_gradient_of_scaled_dot(library, draw):
 
 
 def test_gradient_of_additive(library, draw):
-    drawn = [draw(2, T, D), draw(2, S, K), *parameters_of_additive(draw), draw(3, A)]
-    arguments = dict(zip(["queries", "keys", "W", "U", "v", "bias", "L"], drawn, strict=True))
-    features, upstream = draw(2, T, S, 3), draw(2, T, S)
+    drawn = [draw(2, T, D), draw(2, S, K), *parameters_of_additive(draw)]
+    arguments = dict(zip(["queries", "keys", "W", "U", "v", "bias"], drawn, strict=True))
+    upstream = draw(2, T, S)
     mine = scores.additive_gradient(
-        **{name: library(value) for name, value in arguments.items()},
-        features=library(features),
-        upstream=library(upstream),
+        **{name: library(value) for name, value in arguments.items()}, upstream=library(upstream)
     )
     for name, value in arguments.items():
         numerical = numerical_gradient(
-            lambda x, name=name: scores.additive(**(arguments | {name: x}), features=features),
+            lambda x, name=name: scores.additive(**(arguments | {name: x})),
             value,
             upstream,
         )

@@ -14,7 +14,7 @@ from nmtalign.report import corpus as report_corpus
 from nmtalign.report.corpus import (
     Record,
     attention_of,
-    heads_of,
+    parts_of,
     random_sample,
     read_corpus,
     show,
@@ -82,11 +82,11 @@ def test_heads_are_shown_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch
     aligned = ALIGNER.align("a b", "a c")
     heads = {name: np.full((2, 2), share) for name, share in (("first", 0.25), ("second", 0.5))}
     given = [Record(n, SentencePair("a b", "a c"), None, {}, aligned, lambda: heads) for n in range(1, 5)]
-    assert [list(pair.heads) for pair in show(given)] == [["first", "second"]] * 4
-    monkeypatch.setattr(report_corpus, "BY_HEAD", 3)
-    assert [bool(pair.heads) for pair in show(given)] == [True, True, True, False]
+    assert [list(pair.parts) for pair in show(given)] == [["first", "second"]] * 4
+    monkeypatch.setattr(report_corpus, "BY_PART", 3)
+    assert [bool(pair.parts) for pair in show(given)] == [True, True, True, False]
     monkeypatch.setattr(report_corpus, "WEIGHTS", 10)  # a pair has eight
-    assert [bool(pair.heads) for pair in show(given)] == [True, True, False, False]
+    assert [bool(pair.parts) for pair in show(given)] == [True, True, False, False]
 
 
 def test_pairs_beyond_the_room_of_a_page_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,11 +101,11 @@ def test_pairs_beyond_the_room_of_a_page_are_left_out_and_named(monkeypatch: pyt
             refused()
 
 
-def test_heads_of_a_model_are_its_own_attention() -> None:
+def test_parts_of_a_model_are_its_own_attention() -> None:
     model = load()
     record = Record(1, SentencePair("The black cat sleeps .", "Le chat noir dort ."), None, {})
-    found = heads_of(record, model)
+    found = parts_of(record, model)
     assert tuple(found) == model.scorer.names
     for name, weights in found.items():
         np.testing.assert_array_equal(weights, model.with_scorers([name]).align(*record.pair).posterior)
-    assert heads_of(record, ALIGNER) == {}
+    assert parts_of(record, ALIGNER) == {}

@@ -49,7 +49,7 @@ def test_target_words_are_rows_and_source_words_stand_on_top_turned_by_90_degree
 
 
 def bar(figure: Figure) -> tuple[str, list[str]]:
-    """Return the name of the colour bar, and the weights that it names."""
+    """Return the name of the color bar, and the weights that it names."""
     figure.canvas.draw()
     return figure.texts[0].get_text(), texts(figure.axes[1].get_yticklabels())
 
@@ -62,7 +62,7 @@ def test_small_weights_are_seen_on_a_square_root_scale_from_0_to_1() -> None:
 
 
 @pytest.mark.parametrize("shift", [0.0, -1.0, 1.0])
-def test_linear_colours_span_the_weights(shift: float) -> None:
+def test_linear_colors_span_the_weights(shift: float) -> None:
     shifted = AlignmentMatrix(matrix().weights + shift, SOURCE, TARGET)  # shares are linear when told
     figure = draw_heatmap(shifted, linear=None if shift else True)
     norm, weights = figure.axes[0].collections[0].norm, shifted.weights
@@ -70,24 +70,22 @@ def test_linear_colours_span_the_weights(shift: float) -> None:
     assert bar(figure)[0] == "weight"
     same = AlignmentMatrix(np.full((6, 5), 0.2), SOURCE, TARGET)
     assert draw_heatmap(same, linear=True).axes[0].collections[0].get_clim() == (0, 1)
-    limits = draw_heatmap(shifted, linear=True, limits=(-2, 2)).axes[0].collections[0].get_clim()
-    assert limits == (-2, 2)
 
 
-@pytest.mark.parametrize("colours", [DARK, LIGHT])
-def test_numbers_can_be_read_on_every_colour(colours: str) -> None:
+@pytest.mark.parametrize("colors", [DARK, LIGHT])
+def test_numbers_can_be_read_on_every_color(colors: str) -> None:
     levels = AlignmentMatrix(np.linspace(0.005, 1, 30).reshape(6, 5), SOURCE, TARGET)
-    axes = draw_heatmap(levels, colours=colours, numbers=True).axes[0]
+    axes = draw_heatmap(levels, colors=colors, numbers=True).axes[0]
     image = axes.collections[0]
     grounds = [image.cmap(image.norm(weight)) for weight in levels.weights.ravel()]
     for ground, text in zip(grounds, axes.texts, strict=True):
-        darker, lighter = sorted(luminance(colour) for colour in (ground, to_rgb(text.get_color())))
+        darker, lighter = sorted(luminance(color) for color in (ground, to_rgb(text.get_color())))
         assert (lighter + 0.05) / (darker + 0.05) >= 4.5
 
 
-def luminance(colour: Sequence[float]) -> float:
+def luminance(color: Sequence[float]) -> float:
     """As WCAG 2 defines it."""
-    parts = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in colour[:3]]
+    parts = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in color[:3]]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
@@ -166,7 +164,7 @@ def test_an_empty_sentence_and_a_single_word_have_pictures(tmp_path: Path) -> No
             np.zeros((T, S)), SOURCE[:S], TARGET[:T]))], tmp_path / "small.png")  # fmt: skip
 
 
-def test_panels_share_words_and_colours() -> None:
+def test_panels_share_words_and_colors() -> None:
     panels = {name: matrix(seed=seed) for seed, name in enumerate(["forward", "reverse", "combined"])}
     figure = draw_heatmap(panels, title="three")
     images = [axes.collections[0] for axes in figure.axes[:3]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from nmtalign.cli.options.bitext import (
     text_encoding,
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
-from nmtalign.cli.options.groups import Command, section, with_options
+from nmtalign.cli.options.groups import Command, option_group, section, with_options
 from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
 from nmtalign.cli.options.types import OUTPUT, OutputPrefix
@@ -69,18 +70,36 @@ output_options = with_options(
 )
 
 
+@dataclass(frozen=True)
+class ErrorOptions:
+    """What happens to bad records, and to text of other languages."""
+
+    on_error: str
+    error_report: str | None
+    strict: bool
+
+
+_error_options = option_group(
+    "errors",
+    ErrorOptions,
+    click.option(
+        "--on-error",
+        type=click.Choice(["stop", "skip-marked"]),
+        default="stop",
+        help="A bad record: stop, or an empty line and a report.",
+    ),
+    click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced."),
+    click.option(
+        "--strict", is_flag=True, help="Few known words, or swapped sides, are an error (exit code 3)."
+    ),
+)
+
+
 @click.command(cls=Command)
 @bitext_options
 @max_length_option
 @section("Input")
-@click.option(
-    "--on-error",
-    type=click.Choice(["stop", "skip-marked"]),
-    default="stop",
-    help="A bad record: stop, or an empty line and a report.",
-)
-@click.option("--error-report", type=OUTPUT, help="Bad records that --on-error skip-marked replaced.")
-@click.option("--strict", is_flag=True, help="Few known words, or swapped sides, are an error (exit code 3).")
+@_error_options
 @output_options
 @section("Output")
 @click.option(
@@ -97,9 +116,7 @@ output_options = with_options(
 def align(
     bitext: BitextOptions,
     max_length: int | None,
-    on_error: str,
-    error_report: str | None,
-    strict: bool,
+    errors: ErrorOptions,
     pieces: str | None,
     engine: EngineOptions,
     sharding: ShardOptions,
@@ -122,7 +139,7 @@ def align(
     paths = paths_of(**outputs)
     run = sharding.open(bitext.files, paths)
     with warnings_to_stderr(), Outputs() as stack:
-        bad = _bad_records(on_error, error_report, stack)
+        bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length, bitext.files)
         count = pieces or ("words" if outputs["tokens"] is None else "tokens")
@@ -130,7 +147,7 @@ def align(
         stack.enter_context(closing(chunks))
         settings, languages = aligner.settings, _names(aligner.languages, bitext)
         done = partial(say_done, languages, paths["links"], bound, run)
-        write = partial(write_chunks, chunks, progress, strict, done)
+        write = partial(write_chunks, chunks, progress, errors.strict, done)
         if run is None:
             _run_whole(write, paths, stack)
         else:
@@ -138,14 +155,18 @@ def align(
                 "format": bitext.pairs_format,
                 "sides": bitext.sides,
                 "encoding": text_encoding(),
-                "on_error": on_error,
+                "on_error": errors.on_error,
                 "max_length": max_length,
             }
-            given_ = read | {"settings": settings, "count": count, "strict": strict}
+            given_ = read | {"settings": settings, "count": count, "strict": errors.strict}
             described = describe(bitext.files, options, **given_)
             _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
     if bad is not None:
-        log(f"{bad.count:,} bad records, listed in {error_report}", event="bad records", records=bad.count)
+        log(
+            f"{bad.count:,} bad records, listed in {errors.error_report}",
+            event="bad records",
+            records=bad.count,
+        )
     detail(settings, event="settings")
 
 

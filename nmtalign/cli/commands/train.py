@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
-from nmtalign.cli.options.groups import Command, section, with_options
+from nmtalign.cli.options.groups import Command, option_group, section, with_options
 from nmtalign.cli.options.model import encoder_options
 from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number, Whole
 from nmtalign.cli.options.vectors import unsafe_pickle_option
@@ -50,6 +50,31 @@ CONTEXT = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
+@dataclass(frozen=True)
+class StartOptions:
+    """What training starts from."""
+
+    preset: str
+    prior: str | None
+    init: str | None
+
+
+_start_options = option_group(
+    "start",
+    StartOptions,
+    click.option("--preset", type=click.Choice(PRESETS), default="default", help="Fast or accurate."),
+    click.option(
+        "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
+    ),
+    click.option(
+        "--init",
+        type=OLDER,
+        metavar="DIR",
+        help="Warm start: a model, which also gives --tokenizer, or vectors.",
+    ),
+)
+
+
 @click.command(cls=Command)
 @bitext_options
 @max_length_option
@@ -65,13 +90,7 @@ OLDER = FileType(writes=False, instead_of="output")  # a model that the new one 
 @click.option("--probabilities", type=OUTPUT, help="Probabilities of the links, parallel to --links.")
 @click.option("--pair-scores", type=OUTPUT, help="Probability that a pair is parallel, one a line.")
 @section("Model")
-@click.option("--preset", type=click.Choice(PRESETS), default="default", help="Fast or accurate.")
-@click.option(
-    "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
-)
-@click.option(
-    "--init", type=OLDER, metavar="DIR", help="Warm start: a model, which also gives --tokenizer, or vectors."
-)
+@_start_options
 @section("Vectors, mixed with the lexicon")
 @click.option("--vectors", type=INPUT, metavar="DIR", help="Word vectors of both languages in one space.")
 @click.option("--source-vectors", type=INPUT, help="Source word vectors, instead of --vectors.")
@@ -91,9 +110,7 @@ def train(
     langs: str | None,
     output: str,
     force: bool,
-    preset: str,
-    prior: str | None,
-    init: str | None,
+    start: StartOptions,
     engine: EngineOptions,
     **more: Any,
 ) -> None:
@@ -120,11 +137,11 @@ def train(
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
         options["prior"], options["text"] = warm_start(
-            prior, init, asdict(tokenization), languages, encoding=text_encoding()
+            start.prior, start.init, asdict(tokenization), languages, encoding=text_encoding()
         )
     bound = Shortened(max_length, bitext.files)
     shortened = partial(bound.pairs, text=options["text"], languages=languages)
-    settings, state = named_preset(preset), f"{output.rstrip('/')}.state"
+    settings, state = named_preset(start.preset), f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(settings, **more))
     report = partial(_report, progress)
     with _explained(state), ExitStack() as stack:

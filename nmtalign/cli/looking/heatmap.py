@@ -103,7 +103,7 @@ def heatmap(
     style = {
         "numbers": look.numbers,
         "linear": look.linear or None,
-        "colours": LIGHT if look.light else DARK,
+        "colors": LIGHT if look.light else DARK,
     }
     drawn = Progress("pictures")
     with warnings_to_stderr(), drawn:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from nmtalign.cli.messages import log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
-from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
 from nmtalign.cli.options.types import COMPARED, OUTPUT, SEED, Whole
 from nmtalign.cli.progress import Progress
@@ -26,16 +27,33 @@ if TYPE_CHECKING:
 SAMPLE = 200  # pairs shown when nothing else is asked for
 
 
+@dataclass(frozen=True)
+class SampleOptions:
+    """Which pairs of a corpus are shown."""
+
+    sample: int | None
+    sample_seed: int
+    worst: int | None
+    by: str | None
+
+
+_sample_options = option_group(
+    "drawn",
+    SampleOptions,
+    click.option("--sample", metavar="N", type=Whole(min=1), help=f"Show N random pairs.  [{SAMPLE}]"),
+    click.option("--sample-seed", type=SEED, default=1, help="Seed of --sample."),
+    click.option("--worst", metavar="N", type=Whole(min=1), help="Show the N worst pairs of the corpus."),
+    click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]"),
+)
+
+
 @click.command(cls=Command)
 @bitext_options
 @section("Input")
 @click.option(
     "--compare", type=COMPARED, metavar="NAME=LINKS", multiple=True, help="Links of another system."
 )
-@click.option("--sample", metavar="N", type=Whole(min=1), help=f"Show N random pairs.  [{SAMPLE}]")
-@click.option("--sample-seed", type=SEED, default=1, help="Seed of --sample.")
-@click.option("--worst", metavar="N", type=Whole(min=1), help="Show the N worst pairs of the corpus.")
-@click.option("--by", metavar="WHAT", help="Worst by score, gold or the NAME of a system.  [score]")
+@_sample_options
 @section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
 @click.option("--title", default="Word alignment", help="Title of the page.")
@@ -44,10 +62,7 @@ def report(
     bitext: BitextOptions,
     output: str,
     compare: tuple[str, ...],
-    sample: int | None,
-    sample_seed: int,
-    worst: int | None,
-    by: str | None,
+    drawn: SampleOptions,
     title: str,
     chosen: RecordOptions,
 ) -> None:
@@ -60,7 +75,7 @@ def report(
     from nmtalign.report.corpus import show
     from nmtalign.report.html import write_report
 
-    _check_choice(chosen.lines, sample, worst, by)
+    _check_choice(chosen.lines, drawn)
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
         pairs = progress.counted(bitext.open())
         aligner, records = chosen.open(pairs, _systems(compare))
@@ -68,19 +83,19 @@ def report(
         if chosen.gold is not None:
             records = _noted(records, gold)
         if chosen.lines is None:
-            kept, figures = _choose(records, aligner, sample, sample_seed, worst, by)
+            kept, figures = _choose(records, aligner, drawn)
         else:
             kept, figures = list(chosen.chosen(records)), []
-        with Progress("pairs shown") as drawn:
+        with Progress("pairs shown") as ready:
             known: list[Coverage] = []
-            shown = show(drawn.done_one_by_one(covered(kept, aligner, known)), aligner)
+            shown = show(ready.done_one_by_one(covered(kept, aligner, known)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
         write_report(output, shown, title=title, corpus=figures, gold=gold or [""] * total)
     warn_of_doubt(known)
     _say_where_heads_end(shown)
     of = f" of {total:,}" if len(shown) < total else ""
-    drawn_by = " at random" if of and chosen.lines is None and worst is None else ""
+    drawn_by = " at random" if of and chosen.lines is None and drawn.worst is None else ""
     text = f"{len(shown):,}{of} pairs{drawn_by} in {output}, {progress.seconds:.1f} s; open it in a browser"
     log(text, event="report", pairs=len(shown))
 
@@ -100,13 +115,12 @@ def _say_where_heads_end(shown: list[SamplePair]) -> None:
         warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
 
 
-def _check_choice(
-    lines: tuple[int, ...] | None, sample: int | None, worst: int | None, by: str | None
-) -> None:
-    given = [name for name, value in (("--lines", lines), ("--sample", sample), ("--worst", worst)) if value]
+def _check_choice(lines: tuple[int, ...] | None, drawn: SampleOptions) -> None:
+    ways = (("--lines", lines), ("--sample", drawn.sample), ("--worst", drawn.worst))
+    given = [name for name, value in ways if value]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} contradict each other; choose the pairs in one way")
-    if by is not None and worst is None:
+    if drawn.by is not None and drawn.worst is None:
         raise UsageError("--by is what the --worst pairs are the worst by; give --worst N")
 
 
@@ -126,19 +140,17 @@ def _systems(compare: tuple[str, ...]) -> dict[str, str]:
 def _choose(
     records: Iterator[Record],
     aligner: Aligner | None,
-    sample: int | None,
-    seed: int,
-    worst: int | None,
-    by: str | None,
+    drawn: SampleOptions,
 ) -> tuple[list[Record], list[Figure]]:
     """Return the records to show, and figures of the whole corpus where it was aligned."""
     from nmtalign.report.corpus import random_sample, worst_sample
     from nmtalign.report.summary import Figure, evaluation_figures
 
-    if worst is None:
-        return random_sample(records, sample or SAMPLE, seed=seed), []
-    found = worst_sample(records, worst, aligner, by=by or "score")
-    figures = [Figure("Pairs in the corpus", f"{found.size:,}", f"the worst by {by or 'score'} are shown")]
+    if drawn.worst is None:
+        return random_sample(records, drawn.sample or SAMPLE, seed=drawn.sample_seed), []
+    by = drawn.by or "score"
+    found = worst_sample(records, drawn.worst, aligner, by=by)
+    figures = [Figure("Pairs in the corpus", f"{found.size:,}", f"the worst by {by} are shown")]
     if found.evaluation is not None:
         figures += evaluation_figures(found.evaluation, where=" of the corpus")
     return found.records, figures
