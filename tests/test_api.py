@@ -102,9 +102,15 @@ def test_scores_of_a_learned_model_are_log_ratios(shipped):
 @pytest.mark.parametrize("name", ["cat.svg", "cat.png", "cat.pdf"])
 def test_a_pair_is_saved_as_a_picture(shipped, tmp_path, name):
     pair = shipped.align("the black cat", "le chat noir")
-    for values in ("combined", "forward", "reverse", "scores"):
+    shown = {
+        "combined": pair.posterior,
+        "forward": pair.forward,
+        "reverse": pair.reverse,
+        "scores": pair.scores,
+    }
+    for values, weights in shown.items():
         cells = pair.heatmap(values=values).axes[0].collections[0].get_array()
-        np.testing.assert_array_equal(cells.reshape(3, 3), getattr(pair, values))
+        np.testing.assert_array_equal(cells.reshape(3, 3), weights)
     pair.save(tmp_path / name)
     assert (tmp_path / name).stat().st_size > 1000
 
@@ -194,7 +200,13 @@ def test_each_object_shows_itself_in_one_short_line(shipped, batch, bitext):
     counts.add(["a"] * 90, ["b"] * 90, {(n, n) for n in range(90)})
     gold = na.GoldAlignment({(n, n) for n in range(90)}, {(n, n) for n in range(90)})
     objects = [shipped, pair, long, long.alignment, long.matrix, batch, bitext, bitext[:2], gold, counts]
-    objects += [shipped.lexicon, shipped.scorer, shipped.positions, shipped.links, na.SamplePair(1, long)]
+    objects += [
+        shipped.lexicon,
+        shipped.scorer,
+        shipped.positions,
+        shipped.extraction,
+        na.SamplePair(1, long),
+    ]
     objects += [na.evaluate(batch, batch), na.load("en_fr_vectors"), na.load("en_fr_vectors").scorer.source]
     for one in objects:
         assert len(repr(one)) < 200, type(one)
