@@ -164,3 +164,66 @@ def test_functions_are_short():
     share, longest = re.search(r"([\d.]+) % within 15 lines; the longest:\n +(\d+)", printed).groups()
     assert float(share) >= 90
     assert int(longest) <= 60
+
+
+MOST_PARAMETERS, LONGEST_FUNCTION = 8, 60
+ASK_NOTHING = ("aligner", "rescoring", "batch", "report", "cli")
+DOORS = {  # these take what users give, which may be one of several kinds
+    "nmtalign.aligner.opening",
+    "nmtalign.cli.config",
+    "nmtalign.report.heatmap",
+    "nmtalign.report.notebook",
+    "nmtalign.report.sample",
+    "nmtalign.report.tables",
+}
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def parameters(function: ast.FunctionDef) -> list[str]:
+    own = function.args
+    names = [argument.arg for argument in (*own.posonlyargs, *own.args, *own.kwonlyargs)]
+    return [name for name in names if name not in ("self", "cls")]
+
+
+def lines_of_code(function: ast.FunctionDef) -> int:
+    """Return how many lines a function has besides its docstring."""
+    assert function.end_lineno is not None
+    documented = len((ast.get_docstring(function, clean=False) or "").split("\n"))
+    return function.end_lineno - function.lineno + 1 - documented
+
+
+def asked_classes(tree: ast.AST) -> list[str]:
+    """Return the classes of the package that a module asks values for by ``isinstance``."""
+    nodes = list(ast.walk(tree))
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    own = {name.name for node in froms if (node.module or "").startswith("nmtalign") for name in node.names}
+    own |= {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"]
+    names = [node.id for call in calls for node in ast.walk(call.args[1]) if isinstance(node, ast.Name)]
+    return [name for name in names if name in own]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_functions_are_short_and_take_few_parameters(module):
+    for function in functions(MODULES[module]):
+        assert len(parameters(function)) <= MOST_PARAMETERS, function.name
+        assert lines_of_code(function) <= LONGEST_FUNCTION, function.name
+
+
+@pytest.mark.parametrize("folder", ASK_NOTHING)
+def test_nothing_asks_of_which_own_class_a_value_is(folder):
+    """A new scorer, position model or extraction is added in one file."""
+    modules = [name for name in MODULES if name.startswith(f"nmtalign.{folder}.") and name not in DOORS]
+    assert {name: asked_classes(MODULES[name]) for name in modules} == {name: [] for name in modules}
+
+
+def test_these_rules_can_fail():
+    head = "from nmtalign.links.alignments import Alignment\n"
+    tree = ast.parse(f"{head}def f(a, b, *, c):\n    'Doc.'\n    return isinstance(a, int | Alignment)")
+    (function,) = functions(tree)
+    assert parameters(function) == ["a", "b", "c"]
+    assert lines_of_code(function) == 2
+    assert asked_classes(tree) == ["Alignment"]

@@ -10,7 +10,7 @@ import pytest
 from nmtalign.cli import main
 from nmtalign.vectors.storage import save_embeddings, save_pair
 from tests.aligner.toy_language import toy_bitext
-from tests.scorers.test_mapped import VECTORS
+from tests.scorers.test_dense_training import VECTORS
 
 TOY = toy_bitext(60)
 
