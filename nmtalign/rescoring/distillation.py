@@ -1,0 +1,234 @@
+"""Parameters of attention scores over fixed word vectors, learned from the posteriors of an aligner.
+
+The softmax of the scores over the source words, and the null word, of each target word learns the aligner's
+p(s|t), and the softmax over target words its p(t|s): the loss is the sum of both cross-entropies. It is minimized
+by Adam in minibatches of pairs of like length; the parameters of the least held-out loss are kept. Words without
+a vector are left out.
+
+Axes: B pairs, T target words, S source words, V vocabulary, D dimension, A units of attention.
+
+References
+----------
+Hinton, Vinyals and Dean (2015), "Distilling the Knowledge in a Neural Network".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.attention.parameters import glorot
+from nmtalign.attention.scores import additive, additive_gradient, scaled_dot, scaled_dot_gradient
+from nmtalign.corpus.buckets import PADDED, Bucket
+from nmtalign.corpus.parallel import in_order
+from nmtalign.positions.model import BucketPosteriors
+from nmtalign.rescoring.optimizer import Adam
+
+Array = NDArray[np.floating]
+Ints = NDArray[np.int32]
+Report = Callable[[str], None]
+
+STEP, PARTS = 32, 2  # pairs of a step of Adam, in parts that workers may share
+EPOCHS, PATIENCE = 12, 2  # passes at most; passes without a smaller held-out loss that end them
+RATE, LAST_RATE = 0.002, 0.1  # learning rate of the first step; the last one, as a share of it
+HELD_OUT = 10  # one part in so many chooses the epoch
+
+
+class Parameters(Protocol):
+    """Arrays that are learned; the last one holds the logits of null, for target and for source words."""
+
+    def scores(self, queries: Array, keys: Array) -> Array:
+        """Return the scores (B, T, S) of vectors (B, T, D) and (B, S, D)."""
+        ...
+
+    def gradient(self, queries: Array, keys: Array, upstream: Array) -> Sequence[Array]:
+        """Return the derivatives of a loss by all arrays but the last, from those by the scores."""
+        ...
+
+
+class DotParameters(NamedTuple):
+    """Projections of scaled dot-product attention."""
+
+    # (D, A): for target and for source words
+    W_q: Array
+    W_k: Array
+    null: Array  # (2,)
+
+    @classmethod
+    def start(cls, dimension: int, units: int, scale: float, seed: int = 0) -> Self:
+        """Return projections whose scores are dot products times a scale."""
+        first = np.eye(dimension, units, dtype=np.float32) * np.float32((scale * units**0.5) ** 0.5)
+        return cls(first, first.copy(), np.zeros(2, np.float32))
+
+    def scores(self, queries: Array, keys: Array) -> Array:
+        return np.asarray(scaled_dot(queries @ self.W_q, keys @ self.W_k))
+
+    def gradient(self, queries: Array, keys: Array, upstream: Array) -> Sequence[Array]:
+        by_query, by_key = scaled_dot_gradient(queries @ self.W_q, keys @ self.W_k, upstream)
+        return np.tensordot(queries, by_query, ((0, 1), (0, 1))), np.tensordot(keys, by_key, ((0, 1), (0, 1)))
+
+
+class AdditiveParameters(NamedTuple):
+    """Weights of Bahdanau's additive attention."""
+
+    # (D, A): for target and for source words
+    W: Array
+    U: Array
+    # (A,)
+    v: Array
+    b: Array
+    null: Array  # (2,)
+
+    @classmethod
+    def start(cls, dimension: int, units: int, scale: float, seed: int = 0) -> Self:
+        """Return weights whose units come in pairs that are bumps where both projections are equal.
+
+        A pair has one direction g: ``tanh(g.(q - k) + 1) - tanh(g.(q - k) - 1)`` falls with the distance of q and k.
+        """
+        random = np.random.default_rng(seed)
+        half = random.normal(0, START, (dimension, -(-units // 2)))
+        signs = np.where(np.arange(2 * half.shape[1]) < half.shape[1], 1.0, -1.0)[:units]
+        W = np.hstack([half, half])[:, :units]
+        arrays = W, -W, signs * scale * HEIGHT / units, signs, np.zeros(2)
+        return cls(*(array.astype(np.float32) for array in arrays))
+
+    def scores(self, queries: Array, keys: Array) -> Array:
+        return np.asarray(additive(queries, keys, self.W, self.U, self.v, bias=self.b))
+
+    def gradient(self, queries: Array, keys: Array, upstream: Array) -> Sequence[Array]:
+        found = additive_gradient(queries, keys, self.W, self.U, self.v, upstream, bias=self.b)
+        return found.W, found.U, found.v, found.bias
+
+
+START, HEIGHT = 1.5, 12.0
+KINDS: dict[str, Any] = {"scaled-dot": DotParameters, "bahdanau": AdditiveParameters}
+
+
+class Part(NamedTuple):
+    """Pairs of like length, and what the aligner says of them."""
+
+    # word numbers (B, T) and (B, S)
+    target: Ints
+    source: Ints
+    # (B, T, S)
+    forward: Array
+    reverse: Array
+    # probabilities that a word is aligned to null, (B, T) and (B, S)
+    target_null: Array
+    source_null: Array
+
+
+def parts_of(bucket: Bucket, found: BucketPosteriors, random: np.random.Generator) -> Iterator[Part]:
+    """Yield parts of the pairs of a bucket in random order."""
+    columns = random.permutation(np.flatnonzero(bucket.pairs >= 0))
+    size = STEP // PARTS
+    for start in range(0, len(columns), size):
+        chosen = columns[start : start + size]
+        forward, reverse = (
+            np.ascontiguousarray(own[..., chosen].transpose(2, 0, 1), dtype=np.float32)
+            for own in (found.posteriors.forward, found.posteriors.reverse)
+        )
+        nulls = (np.maximum(1 - forward.sum(axis=2), 0), np.maximum(1 - reverse.sum(axis=1), 0))
+        words = bucket.target[:, chosen].T, bucket.source[:, chosen].T
+        yield Part(*words, forward.astype(np.float16), reverse.astype(np.float16), *nulls)
+
+
+class Result(NamedTuple):
+    """Sum of losses of some words, its derivatives, the number of words."""
+
+    loss: float
+    gradient: Sequence[Array]
+    words: float
+
+
+def loss_and_gradient(
+    parameters: Any, vectors: tuple[Array, Array], part: Part, *, derive: bool = True
+) -> Result:
+    """Return the loss of a part; `vectors` (V, D) of source and target words are 0 where there is none."""
+    queries, keys = vectors[1][part.target], vectors[0][part.source]
+    rows, columns = queries.any(axis=2), keys.any(axis=2)
+    inside = rows[:, :, None] & columns[:, None]
+    scores = np.where(inside, parameters.scores(queries, keys), np.float32(PADDED))
+    loss, upstream, by_null = 0.0, np.zeros_like(scores), []
+    sides = (2, part.forward, part.target_null * rows), (1, part.reverse, part.source_null * columns)
+    for (axis, wanted, null), logit in zip(sides, parameters.null, strict=True):
+        found = _cross_entropy(scores, np.float32(logit), wanted * inside, null, axis)
+        loss += found[0]
+        upstream += found[1]
+        by_null.append(found[2])
+    gradient: Sequence[Array] = ()
+    if derive:
+        gradient = *parameters.gradient(queries, keys, upstream), np.array(by_null, np.float32)
+    return Result(loss, gradient, float(rows.sum() + columns.sum()))
+
+
+def _cross_entropy(
+    scores: Array, logit: np.float32, wanted: Array, null: Array, axis: int
+) -> tuple[float, Array, float]:
+    """Return the cross-entropy of the softmax along an axis, and its derivatives by scores and logit of null.
+
+    `wanted` (B, T, S) and `null` sum to 1 along the axis, or less: a word counts as much as their sum.
+    """
+    top = np.maximum(scores.max(axis=axis), logit)
+    powers = np.exp(scores - np.expand_dims(top, axis))
+    of_null = np.exp(logit - top)
+    total = powers.sum(axis=axis) + of_null
+    weight = wanted.sum(axis=axis) + null
+    loss = (weight * (top + np.log(total)) - null * logit).sum() - (wanted * scores).sum()
+    powers *= np.expand_dims(weight / total, axis)
+    powers -= wanted
+    return float(loss), powers, float((of_null * weight / total - null).sum())
+
+
+def learn_parameters(
+    first: Any,
+    vectors: tuple[Array, Array],
+    parts: Sequence[Part],
+    *,
+    seed: int = 0,
+    workers: int = 1,
+    report: Report | None = None,
+) -> tuple[Any, float]:
+    """Return the parameters of the least held-out loss, and that loss a word."""
+    random = np.random.default_rng(seed)
+    order = [parts[k] for k in random.permutation(len(parts)).tolist()]
+    held = order[::HELD_OUT]
+    training = [part for n, part in enumerate(order) if n % HELD_OUT] or held
+    current = type(first)(*(array.copy() for array in first))
+    best, least, waited, adam = first, _mean_loss(first, vectors, held, workers), 0, Adam(current)
+    for epoch in range(1, EPOCHS + 1):
+        shuffled = [training[k] for k in random.permutation(len(training)).tolist()]
+        _run_epoch(current, vectors, adam, shuffled, workers)
+        loss = _mean_loss(current, vectors, held, workers)
+        if report is not None:
+            report(f"pass {epoch}: held-out loss {loss:.4f} a word")
+        waited = 0 if loss < least else waited + 1
+        if loss < least:
+            best, least = type(first)(*(array.copy() for array in current)), loss
+        if waited == PATIENCE:
+            break
+    return best, least
+
+
+def _mean_loss(parameters: Any, vectors: tuple[Array, Array], parts: Sequence[Part], workers: int) -> float:
+    loss = partial(loss_and_gradient, parameters, vectors, derive=False)
+    found = list(in_order(loss, parts, workers))
+    return sum(result.loss for result in found) / max(sum(result.words for result in found), 1)
+
+
+def _run_epoch(
+    current: Any, vectors: tuple[Array, Array], adam: Adam, parts: Sequence[Part], workers: int
+) -> None:
+    """Take the steps of one pass; gradients of parts are summed in their order."""
+    steps = EPOCHS * -(-len(parts) // PARTS)
+    derive = partial(loss_and_gradient, current, vectors)
+    for start in range(0, len(parts), PARTS):
+        found = list(in_order(derive, parts[start : start + PARTS], workers))
+        words = np.float32(max(sum(result.words for result in found), 1))
+        gradient = [sum(arrays) / words for arrays in zip(*(result.gradient for result in found), strict=True)]
+        adam.step(gradient, RATE * (1 - (1 - LAST_RATE) * min(adam.steps / steps, 1)))
