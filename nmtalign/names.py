@@ -3,6 +3,7 @@
 SIDES = ("source", "target")
 
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")  # of vectors
+LEARNED_SCORES = ("bahdanau", "scaled-dot")  # whose parameters lie beside vectors
 POSITIONS = ("none", "diagonal", "hmm")
 EXTRACTIONS = (
     *("posterior", "one-to-one", "argmax", "argmax-reverse"),

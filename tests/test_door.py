@@ -58,6 +58,7 @@ PUBLIC_NAMES = {
     "LinkCounts",
     "SamplePair",
     "count_embeddings",
+    "learn_attention",
     "place_of",
     "vector_aligner",
     "write_report",

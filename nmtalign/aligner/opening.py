@@ -19,6 +19,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
+from nmtalign.scorers.learned_scores import score_in
 from nmtalign.scorers.scoring import BahdanauScorer, DotScorer, VectorScore, cosine_scale, make_scorer
 from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
@@ -94,8 +95,11 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     reading = _reading(settings)
     languages = settings.pop("languages", None) or pair_languages(folder)
     source, target = load_pair(folder, languages=languages, **reading)
-    warn_about(source, target, settings.get("score", "cosine"))
-    return vector_aligner(source, target, languages=languages, **settings)
+    score = settings.pop("score", None) or "cosine"
+    if settings.get("bahdanau") is None and isinstance(score, str):
+        score = score_in(folder, score, source.dimension)
+    warn_about(source, target, score)
+    return vector_aligner(source, target, score=score, languages=languages, **settings)
 
 
 def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
@@ -132,7 +136,7 @@ def vector_aligner(
     source: Embeddings,
     target: Embeddings,
     *,
-    score: str = "cosine",
+    score: str | VectorScore = "cosine",
     temperature: float | None = None,
     bahdanau: str | Path | BahdanauScorer | None = None,
     positions: str | None = None,
@@ -148,7 +152,8 @@ def vector_aligner(
     source, target : Embeddings
         Of one space.
     score, temperature, bahdanau
-        As of :func:`nmtalign.scorers.scoring.make_scorer`; `bahdanau` is its `weights`.
+        As of :func:`nmtalign.scorers.scoring.make_scorer`; `bahdanau` is its `weights`. Or a score, such as one that
+        :func:`nmtalign.learn_attention` returned.
     positions, diagonal
         Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
         out grows with the vectors for dot products. Left out: ``diagonal`` for ``cosine``, whose temperature
@@ -199,7 +204,7 @@ def _configured(
 def _positions(
     name: str | None,
     strength: float | None,
-    score: str,
+    score: str | VectorScore,
     source: Embeddings,
     target: Embeddings,
     scorer: VectorScore,
@@ -215,9 +220,9 @@ def _positions(
     return SoftmaxPositions(name, strength)
 
 
-def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:
+def warn_about(source: Embeddings, target: Embeddings, score: str | VectorScore) -> None:
     """Warn where vectors do not look like one space, or their lengths spoil raw dot products."""
-    if score == "bahdanau":  # its projections may bring any two spaces together
+    if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
         return
     source, target = source.first(FIRST), target.first(FIRST)
     warn_if_unrelated(source, target)

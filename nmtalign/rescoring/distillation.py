@@ -17,12 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.attention.parameters import glorot
 from nmtalign.attention.scores import additive, additive_gradient, scaled_dot, scaled_dot_gradient
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.parallel import in_order
@@ -33,14 +32,23 @@ Array = NDArray[np.floating]
 Ints = NDArray[np.int32]
 Report = Callable[[str], None]
 
-STEP, PARTS = 32, 2  # pairs of a step of Adam, in parts that workers may share
-EPOCHS, PATIENCE = 12, 2  # passes at most; passes without a smaller held-out loss that end them
-RATE, LAST_RATE = 0.002, 0.1  # learning rate of the first step; the last one, as a share of it
-HELD_OUT = 10  # one part in so many chooses the epoch
+STEP, PARTS = 32, 4  # pairs of a step of Adam, in parts that workers may share
+EPOCHS, SETTLED = 6, 0.005  # passes at most; the last is one whose held-out loss is not smaller by this share
+LAST_RATE = 0.1  # learning rate of the last step, as a share of the first
+HELD_OUT = 10  # one part in so many chooses the pass
+SHARPNESS = 15.0  # scale at which dot products of unit vectors start
+HEIGHT, WIDTH = 40.0, 1.5  # of the bump at which additive scores start: sum of |v|, deviation of g.q
 
 
 class Parameters(Protocol):
     """Arrays that are learned; the last one holds the logits of null, for target and for source words."""
+
+    rate: ClassVar[float]  # learning rate of the first step
+
+    @classmethod
+    def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
+        """Return what learning starts from; `lengths` are the mean ones of source and target vectors."""
+        ...
 
     def scores(self, queries: Array, keys: Array) -> Array:
         """Return the scores (B, T, S) of vectors (B, T, D) and (B, S, D)."""
@@ -59,11 +67,14 @@ class DotParameters(NamedTuple):
     W_k: Array
     null: Array  # (2,)
 
+    rate = 0.02
+
     @classmethod
-    def start(cls, dimension: int, units: int, scale: float, seed: int = 0) -> Self:
-        """Return projections whose scores are dot products times a scale."""
-        first = np.eye(dimension, units, dtype=np.float32) * np.float32((scale * units**0.5) ** 0.5)
-        return cls(first, first.copy(), np.zeros(2, np.float32))
+    def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
+        """Return projections whose scores are scaled dot products."""
+        scale = math.sqrt(SHARPNESS * math.sqrt(units))
+        W_k, W_q = (np.eye(dimension, units, dtype=np.float32) * np.float32(scale / own) for own in lengths)
+        return cls(W_q, W_k, np.full(2, SHARPNESS / 3, np.float32))
 
     def scores(self, queries: Array, keys: Array) -> Array:
         return np.asarray(scaled_dot(queries @ self.W_q, keys @ self.W_k))
@@ -84,17 +95,19 @@ class AdditiveParameters(NamedTuple):
     b: Array
     null: Array  # (2,)
 
+    rate = 0.01
+
     @classmethod
-    def start(cls, dimension: int, units: int, scale: float, seed: int = 0) -> Self:
+    def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
         """Return weights whose units come in pairs that are bumps where both projections are equal.
 
-        A pair has one direction g: ``tanh(g.(q - k) + 1) - tanh(g.(q - k) - 1)`` falls with the distance of q and k.
+        A pair has one random direction g: ``tanh(g.(q - k) + 1) - tanh(g.(q - k) - 1)`` is largest at q = k.
         """
-        random = np.random.default_rng(seed)
-        half = random.normal(0, START, (dimension, -(-units // 2)))
-        signs = np.where(np.arange(2 * half.shape[1]) < half.shape[1], 1.0, -1.0)[:units]
-        W = np.hstack([half, half])[:, :units]
-        arrays = W, -W, signs * scale * HEIGHT / units, signs, np.zeros(2)
+        half = np.random.default_rng(0).normal(0, WIDTH, (dimension, -(-units // 2)))
+        directions = np.hstack([half, half])[:, :units]
+        signs = np.where(np.arange(units) < half.shape[1], 1.0, -1.0)
+        U, W = (-directions / lengths[0], directions / lengths[1])
+        arrays = W, U, signs * HEIGHT / units, signs, np.ones(2)
         return cls(*(array.astype(np.float32) for array in arrays))
 
     def scores(self, queries: Array, keys: Array) -> Array:
@@ -105,8 +118,7 @@ class AdditiveParameters(NamedTuple):
         return found.W, found.U, found.v, found.bias
 
 
-START, HEIGHT = 1.5, 12.0
-KINDS: dict[str, Any] = {"scaled-dot": DotParameters, "bahdanau": AdditiveParameters}
+KINDS: dict[str, Any] = {"bahdanau": AdditiveParameters, "scaled-dot": DotParameters}
 
 
 class Part(NamedTuple):
@@ -123,9 +135,9 @@ class Part(NamedTuple):
     source_null: Array
 
 
-def parts_of(bucket: Bucket, found: BucketPosteriors, random: np.random.Generator) -> Iterator[Part]:
-    """Yield parts of the pairs of a bucket in random order."""
-    columns = random.permutation(np.flatnonzero(bucket.pairs >= 0))
+def parts_of(bucket: Bucket, found: BucketPosteriors) -> Iterator[Part]:
+    """Yield parts of the pairs of a bucket in random order, without filler columns."""
+    columns = np.random.default_rng(0).permutation(np.flatnonzero(bucket.pairs >= 0))
     size = STEP // PARTS
     for start in range(0, len(columns), size):
         chosen = columns[start : start + size]
@@ -190,29 +202,32 @@ def learn_parameters(
     vectors: tuple[Array, Array],
     parts: Sequence[Part],
     *,
-    seed: int = 0,
     workers: int = 1,
     report: Report | None = None,
 ) -> tuple[Any, float]:
-    """Return the parameters of the least held-out loss, and that loss a word."""
-    random = np.random.default_rng(seed)
+    """Return the parameters of the least held-out loss, and that loss a word; `first` stays as it is."""
+    random = np.random.default_rng(0)
     order = [parts[k] for k in random.permutation(len(parts)).tolist()]
     held = order[::HELD_OUT]
     training = [part for n, part in enumerate(order) if n % HELD_OUT] or held
-    current = type(first)(*(array.copy() for array in first))
-    best, least, waited, adam = first, _mean_loss(first, vectors, held, workers), 0, Adam(current)
+    current = _copied(first)
+    best, least, adam = first, _mean_loss(first, vectors, held, workers), Adam(current)
     for epoch in range(1, EPOCHS + 1):
         shuffled = [training[k] for k in random.permutation(len(training)).tolist()]
         _run_epoch(current, vectors, adam, shuffled, workers)
         loss = _mean_loss(current, vectors, held, workers)
         if report is not None:
-            report(f"pass {epoch}: held-out loss {loss:.4f} a word")
-        waited = 0 if loss < least else waited + 1
+            report(f"pass {epoch} of at most {EPOCHS}: held-out loss {loss:.4f} a word")
+        settled = loss > least * (1 - SETTLED)
         if loss < least:
-            best, least = type(first)(*(array.copy() for array in current)), loss
-        if waited == PATIENCE:
+            best, least = _copied(current), loss
+        if settled:
             break
     return best, least
+
+
+def _copied(parameters: Any) -> Any:
+    return type(parameters)(*(array.copy() for array in parameters))
 
 
 def _mean_loss(parameters: Any, vectors: tuple[Array, Array], parts: Sequence[Part], workers: int) -> float:
@@ -230,5 +245,7 @@ def _run_epoch(
     for start in range(0, len(parts), PARTS):
         found = list(in_order(derive, parts[start : start + PARTS], workers))
         words = np.float32(max(sum(result.words for result in found), 1))
-        gradient = [sum(arrays) / words for arrays in zip(*(result.gradient for result in found), strict=True)]
-        adam.step(gradient, RATE * (1 - (1 - LAST_RATE) * min(adam.steps / steps, 1)))
+        gradient = [
+            sum(arrays) / words for arrays in zip(*(result.gradient for result in found), strict=True)
+        ]
+        adam.step(gradient, current.rate * (1 - (1 - LAST_RATE) * adam.steps / steps))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.files import foreign
 from nmtalign.names import SCORES
 from nmtalign.state import State, Stored
+
+if TYPE_CHECKING:
+    from nmtalign.scorers.learned_scores import ProjectedDot
 
 Floats = NDArray[np.floating]
 
@@ -189,11 +192,11 @@ def cosine_scale(dimension: int) -> float:
     return min(max(math.sqrt(dimension), least), most)
 
 
-VectorScore = DotScorer | BahdanauScorer
+VectorScore: TypeAlias = "DotScorer | BahdanauScorer | ProjectedDot"
 
 
 def make_scorer(
-    name: str,
+    name: str | VectorScore,
     dimension: int,
     *,
     temperature: float | None = None,
@@ -203,7 +206,7 @@ def make_scorer(
 
     Parameters
     ----------
-    name : {"dot", "scaled-dot", "cosine", "bahdanau"}
+    name : {"dot", "scaled-dot", "cosine", "bahdanau"}, or a score
     dimension : int
         Length D of the word vectors.
     temperature : float, optional
@@ -225,9 +228,12 @@ def make_scorer(
     if temperature is not None and not 0 < temperature < math.inf:
         raise UsageError(f"the temperature must be a positive number, found {temperature}")
     sharpness = None if temperature is None else 1 / temperature
+    if not isinstance(name, str) and weights is None:
+        return name if sharpness is None else replace(name, scale=sharpness)
     if name == "bahdanau":
         if weights is None:
-            raise UsageError("the score bahdanau has trained weights; give their file: --bahdanau FILE")
+            learn = "learn them beside the vectors: nmtalign vectors attention --score bahdanau"
+            raise UsageError(f"the score bahdanau has learned weights; {learn}; or give --bahdanau FILE")
         scorer = weights if isinstance(weights, BahdanauScorer) else load_bahdanau(weights, dimension)
         return scorer if sharpness is None else replace(scorer, scale=sharpness)
     if name not in SCORES:
