@@ -95,8 +95,8 @@ class LearnedAttention:
     about: Mapping[str, Any]
 
     def __str__(self) -> str:
-        about = self.about
-        return f"{self.name} of {about['units']} units, held-out loss {about['held-out loss']}, {about['pairs']:,} pairs"
+        learned = f"held-out loss {self.about['held-out loss']}, {self.about['pairs']:,} pairs"
+        return f"{self.name} of {self.about['units']} units, {learned}"
 
     @property
     def score(self) -> VectorScore:
@@ -106,7 +106,10 @@ class LearnedAttention:
         return kind(**wide, origin=FILES[self.name])
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the parameters into the folder of the vectors, and return the file; `overwrite` an older one."""
+        """Write the parameters into the folder of the vectors, and return the file.
+
+        A UsageError if it is there, but for `overwrite`.
+        """
         path = Path(folder, FILES[self.name])
         expect_new_file(path, overwrite=overwrite)
         note = np.frombuffer(json.dumps(dict(self.about), ensure_ascii=False).encode(), np.uint8)

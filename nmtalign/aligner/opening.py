@@ -152,8 +152,8 @@ def vector_aligner(
     source, target : Embeddings
         Of one space.
     score, temperature, bahdanau
-        As of :func:`nmtalign.scorers.scoring.make_scorer`; `bahdanau` is its `weights`. Or a score, such as one that
-        :func:`nmtalign.learn_attention` returned.
+        As of :func:`nmtalign.scorers.scoring.make_scorer`; `bahdanau` is its `weights`. Or a score
+        such as that of :func:`nmtalign.learn_attention`.
     positions, diagonal
         Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
         out grows with the vectors for dot products. Left out: ``diagonal`` for ``cosine``, whose temperature

@@ -1,9 +1,8 @@
 """Parameters of attention scores over fixed word vectors, learned from the posteriors of an aligner.
 
-The softmax of the scores over the source words, and the null word, of each target word learns the aligner's
-p(s|t), and the softmax over target words its p(t|s): the loss is the sum of both cross-entropies. It is minimized
-by Adam in minibatches of pairs of like length; the parameters of the least held-out loss are kept. Words without
-a vector are left out.
+The softmax of the scores over the source words, and the null word, learns the aligner's p(s|t), and the softmax
+over target words its p(t|s): the loss is the sum of both cross-entropies. Adam takes minibatches of pairs of like
+length; the parameters of the least held-out loss are kept. Words without a vector are left out.
 
 Axes: B pairs, T target words, S source words, V vocabulary, D dimension, A units of attention.
 
@@ -169,18 +168,18 @@ def loss_and_gradient(
     loss, upstream, by_null = 0.0, np.zeros_like(scores), []
     sides = (2, part.forward, part.target_null * rows), (1, part.reverse, part.source_null * columns)
     for (axis, wanted, null), logit in zip(sides, parameters.null, strict=True):
-        found = _cross_entropy(scores, np.float32(logit), wanted * inside, null, axis)
+        found = _cross_entropy(scores, logit, wanted * inside, null, axis)
         loss += found[0]
         upstream += found[1]
         by_null.append(found[2])
     gradient: Sequence[Array] = ()
     if derive:
-        gradient = *parameters.gradient(queries, keys, upstream), np.array(by_null, np.float32)
+        gradient = *parameters.gradient(queries, keys, upstream), np.array(by_null, parameters.null.dtype)
     return Result(loss, gradient, float(rows.sum() + columns.sum()))
 
 
 def _cross_entropy(
-    scores: Array, logit: np.float32, wanted: Array, null: Array, axis: int
+    scores: Array, logit: np.floating, wanted: Array, null: Array, axis: int
 ) -> tuple[float, Array, float]:
     """Return the cross-entropy of the softmax along an axis, and its derivatives by scores and logit of null.
 

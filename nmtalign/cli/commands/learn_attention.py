@@ -55,7 +55,7 @@ def attention(
     force: bool,
     **options: Any,
 ) -> None:
-    """Learn attention over word vectors: the weights of Bahdanau's score, or projections of scaled dot-product.
+    """Learn attention over word vectors: Bahdanau's weights, or the projections of scaled dot-product.
 
     They learn the posteriors that an aligner has for a bitext; the vectors stay as they are. DIR then holds
     bahdanau.npz or scaled-dot.npz, which `align --vectors DIR --score bahdanau` uses.
