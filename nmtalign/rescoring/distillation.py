@@ -32,7 +32,8 @@ Ints = NDArray[np.int32]
 Report = Callable[[str], None]
 
 STEP, PARTS = 32, 4  # pairs of a step of Adam, in parts that workers may share
-EPOCHS, SETTLED = 6, 0.005  # passes at most; the last is one whose held-out loss is not smaller by this share
+EPOCHS, STEPS = 6, 600  # passes at most; more where they have fewer steps in all
+SETTLED = 0.005  # the last pass is one whose held-out loss is not smaller by this share
 LAST_RATE = 0.1  # learning rate of the last step, as a share of the first
 HELD_OUT = 10  # one part in so many chooses the pass
 SHARPNESS = 15.0  # scale at which dot products of unit vectors start
@@ -211,12 +212,15 @@ def learn_parameters(
     training = [part for n, part in enumerate(order) if n % HELD_OUT] or held
     current = _copied(first)
     best, least, adam = first, _mean_loss(first, vectors, held, workers), Adam(current)
-    for epoch in range(1, EPOCHS + 1):
+    steps = -(-len(training) // PARTS)
+    epochs = max(EPOCHS, -(-STEPS // steps))
+    for epoch in range(1, epochs + 1):
         shuffled = [training[k] for k in random.permutation(len(training)).tolist()]
-        _run_epoch(current, vectors, adam, shuffled, workers)
+        for gradient in _gradients(current, vectors, shuffled, workers):
+            adam.step(gradient, current.rate * (1 - (1 - LAST_RATE) * adam.steps / (epochs * steps)))
         loss = _mean_loss(current, vectors, held, workers)
         if report is not None:
-            report(f"pass {epoch} of at most {EPOCHS}: held-out loss {loss:.4f} a word")
+            report(f"pass {epoch} of at most {epochs}: held-out loss {loss:.4f} a word")
         settled = loss > least * (1 - SETTLED)
         if loss < least:
             best, least = _copied(current), loss
@@ -235,16 +239,12 @@ def _mean_loss(parameters: Any, vectors: tuple[Array, Array], parts: Sequence[Pa
     return sum(result.loss for result in found) / max(sum(result.words for result in found), 1)
 
 
-def _run_epoch(
-    current: Any, vectors: tuple[Array, Array], adam: Adam, parts: Sequence[Part], workers: int
-) -> None:
-    """Take the steps of one pass; gradients of parts are summed in their order."""
-    steps = EPOCHS * -(-len(parts) // PARTS)
+def _gradients(
+    current: Any, vectors: tuple[Array, Array], parts: Sequence[Part], workers: int
+) -> Iterator[list[Array]]:
+    """Yield the mean gradient of each step; those of parts are summed in their order."""
     derive = partial(loss_and_gradient, current, vectors)
     for start in range(0, len(parts), PARTS):
         found = list(in_order(derive, parts[start : start + PARTS], workers))
         words = np.float32(max(sum(result.words for result in found), 1))
-        gradient = [
-            sum(arrays) / words for arrays in zip(*(result.gradient for result in found), strict=True)
-        ]
-        adam.step(gradient, current.rate * (1 - (1 - LAST_RATE) * adam.steps / steps))
+        yield [sum(arrays) / words for arrays in zip(*(result.gradient for result in found), strict=True)]
