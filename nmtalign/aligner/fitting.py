@@ -21,6 +21,7 @@ from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
+from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
 from nmtalign.scorers.learned_scores import FILES, ProjectedDot
 from nmtalign.scorers.scoring import BahdanauScorer, VectorScore
@@ -85,7 +86,8 @@ class LearnedAttention:
     ----------
     name : {"bahdanau", "scaled-dot"}
     arrays : mapping of str to array
-        By the names of the formula; `null` has the logits of the null word for target and for source words.
+        By the names of the formula; `null` has the logits of the null word for target and for source words,
+        `null_probability` is that of the aligner's hidden Markov model.
     about : mapping
         What they were learned from, and their held-out loss a word.
     """
@@ -102,8 +104,10 @@ class LearnedAttention:
     def score(self) -> VectorScore:
         """The score, as :func:`nmtalign.vector_aligner` takes it."""
         kind = BahdanauScorer if self.name == "bahdanau" else ProjectedDot
-        wide = {name: array.astype(np.float64) for name, array in self.arrays.items() if name != "null"}
-        return kind(**wide, origin=FILES[self.name])
+        wide = {name: np.asarray(array, np.float64) for name, array in self.arrays.items()}
+        null = float(wide.pop("null_probability"))
+        del wide["null"]
+        return kind(**wide, origin=FILES[self.name], null=null)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the parameters into the folder of the vectors, and return the file.
@@ -186,7 +190,8 @@ def learn_attention(
         "aligner": name,
         "held-out loss": round(loss, 4),
     }
-    return LearnedAttention(score, learned._asdict(), about)
+    null = np.float64(getattr(teacher.positions.plain, "null", NULL))
+    return LearnedAttention(score, {**learned._asdict(), "null_probability": np.asarray(null)}, about)
 
 
 def _student(

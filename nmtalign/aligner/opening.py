@@ -158,7 +158,7 @@ def vector_aligner(
         Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
         out grows with the vectors for dot products. Left out: ``diagonal`` for ``cosine``, whose temperature
         it is made for, else ``none``. ``hmm`` is a hidden Markov model, whose transitions are fitted to the
-        text, and the temperature where it is left out.
+        text, and the temperature where it is left out and was not learned.
     unknown : str, optional
         Policy for unknown words; that of the embeddings if left out.
     languages : (str, str), optional
@@ -174,7 +174,7 @@ def vector_aligner(
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     aligner = Aligner(
-        VectorScorer(source, target, scorer, tune=temperature is None),
+        VectorScorer(source, target, scorer, tune=temperature is None and scorer.null is None),
         _positions(positions, diagonal, score, source, target, scorer),
         text=TextSettings.from_dict(source.settings.get("text", {})),
         languages=languages or (None, None),

@@ -18,7 +18,14 @@ from nmtalign.attention.scores import dot
 from nmtalign.checks import expect_array
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign
-from nmtalign.scorers.scoring import LARGEST, VectorScore, _projected, exact_rows, load_bahdanau
+from nmtalign.scorers.scoring import (
+    LARGEST,
+    VectorScore,
+    _projected,
+    exact_rows,
+    load_bahdanau,
+    null_probability,
+)
 from nmtalign.state import State, Stored
 
 Floats = NDArray[np.floating]
@@ -40,6 +47,7 @@ class ProjectedDot:
     W_k: Floats
     scale: float = 1.0  # the scores are multiplied by it
     origin: str = ""  # the file of the projections
+    null: float | None = None  # probability of the null word of the aligner that they were learned from
     costly: ClassVar[bool] = False
 
     @property
@@ -84,7 +92,7 @@ def load_projections(path: str | Path, dimension: int) -> ProjectedDot:
     units = W_q.shape[1] if W_q.ndim == 2 else None
     for name, array in (("W_q", W_q), ("W_k", W_k)):
         expect_array(array, "f", (dimension, units), -LARGEST, LARGEST, name=f"{path}, {name}")
-    return ProjectedDot(W_q, W_k, origin=Path(path).name)
+    return ProjectedDot(W_q, W_k, origin=Path(path).name, null=null_probability(arrays, path))
 
 
 def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:

@@ -43,6 +43,7 @@ class DotScorer:
     scale: float  # ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1
     unit_length: bool = False  # whether vectors are brought to length 1 first; a zero vector stays zero
     costly: ClassVar[bool] = False  # whether a score takes much more than a product of vectors
+    null: ClassVar[None] = None
 
     @property
     def settings(self) -> str:
@@ -104,6 +105,7 @@ class BahdanauScorer:
     b: Floats
     scale: float = 1.0  # the scores are multiplied by it
     origin: str = ""  # the file of the weights, or that they are untrained
+    null: float | None = None  # probability of the null word of the aligner that the weights were learned from
     costly: ClassVar[bool] = True
 
     @property
@@ -174,7 +176,15 @@ def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScorer:
     for name, shape in expected.items():
         expect_array(arrays[name], "f", shape, -LARGEST, LARGEST, name=f"{path}, {name}")
     W, U, v, b = (arrays[name] for name in expected)
-    return BahdanauScorer(W, U, v, b, origin=Path(path).name)
+    return BahdanauScorer(W, U, v, b, origin=Path(path).name, null=null_probability(arrays, path))
+
+
+def null_probability(arrays: dict[str, Floats], path: str | Path) -> float | None:
+    """Return the probability of null of a file of learned parameters; None where it has none."""
+    if "null_probability" not in arrays:
+        return None
+    name = f"{path}, null_probability"
+    return float(expect_array(arrays["null_probability"], "f", (), 1e-9, 0.999, name=name))
 
 
 def _of_two_layers(arrays: dict[str, Floats], dimension: int) -> dict[str, Floats]:

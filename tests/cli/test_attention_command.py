@@ -16,7 +16,9 @@ from tests.cli.test_align import run
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 NOMBRES = ("un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit")
-ORDER = np.random.default_rng(0).permutation(len(NUMBERS))  # two spaces that only a projection brings together
+ORDER = np.random.default_rng(0).permutation(
+    len(NUMBERS)
+)  # two spaces that only a projection brings together
 
 
 @pytest.fixture
@@ -55,7 +57,9 @@ def test_what_is_learned_lies_in_the_folder_and_aligns(score, bitext, vectors, t
     assert about["pairs"] == 400
     assert about["aligner"] == "learned from the same text"
     for positions in ("none", "diagonal", "hmm"):
-        assert run("align", *bitext, "--vectors", vectors, "--score", score, "--positions", positions, "-v") == 0
+        assert (
+            run("align", *bitext, "--vectors", vectors, "--score", score, "--positions", positions, "-v") == 0
+        )
         out, err = capsys.readouterr()
         assert f"score={score}({score}.npz)" in err
         assert set(out.splitlines()) == {"0-0 1-1 2-2 3-3 4-4"}
@@ -63,7 +67,9 @@ def test_what_is_learned_lies_in_the_folder_and_aligns(score, bitext, vectors, t
 
 def test_the_saved_aligner_keeps_what_was_learned(bitext, vectors, tmp_path):
     for score in ("bahdanau", "scaled-dot"):
-        assert run("vectors", "attention", *bitext, "--vectors", vectors, "--score", score, "--units", 16) == 0
+        assert (
+            run("vectors", "attention", *bitext, "--vectors", vectors, "--score", score, "--units", 16) == 0
+        )
         aligner = na.load(vectors, score=score, positions="none")
         aligner.save(tmp_path / score)
         for given in (aligner, na.load(tmp_path / score)):
@@ -127,7 +133,11 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
         "W_q": (8, 8),
         "W_k": (8, 8),
         "null": (2,),
+        "null_probability": (),
     }
+    hmm = na.fit_to(na.load(vectors, positions="hmm", score=learned.score), pairs)
+    assert hmm.positions.null == na.train(pairs).positions.null
+    assert hmm.scorer.scorer.scale == 1
     with pytest.raises(na.UsageError, match="bahdanau, scaled-dot, found 'cosine'"):
         na.learn_attention(pairs, vectors, score="cosine")
     with pytest.raises(na.UsageError, match="at least 1 unit"):
