@@ -1,8 +1,8 @@
 """Parameters of attention scores over fixed word vectors, learned from the posteriors of an aligner.
 
-The softmax of the scores over the source words, and the null word, learns the aligner's p(s|t), and the softmax
-over target words its p(t|s): the loss is the sum of both cross-entropies. Adam takes minibatches of pairs of like
-length; the parameters of the least held-out loss are kept. Words without a vector are left out.
+The softmax of the scores over the source words, and the null word, learns the aligner's p(s|t), and the
+softmax over target words its p(t|s): the loss is the sum of both cross-entropies. Adam takes minibatches of
+pairs of like length; the parameters of the least held-out loss are kept. Words without a vector are left out.
 
 Axes: B pairs, T target words, S source words, V vocabulary, D dimension, A units of attention.
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,17 +33,18 @@ Report = Callable[[str], None]
 
 STEP, PARTS = 32, 4  # pairs of a step of Adam, in parts that workers may share
 EPOCHS, STEPS = 6, 600  # passes at most; more where they have fewer steps in all
-SETTLED = 0.005  # the last pass is one whose held-out loss is not smaller by this share
-LAST_RATE = 0.1  # learning rate of the last step, as a share of the first
+SETTLED, PATIENCE = (
+    0.005,
+    2,
+)  # share by which a pass lowers the held-out loss, or so many without are the last
+RATE, LAST_RATE = 0.01, 0.1  # learning rate of the first step; the last one, as a share of it
 HELD_OUT = 10  # one part in so many chooses the pass
-SHARPNESS = 15.0  # scale at which dot products of unit vectors start
+SHARPNESS = 12.0  # scale at which dot products of unit vectors start
 HEIGHT, WIDTH = 40.0, 1.5  # of the bump at which additive scores start: sum of |v|, deviation of g.q
 
 
 class Parameters(Protocol):
     """Arrays that are learned; the last one holds the logits of null, for target and for source words."""
-
-    rate: ClassVar[float]  # learning rate of the first step
 
     @classmethod
     def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
@@ -66,8 +67,6 @@ class DotParameters(NamedTuple):
     W_q: Array
     W_k: Array
     null: Array  # (2,)
-
-    rate = 0.02
 
     @classmethod
     def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
@@ -94,8 +93,6 @@ class AdditiveParameters(NamedTuple):
     v: Array
     b: Array
     null: Array  # (2,)
-
-    rate = 0.01
 
     @classmethod
     def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
@@ -211,20 +208,20 @@ def learn_parameters(
     held = order[::HELD_OUT]
     training = [part for n, part in enumerate(order) if n % HELD_OUT] or held
     current = _copied(first)
-    best, least, adam = first, _mean_loss(first, vectors, held, workers), Adam(current)
+    best, least, waited, adam = first, _mean_loss(first, vectors, held, workers), 0, Adam(current)
     steps = -(-len(training) // PARTS)
     epochs = max(EPOCHS, -(-STEPS // steps))
     for epoch in range(1, epochs + 1):
         shuffled = [training[k] for k in random.permutation(len(training)).tolist()]
         for gradient in _gradients(current, vectors, shuffled, workers):
-            adam.step(gradient, current.rate * (1 - (1 - LAST_RATE) * adam.steps / (epochs * steps)))
+            adam.step(gradient, RATE * (1 - (1 - LAST_RATE) * adam.steps / (epochs * steps)))
         loss = _mean_loss(current, vectors, held, workers)
         if report is not None:
             report(f"pass {epoch} of at most {epochs}: held-out loss {loss:.4f} a word")
-        settled = loss > least * (1 - SETTLED)
+        waited = waited + 1 if loss > least * (1 - SETTLED) else 0
         if loss < least:
             best, least = _copied(current), loss
-        if settled:
+        if waited == PATIENCE:
             break
     return best, least
 

@@ -134,7 +134,7 @@ def best_sources(parameters, parts) -> np.ndarray:
 def test_planted_parameters_are_found(score, monkeypatch):
     """Not the arrays, which other arrays equal: the posteriors, and so what an argmax chooses."""
     monkeypatch.setattr("nmtalign.rescoring.distillation.EPOCHS", 40)
-    monkeypatch.setattr(KINDS[score], "rate", 0.05)
+    monkeypatch.setattr("nmtalign.rescoring.distillation.RATE", 0.05)
     truth, parts = planted(score)
     first = KINDS[score].start(D, 4 * A if score == "bahdanau" else A, (2.0, 2.0))
     known = tuple(side.astype(np.float32) for side in vectors())
