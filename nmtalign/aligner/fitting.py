@@ -103,11 +103,11 @@ class LearnedAttention:
     @property
     def score(self) -> VectorScore:
         """The score, as :func:`nmtalign.vector_aligner` takes it."""
-        kind = BahdanauScorer if self.name == "bahdanau" else ProjectedDot
         wide = {name: np.asarray(array, np.float64) for name, array in self.arrays.items()}
-        null = float(wide.pop("null_probability"))
-        del wide["null"]
-        return kind(**wide, origin=FILES[self.name], null=null)
+        more: Any = {"origin": FILES[self.name], "null": float(wide["null_probability"])}
+        if self.name == "bahdanau":
+            return BahdanauScorer(wide["W"], wide["U"], wide["v"], wide["b"], **more)
+        return ProjectedDot(wide["W_q"], wide["W_k"], **more)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the parameters into the folder of the vectors, and return the file.
@@ -175,13 +175,14 @@ def learn_attention(
     if units < 1:
         raise UsageError(f"expected at least 1 unit, found {units}")
     workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
-    teacher, name = _teacher(model, student, pairs, workers)
-    chosen = _chosen(student, pairs)
-    own = encode_text([student.words_of(pair) for pair in chosen])
+    words = [student.words_of(pair) for pair in pairs]
+    teacher, name = _teacher(model, pairs, words, Learning(text=student.text, workers=workers))
+    chosen = _chosen(words)
+    own = encode_text([words[n] for n in chosen])
     _warn_about(student, own, "vectors")
     known = _known_vectors(student, own)
-    parts = _parts(teacher, own, [_cut_alike(teacher, student, pair) for pair in chosen], workers)
-    first = KINDS[score].start(student.scorer.source.dimension, units, [_mean_length(side) for side in known])
+    parts = _parts(teacher, own, [_cut_alike(teacher, student, pairs[n]) for n in chosen], workers)
+    first = KINDS[score].start(known[0].shape[1], units, [_mean_length(side) for side in known])
     learned, loss = learn_parameters(first, known, parts, workers=workers, report=report)
     about = {
         "score": score,
@@ -206,26 +207,23 @@ def _student(
 
 
 def _teacher(
-    model: Aligner | str | Path | None, student: Aligner, pairs: Sequence[Pair], workers: int
+    model: Aligner | str | Path | None, pairs: Sequence[Pair], words: Sequence[Pair], learning: Learning
 ) -> tuple[Aligner, str]:
     """Return the aligner to learn from, and a name for it."""
     if model is None:
-        words = [student.words_of(pair) for pair in pairs]
-        return learn(
-            words, Learning(text=student.text, workers=workers)
-        ).aligner, "learned from the same text"
+        return learn(words, learning).aligner, "learned from the same text"
     if isinstance(model, Aligner):
         return fit_text(model, pairs)[0], model.scorer.settings
     return load_aligner(model), Path(model).name
 
 
-def _chosen(student: Aligner, pairs: Sequence[Pair]) -> list[Pair]:
-    """Return pairs of all parts of a text, none with an empty side or long ones."""
-    found = [pair for pair in pairs if all(0 < len(side) <= LONGEST for side in student.words_of(pair))]
+def _chosen(words: Sequence[Pair]) -> list[int]:
+    """Return the numbers of pairs of all parts of a text, none with an empty side or a long one."""
+    found = [n for n, pair in enumerate(words) if all(0 < len(side) <= LONGEST for side in pair)]
     if not found:
         raise DataError(f"expected sentence pairs of 1 to {LONGEST} words a side to learn from, found none")
     places = np.linspace(0, len(found) - 1, min(len(found), MOST)).round().astype(int)
-    return [found[n] for n in places.tolist()]
+    return [found[place] for place in places.tolist()]
 
 
 def _cut_alike(teacher: Aligner, student: Aligner, pair: Pair) -> tuple[Sequence[str], Sequence[str]]:
@@ -245,7 +243,7 @@ def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
 
 def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Floats, Floats]:
     """Return the vectors of the source and target words of a text, 0 where there is none."""
-    scores = student.scorer.read(text)
+    scores: Any = student.scorer.read(text)
     for name, side in (("source", scores.keys), ("target", scores.queries)):
         if not side.any():
             raise DataError(f"expected vectors of the words of the text, found none of a {name} word")

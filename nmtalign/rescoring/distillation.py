@@ -160,7 +160,7 @@ def loss_and_gradient(
 ) -> Result:
     """Return the loss of a part; `vectors` (V, D) of source and target words are 0 where there is none."""
     queries, keys = vectors[1][part.target], vectors[0][part.source]
-    rows, columns = queries.any(axis=2), keys.any(axis=2)
+    rows, columns = (np.asarray(side.any(axis=2)) for side in (queries, keys))
     inside = rows[:, :, None] & columns[:, None]
     scores = np.where(inside, parameters.scores(queries, keys), np.float32(PADDED))
     loss, upstream, by_null = 0.0, np.zeros_like(scores), []
@@ -233,7 +233,7 @@ def _copied(parameters: Any) -> Any:
 def _mean_loss(parameters: Any, vectors: tuple[Array, Array], parts: Sequence[Part], workers: int) -> float:
     loss = partial(loss_and_gradient, parameters, vectors, derive=False)
     found = list(in_order(loss, parts, workers))
-    return sum(result.loss for result in found) / max(sum(result.words for result in found), 1)
+    return float(sum(result.loss for result in found) / max(sum(result.words for result in found), 1))
 
 
 def _gradients(

@@ -9,6 +9,7 @@ Axes: N distinct words, B sentence pairs, T target words, S source words, D dime
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -179,7 +180,7 @@ def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScorer:
     return BahdanauScorer(W, U, v, b, origin=Path(path).name, null=null_probability(arrays, path))
 
 
-def null_probability(arrays: dict[str, Floats], path: str | Path) -> float | None:
+def null_probability(arrays: Mapping[str, Floats], path: str | Path) -> float | None:
     """Return the probability of null of a file of learned parameters; None where it has none."""
     if "null_probability" not in arrays:
         return None
