@@ -145,7 +145,7 @@ def main() -> None:
     for count in arguments.pairs:
         bitext = [pair for part in whole for pair in part[:: max(1, total // count)]]
         for score in KINDS:
-            for units in arguments.units if score != "scaled-dot" else [128]:
+            for units in arguments.units if score == "bahdanau" else [128]:
                 start = time.perf_counter()
                 learned = learn_attention(bitext, VECTORS, score=score, model=na.load(), units=units)
                 seconds = f"{time.perf_counter() - start:.0f}"
