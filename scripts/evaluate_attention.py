@@ -27,8 +27,7 @@ from build_attention import DATA, PAIRS, pairs_of
 import nmtalign as na
 from nmtalign.aligner.fitting import learn_attention
 from nmtalign.rescoring.distillation import KINDS, AdditiveParameters, DotParameters
-from nmtalign.scorers.learned_scores import score_in
-from nmtalign.scorers.scoring import make_scorer
+from nmtalign.scorers.scoring import make_scorer, score_in
 
 SAMPLE = DATA / "en_fr_sample"
 VECTORS = DATA / "en_fr_vectors"

@@ -23,8 +23,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
-from nmtalign.scorers.learned_scores import FILES, ProjectedDot
-from nmtalign.scorers.scoring import BahdanauScorer, VectorScore
+from nmtalign.scorers.scoring import FILES, BahdanauScorer, ProjectedDot, VectorScore
 from nmtalign.shipped import place_of
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.vectors.embeddings import Embeddings

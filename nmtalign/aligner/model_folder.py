@@ -34,7 +34,7 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
     "dot": ("nmtalign.scorers.scoring", "DotScorer"),
     "bahdanau": ("nmtalign.scorers.scoring", "BahdanauScorer"),
-    "projected-dot": ("nmtalign.scorers.learned_scores", "ProjectedDot"),
+    "projected-dot": ("nmtalign.scorers.scoring", "ProjectedDot"),
     "contextual": ("nmtalign.encoders.scorer", "EncoderScorer"),
     "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),

@@ -19,8 +19,14 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.learned_scores import score_in
-from nmtalign.scorers.scoring import BahdanauScorer, DotScorer, VectorScore, cosine_scale, make_scorer
+from nmtalign.scorers.scoring import (
+    BahdanauScorer,
+    DotScorer,
+    VectorScore,
+    cosine_scale,
+    make_scorer,
+    score_in,
+)
 from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings

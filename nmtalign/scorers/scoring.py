@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +21,16 @@ from nmtalign.arrays import read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.checks import expect_array
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import foreign
+from nmtalign.files import file_in, foreign
 from nmtalign.names import SCORES
 from nmtalign.state import State, Stored
-
-if TYPE_CHECKING:
-    from nmtalign.scorers.learned_scores import ProjectedDot
 
 Floats = NDArray[np.floating]
 
 BITS = 26  # of an entry: products of two have 52, and a double holds 53
 ATTENTION_SIZE = 128  # of untrained Bahdanau weights
 LARGEST = 1e9  # Bahdanau weight: sums of products of larger ones may be infinite
+FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # learned, in the folder of the vectors
 COSINE_SCALES = (8.0, 20.0)  # best between these at every dimension tried; sqrt(D) is the scale of Vaswani
 
 
@@ -106,7 +104,9 @@ class BahdanauScorer:
     b: Floats
     scale: float = 1.0  # the scores are multiplied by it
     origin: str = ""  # the file of the weights, or that they are untrained
-    null: float | None = None  # probability of the null word of the aligner that the weights were learned from
+    null: float | None = (
+        None  # probability of the null word of the aligner that the weights were learned from
+    )
     costly: ClassVar[bool] = True
 
     @property
@@ -137,6 +137,52 @@ class BahdanauScorer:
     def score(self, queries: Floats, keys: Floats) -> Floats:
         """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
         return np.asarray(additive_projected(queries, keys, self.v * self.scale))
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectedDot:
+    """Scaled dot-product attention with projections, ``(q W_q) . (k W_k) / sqrt(A)``.
+
+    References
+    ----------
+    Vaswani et al. (2017), equation 1.
+    """
+
+    # (D, A): for target and source words; vectors are rows, so a projection is ``q @ W_q``
+    W_q: Floats
+    W_k: Floats
+    scale: float = 1.0  # the scores are multiplied by it
+    origin: str = ""  # the file of the projections
+    null: float | None = None  # probability of null of the aligner that they were learned from
+    costly: ClassVar[bool] = False
+
+    @property
+    def settings(self) -> str:
+        return f"score=scaled-dot({self.origin}) scale={self.scale:.4g}"
+
+    def state(self) -> State:
+        """Return the projections and the scale."""
+        weights = {"W_q": self.W_q, "W_k": self.W_k}
+        return State("projected-dot", {"scale": self.scale, "origin": self.origin}, weights)
+
+    @classmethod
+    def from_state(cls, stored: Stored, dimension: int) -> ProjectedDot:
+        """Return what :meth:`state` was made of, for vectors of a dimension."""
+        W_q = stored.array("W_q", "f", (dimension, None))
+        W_k = stored.array("W_k", "f", W_q.shape)
+        return cls(W_q, W_k, stored.number("scale", low=0), stored.text("origin"))
+
+    def queries(self, vectors: Floats) -> Floats:
+        """Project the vectors of target words, (N, D) to (N, A), to rows whose products are exact."""
+        return exact_rows(_projected(vectors, self.W_q))
+
+    def keys(self, vectors: Floats) -> Floats:
+        """Do the same for source words."""
+        return exact_rows(_projected(vectors, self.W_k))
+
+    def score(self, queries: Floats, keys: Floats) -> Floats:
+        """Return the scores (..., T, S) of queries (..., T, A) and keys (..., S, A)."""
+        return np.asarray(dot(queries, keys)) * (self.scale / math.sqrt(self.W_q.shape[1]))
 
 
 def _projected(vectors: Floats, weights: Floats) -> Floats:
@@ -188,6 +234,22 @@ def null_probability(arrays: Mapping[str, Floats], path: str | Path) -> float | 
     return float(expect_array(arrays["null_probability"], "f", (), 1e-9, 0.999, name=name))
 
 
+def load_projections(path: str | Path, dimension: int) -> ProjectedDot:
+    """Read the projections W_q and W_k, each (D, A), from an npz file.
+
+    A DataError says what is missing, is no finite number, or does not fit vectors of `dimension`.
+    """
+    with foreign(path):
+        arrays = {name: np.asarray(array, np.float64) for name, array in read_arrays(path).items()}
+    if not {"W_q", "W_k"} <= set(arrays):
+        raise DataError(f"expected the arrays W_q and W_k; found {sorted(arrays)}").at(path)
+    W_q, W_k = arrays["W_q"], arrays["W_k"]
+    units = W_q.shape[1] if W_q.ndim == 2 else None
+    for name, array in (("W_q", W_q), ("W_k", W_k)):
+        expect_array(array, "f", (dimension, units), -LARGEST, LARGEST, name=f"{path}, {name}")
+    return ProjectedDot(W_q, W_k, origin=Path(path).name, null=null_probability(arrays, path))
+
+
 def _of_two_layers(arrays: dict[str, Floats], dimension: int) -> dict[str, Floats]:
     """Return W, U and v of two layers over ``[key; query]``, as :func:`additive_concatenated` has them."""
     if not {"layer_1", "layer_2"} <= set(arrays):
@@ -203,7 +265,7 @@ def cosine_scale(dimension: int) -> float:
     return min(max(math.sqrt(dimension), least), most)
 
 
-VectorScore: TypeAlias = "DotScorer | BahdanauScorer | ProjectedDot"
+VectorScore = DotScorer | BahdanauScorer | ProjectedDot
 
 
 def make_scorer(
@@ -255,3 +317,20 @@ def make_scorer(
     if name == "scaled-dot":
         scale /= math.sqrt(dimension)
     return DotScorer(name, scale, unit_length=name == "cosine")
+
+
+def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
+    """Return the score with the parameters of a folder, or the name where it needs none there.
+
+    Raises
+    ------
+    UsageError
+        If the score needs parameters, and there are none.
+    """
+    if name not in FILES or not (folder / FILES[name]).exists():
+        if name == "bahdanau":
+            learn = f"nmtalign vectors attention SOURCE TARGET --vectors {folder} --score bahdanau"
+            raise UsageError(f"{folder} holds no {FILES[name]}; learn it: {learn}; or give --bahdanau FILE")
+        return name
+    path = file_in(folder, FILES[name])
+    return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)

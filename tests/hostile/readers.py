@@ -30,8 +30,7 @@ from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_records
 from nmtalign.links.projection import project_tags
-from nmtalign.scorers.learned_scores import load_projections
-from nmtalign.scorers.scoring import load_bahdanau
+from nmtalign.scorers.scoring import load_bahdanau, load_projections
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary

@@ -9,8 +9,7 @@ import pytest
 
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.learned_scores import ProjectedDot, load_projections, score_in
-from nmtalign.scorers.scoring import BahdanauScorer
+from nmtalign.scorers.scoring import BahdanauScorer, ProjectedDot, load_projections, score_in
 
 RANDOM = np.random.default_rng(0)
 W_Q, W_K = RANDOM.normal(size=(2, 4, 3))

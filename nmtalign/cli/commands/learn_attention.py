@@ -67,7 +67,7 @@ def attention(
 
     from nmtalign.aligner.fitting import learn_attention
     from nmtalign.output import expect_new_file
-    from nmtalign.scorers.learned_scores import FILES
+    from nmtalign.scorers.scoring import FILES
     from nmtalign.shipped import place_of
 
     folder = place_of(vectors)
