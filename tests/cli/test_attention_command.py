@@ -91,7 +91,9 @@ def test_an_older_file_is_kept_but_for_force(bitext, vectors, capsys):
     (vectors / "bahdanau.npz").write_bytes(b"mine")
     command = ["vectors", "attention", *bitext, "--vectors", vectors, "--score", "bahdanau"]
     assert run(*command) == 2
-    assert "bahdanau.npz is there; replace it with --force" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "bahdanau.npz is there; replace it with --force" in said
+    assert "pass" not in said  # refused before the work
     assert (vectors / "bahdanau.npz").read_bytes() == b"mine"
 
 
@@ -138,6 +140,10 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
     hmm = na.fit_to(na.load(vectors, positions="hmm", score=learned.score), pairs)
     assert hmm.positions.null == na.train(pairs).positions.null
     assert hmm.scorer.scorer.scale == 1
+    assert learned.save(vectors) == vectors / "scaled-dot.npz"
+    with pytest.raises(na.UsageError, match="is there; replace it"):
+        learned.save(vectors)
+    learned.save(vectors, overwrite=True)
     with pytest.raises(na.UsageError, match="bahdanau, scaled-dot, found 'cosine'"):
         na.learn_attention(pairs, vectors, score="cosine")
     with pytest.raises(na.UsageError, match="at least 1 unit"):
