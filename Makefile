@@ -30,7 +30,7 @@ search: $(VENV)/.installed-test
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs out/docs
-	$(BIN)/nmtalign report data/en_fr_sample/text.en data/en_fr_sample/text.fr --gold data/en_fr_sample/gold.pharaoh -o out/docs/report.html
+	$(BIN)/nmtalign report data/en_fr_sample/text.tok.en data/en_fr_sample/text.tok.fr --gold data/en_fr_sample/gold.pharaoh -o out/docs/report.html
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found; name another: make PYTHON=python3.12" >&2; exit 1; }

@@ -1,4 +1,4 @@
-"""NumPy's files, read with care: no pickles, nothing larger than its file can hold, one kind of error."""
+"""Names of array types, and a careful reader of NumPy's files: no pickles."""
 
 from __future__ import annotations
 
@@ -16,6 +16,18 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 from nmtalign.files import foreign, most_unpacked, open_binary
+
+# shapes stand in comments where a type is used
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Reals = NDArray[np.floating]  # of either precision
+Codes = NDArray[np.int8]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Integers = NDArray[np.integer]  # of any size
+Bits = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
+AnyArray = NDArray[Any]
 
 _EXPECTED = "not a readable file of arrays"
 _PLAIN = "biuf"  # kinds of numbers
@@ -60,7 +72,7 @@ class Archive:
     ) -> None:
         self._file.close()
 
-    def read(self, name: str) -> NDArray[Any]:
+    def read(self, name: str) -> AnyArray:
         """Return an array."""
         with foreign(f"{self._path}, {name}", _EXPECTED):
             if name not in self._members:
@@ -90,7 +102,7 @@ def in_order(names: Sequence[str], path: str | Path) -> list[str]:
     return [numbered[n] for n in order]
 
 
-def read_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
+def read_arrays(path: str | Path) -> dict[str, AnyArray]:
     """Return all arrays of an .npz file by name; errors as of :class:`Archive`."""
     with Archive(path) as archive:
         return {name: archive.read(name) for name in archive.names}
@@ -119,7 +131,7 @@ class Rows:
             if columns_first or not self.shape:
                 raise DataError("expected rows one after another; save numpy.ascontiguousarray of the array")
 
-    def read(self, begin: int, end: int) -> NDArray[Any]:
+    def read(self, begin: int, end: int) -> AnyArray:
         """Return some rows; a DataError if the file has become too short for them."""
         width = math.prod(self.shape[1:])
         place = self._start + begin * width * self._dtype.itemsize
@@ -130,7 +142,7 @@ class Rows:
         return found.reshape(end - begin, *self.shape[1:])
 
 
-def read_array(path: str | Path) -> NDArray[Any]:
+def read_array(path: str | Path) -> AnyArray:
     """Return the array of an .npy file, or ``embeddings`` or the only one of an .npz file."""
     if is_archive(path):
         with Archive(path) as archive:
@@ -139,11 +151,11 @@ def read_array(path: str | Path) -> NDArray[Any]:
     with foreign(path, _EXPECTED):
         with open(path, "rb") as file:
             _check_header(file, os.path.getsize(path))
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
+        array: AnyArray = np.load(path, allow_pickle=False)
         return array
 
 
-def write_array(path: str | Path, array: NDArray[Any]) -> None:
+def write_array(path: str | Path, array: AnyArray) -> None:
     """Write an .npy file; NumPy's own way is silent where the disk fills with the last bytes."""
     with open_binary(path, "w") as file:
         only_writes: Any = SimpleNamespace(write=file.write)
@@ -161,7 +173,7 @@ def is_array(path: str | Path) -> bool:
 
 
 def _begins(path: str | Path, mark: bytes) -> bool:
-    with open(path, "rb") as file:
+    with foreign(path), open(path, "rb") as file:
         return file.read(len(mark)) == mark
 
 

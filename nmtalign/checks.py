@@ -98,6 +98,13 @@ def expect_number(
     return value
 
 
+def expect_whole(value: Any, low: float | None = None, high: float | None = None, *, name: str | Path) -> int:
+    """Return a whole number in the range; parameters as of :func:`expect_array`."""
+    if expect_number(value, low, high, name=name) != int(value):
+        raise DataError(f"expected a whole number, found {value!r}").at(name)
+    return int(value)
+
+
 def expect_rising(values: NDArray[np.integer], *, name: str | Path) -> None:
     """Refuse numbers of which one is not greater than the one before."""
     wrong = np.flatnonzero(values[1:] <= values[:-1])

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 from uuid import uuid4
 from weakref import WeakSet
 
+from nmtalign.door import as_path
 from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError, UsageError
 
 T = TypeVar("T")
@@ -46,7 +47,6 @@ def foreign(path: str | Path, expected: str = "the file is damaged") -> Iterator
     """Turn all that a file written by others makes its reader raise into a DataError that names the file.
 
     Arguments of the caller are to be checked before: whatever goes wrong inside is the fault of the file.
-    Errors of the system about the file itself, such as that it is not there, stay as they are.
 
     Examples
     --------
@@ -66,8 +66,14 @@ def foreign(path: str | Path, expected: str = "the file is damaged") -> Iterator
             error.filename = error.filename or str(path)
             raise
         if isinstance(error, OSError) and str(error.filename) == str(path):
-            raise
+            raise _unreadable(error) from None
         raise DataError(f"{expected} ({type(error).__name__}: {error})").at(path) from error
+
+
+def _unreadable(error: OSError) -> DataError:
+    """Return the error of the system about a file, such as that it is not there, as bad data."""
+    hint = ", expected a file" if isinstance(error, IsADirectoryError) else ""
+    return DataError(f"{error.strerror or error}{hint}").at(str(error.filename))
 
 
 def named(path: str | Path, records: Iterator[T]) -> Iterator[T]:
@@ -195,7 +201,13 @@ def open_binary(path: str | Path, mode: str = "r") -> BinaryIO:
 
 
 def _open_input(path: str | Path) -> BinaryIO:
-    file = io.FileIO(path)
+    as_path(path)
+    try:
+        file = io.FileIO(path)
+    except OSError as error:
+        if error.errno in FILES_USED_UP:
+            raise
+        raise _unreadable(error) from None
     _inputs.add(file)
     ending = Path(path).suffix.lower()
     if ending not in _UNPACKERS:

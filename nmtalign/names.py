@@ -1,6 +1,7 @@
-"""The names of choices, which options and library share; imported before NumPy, so nothing else stands here."""
+"""The names of choices that options and library share. The module stays small: NumPy is not loaded yet."""
 
 SIDES = ("source", "target")
+MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model
 
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")  # of vectors
 LEARNED_SCORES = ("bahdanau", "scaled-dot")  # whose parameters lie beside vectors

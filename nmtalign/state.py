@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.arrays import read_array, write_array
-from nmtalign.checks import Shape, expect_array, expect_number
+from nmtalign.checks import Shape, expect_array, expect_number, expect_whole
 from nmtalign.errors import DataError
 from nmtalign.files import is_text, read_utf8
 
@@ -129,6 +129,10 @@ class Stored:
         """Return a finite number; `bounds` are its `low` and `high`."""
         return expect_number(self.meta.get(name), **bounds, name=self._meta)
 
+    def whole(self, name: str, **bounds: float) -> int:
+        """Return a whole number; `bounds` are its `low` and `high`."""
+        return expect_whole(self.meta.get(name), **bounds, name=self._meta)
+
     def array(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
         """Return a packed array; parameters as of :func:`nmtalign.checks.expect_array`."""
         place = f"{self.folder / 'arrays.npz'}, {self.place}{name}"
@@ -142,7 +146,7 @@ class Stored:
     def words(self, name: str) -> list[str]:
         """Return a word list."""
         path = self.file(f"{self.place}{name}.txt")
-        count = expect_number(self.meta["lists"][name], low=0, name=self._meta)
+        count = expect_whole(self.meta["lists"][name], low=0, name=self._meta)
         words = read_utf8(path).split("\n")[:-1]
         if len(words) != count:
             raise DataError(f"expected {count} words, found {len(words)}").at(path)

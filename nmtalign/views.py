@@ -6,6 +6,7 @@ Drawing needs floors above the results. The door of the package registers what d
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ class Views(Protocol):
 
     def to_heatmap(self, result: Any, /, **options: Any) -> Figure:
         """Draw a result."""
+
+    def save(self, result: Any, path: str | Path, /, **options: Any) -> None:
+        """Save the picture of a result."""
 
 
 _views: list[Callable[[], Views]] = []
@@ -80,6 +84,11 @@ class Viewable(Result):
     def heatmap(self, **options: Any) -> Figure:
         """Draw the weights; options as of :func:`nmtalign.report.heatmap.draw_heatmap`.
 
-        An aligned pair also takes ``view``: ``combined``, ``forward``, ``reverse`` or ``all`` side by side.
+        An aligned pair also takes ``values``: ``combined``, ``forward``, ``reverse``, ``scores``, or ``all``
+        for the first three side by side.
         """
         return _views[0]().to_heatmap(self, **options)
+
+    def save(self, path: str | Path, **options: Any) -> None:
+        """Save the picture of :meth:`heatmap`, which takes the same options, as .png, .svg or .pdf."""
+        _views[0]().save(self, path, **options)

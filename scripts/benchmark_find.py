@@ -58,7 +58,8 @@ def main() -> None:
     lines = [read_pairs(options.data / "bitext" / name, "train", ("en", "fr")) for name in TEXTS]
     text = TextSettings("simple")
     words = [text.pieces_of_pair(pair, ("en", "fr")) for pair in islice(chain(*lines), options.pairs)]
-    linked = [(*pair, links) for pair, links in zip(words, nmtalign.load().align_batch(words), strict=True)]
+    batch = nmtalign.load().align_batch(words)
+    linked = [(*pair, batch.links(n)) for n, pair in enumerate(words)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "corpus.db")
         pairs = islice(copies(linked), options.pairs)

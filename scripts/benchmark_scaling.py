@@ -165,7 +165,7 @@ class Spread(NamedTuple):
 def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
     settings, processes = preset("default"), Counting()
     start = time.process_time()
-    estimator = Estimator(*sides, settings, place=partial(DistributedBitext, processes=processes))
+    estimator = Estimator(*sides, settings, make_bitext=partial(DistributedBitext, processes=processes))
     setup, shards = processes.sent, list(processes.shards)
     processes.sent = processes.fetched = 0
     estimator.run()
@@ -189,9 +189,9 @@ def spread(sides: tuple[EncodedSide, EncodedSide]) -> Spread:
 
 def held_here(estimator: Estimator, bitext: DistributedBitext) -> int:
     arrays = [estimator.index.source, estimator.index.target, *(shard.pairs for shard in bitext.shards)]
-    for view in estimator.views:
-        arrays += [view.source, view.target, view.alike, view.prior]
-        arrays += [] if view.pair is None else [view.pair]
+    for kind in estimator.forms:
+        arrays += [kind.source, kind.target, kind.alike, kind.prior]
+        arrays += [] if kind.pair is None else [kind.pair]
     return sum(array.nbytes for array in {id(array): array for array in arrays}.values())
 
 

@@ -35,15 +35,15 @@ def main() -> None:
     arguments = parser.parse_args()
     aligner = learn(
         _pairs(arguments.bitexts),
-        Learning(settings=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
-        text=TextSettings("simple"),
-        languages=("en", "fr"),
-        report=print,
-    )).aligner
+        Learning(
+            settings=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
+            text=TextSettings("simple"),
+            languages=("en", "fr"),
+            report=print,
+        ),
+    ).aligner
     corpus = aligner.training["corpus"] | {"bitexts": list(BITEXTS)}
-    replace(aligner, training={**aligner.training, "corpus": corpus}).save(
-        arguments.output, overwrite=True
-    )
+    replace(aligner, training={**aligner.training, "corpus": corpus}).save(arguments.output, overwrite=True)
     size = sum(path.stat().st_size for path in arguments.output.iterdir())
     print(f"{arguments.output}: {size / 1e6:.1f} MB")
 

@@ -27,7 +27,7 @@ from build_attention import DATA, PAIRS, pairs_of
 import nmtalign as na
 from nmtalign.aligner.fitting import learn_attention
 from nmtalign.rescoring.distillation import KINDS, AdditiveParameters, DotParameters
-from nmtalign.scorers.scoring import make_scorer, score_in
+from nmtalign.scorers.vector_scores import make_score, score_in
 
 SAMPLE = DATA / "en_fr_sample"
 VECTORS = DATA / "en_fr_vectors"
@@ -90,11 +90,11 @@ class SummedScore:
         """Project the vectors of source words by both."""
         return np.hstack([self.first.keys(vectors), self.second.keys(vectors)])
 
-    def score(self, queries: Any, keys: Any) -> Any:
+    def __call__(self, queries: Any, keys: Any) -> Any:
         """Return the sum of both scores."""
         cut = self.first.W_q.shape[1]
         sides = (queries[..., :cut], keys[..., :cut]), (queries[..., cut:], keys[..., cut:])
-        return self.scale * (self.first.score(*sides[0]) + self.second.score(*sides[1]))
+        return self.scale * (self.first(*sides[0]) + self.second(*sides[1]))
 
 
 def score_of(learned: Any) -> Any:
@@ -137,7 +137,7 @@ def main() -> None:
     row(*HEAD)
     row(*["---"] * len(HEAD))
     for score in ("cosine", "dot", "scaled-dot"):
-        row(f"{score}, plain", "", "", "", "", *errors(make_scorer(score, DIMENSION)))
+        row(f"{score}, plain", "", "", "", "", *errors(make_score(score, DIMENSION)))
     for score in ("scaled-dot", "bahdanau"):
         row(f"{score}, shipped", "", "", "", "", *errors(score_in(VECTORS, score, DIMENSION)))
     whole, total = [pairs_of(arguments.bitexts, *item) for item in PAIRS.items()], sum(PAIRS.values())

@@ -35,11 +35,11 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch.remapping import SPACES
 from nmtalign.batch.stream import align_stream
 from nmtalign.encoders.files import cosines
 from nmtalign.links.extraction import mutual_argmax
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.tokenization import SPACES
 
 NOISES, LEVELS, SIZE = ("tokens", "words", "neighbors", "frequency"), (10, 20, 30, 50), 128
 SETS = ("a0", "a10k", "h0", "h10k", *(name for names in list(FAMILIES.values())[2:] for name in names))
@@ -128,7 +128,7 @@ def errors(corpus: Corpus, lexicon: Aligner, found: list[NDArray[np.float32]]) -
     text = [SentencePair(*pair) for pair in corpus.gold_text]
     alone, mixed = (nmtalign.with_context(base, encoder="simulated") for base in (None, lexicon))
     alone, mixed = (
-        nmtalign.fit_to(replace(own, scorer=replace(own.heads, source=Simulated(text, found))), text)
+        nmtalign.fit_to(replace(own, scorer=replace(own.scorer, source=Simulated(text, found))), text)
         for own in (alone, mixed)
     )
     fixed = []

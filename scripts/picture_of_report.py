@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from nmtalign.cli.looking.report import report
-from nmtalign.shipped import shipped
+from nmtalign.door import shipped
 from tests.browser.conftest import FLAGS
 
 WINDOW = "--window-size=1400,1000", "--force-device-scale-factor=2", "--hide-scrollbars"
@@ -46,7 +46,7 @@ def main() -> None:
     sample = shipped("en_fr_sample")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "report.html")
-        texts = [str(sample / f"text.{language}") for language in ("en", "fr")]
+        texts = [str(sample / f"text.tok.{language}") for language in ("en", "fr")]
         gold = ["--gold", str(sample / "gold.pharaoh"), "--lines", options.line, "-o", str(page)]
         report.main([*texts, *gold], standalone_mode=False)
         take(page, options.picture)

@@ -16,7 +16,7 @@ import click
 import pytest
 
 from nmtalign.cli import COMMANDS, group, main
-from nmtalign.shipped import shipped
+from nmtalign.door import shipped
 from tests.conftest import REPOSITORY
 
 DOCS = REPOSITORY / "docs"

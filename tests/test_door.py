@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
 import importlib.util
+import math
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +20,9 @@ import nmtalign
 import nmtalign as na
 from nmtalign.cli import COMMANDS
 from tests.aligner.toy_language import toy_bitext
+from tests.conftest import REPOSITORY
+
+DOCS = REPOSITORY / "docs"
 
 
 @pytest.mark.parametrize(
@@ -33,16 +40,38 @@ def test_type_checkers_are_told_the_same_names(door, home):
     assert told == home
 
 
+def script_of(page: Path) -> str:
+    """Return the ``python`` blocks of a page as one script."""
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    examples = doctest.DocTestParser().get_examples
+    return "".join("".join(one.source for one in examples(block)) or block for block in blocks)
+
+
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="needs mypy")
-def test_a_typed_script_is_checked_from_outside(tmp_path):
+def test_a_typed_script_and_the_blocks_of_the_pages_are_checked_from_outside(tmp_path):
+    """Pages of which no file is named in what mypy says have no error."""
+    pages = [REPOSITORY / "README.md", *(page for page in DOCS.rglob("*.md") if not page.is_symlink())]
+    scripts = {f"page_{page.stem}.py": script_of(page) for page in pages}
+    scripts = {name: text for name, text in scripts.items() if text}
+    assert {"page_README.py", "page_scaling.py", "page_own_vectors.py"} <= set(scripts)
+    for name, text in scripts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "script.py").write_text(
         "import nmtalign as na\n"
         "number: int = na.load().align('the cat', 'le chat')\n"
         "aligner: na.Aligner = na.train([('a', 'b')])\n"
         "na.attention.softmax([1.0], temprature=2)\n"
     )
-    command = [sys.executable, "-m", "mypy", "--strict", "script.py"]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
+    options = [
+        "--strict",
+        "--config-file",
+        REPOSITORY / "pyproject.toml",
+        "--cache-dir",
+        REPOSITORY / ".mypy_cache",
+    ]
+    command = [sys.executable, "-m", "mypy", *map(str, options), "script.py", *scripts]
+    where = {**os.environ, "MYPYPATH": str(REPOSITORY)}
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=where).stdout
     assert 'script.py:2: error: Incompatible types in assignment (expression has type "AlignedPair"' in said
     assert 'script.py:4: error: Unexpected keyword argument "temprature" for "softmax"' in said
     assert "Found 2 errors in 1 file" in said
@@ -50,14 +79,19 @@ def test_a_typed_script_is_checked_from_outside(tmp_path):
 
 PUBLIC_NAMES = {
     "__version__",
+    "AlignedBatch",
     "AlignedPair",
     "Aligner",
     "Alignment",
     "AlignmentMatrix",
+    "Bitext",
     "DataError",
+    "Evaluation",
     "LinkCounts",
     "SamplePair",
+    "align_on_cluster",
     "count_embeddings",
+    "cut",
     "learn_attention",
     "place_of",
     "vector_aligner",
@@ -120,7 +154,7 @@ def test_the_door_reads_like_the_readme(tmp_path):
 
 def test_the_door_opens_word_vectors_and_the_shipped_model():
     assert na.load().align("the black cat", "le chat noir").links == [(0, 0), (1, 2), (2, 1)]
-    aligner = na.load("en_fr_vectors", score="scaled-dot", positions="none")
+    aligner = na.load("en_fr_vectors", score="dot", temperature=math.sqrt(128), positions="none")
     pair = aligner.align("the black cat", "le chat noir")
     vectors = [
         side.vectors(line.split())

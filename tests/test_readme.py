@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.shipped import shipped
+from nmtalign.door import shipped
 from tests.conftest import REPOSITORY
 
 README = REPOSITORY / "README.md"

@@ -6,7 +6,7 @@ Axes: T target words, S source words.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -16,26 +16,27 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.aligner.pair_scores import TrainingSize
-from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
+from nmtalign.corpus.line_words import links_of_words, pair_of_words, words_of_lines
 from nmtalign.corpus.parallel import default_workers, in_order
-from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
+from nmtalign.door import ProgressLine, one_line, place_of
 from nmtalign.errors import UsageError
-from nmtalign.links.alignments import AlignedBatch, AlignedPair
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer, UnknownWords
-from nmtalign.shipped import place_of
 from nmtalign.state import State, Stored
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, checked_pair, checked_pairs
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import SPACES, TextSettings
 from nmtalign.views import Listed
 
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
+Done = Callable[[int], None] | None
 
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Aligner(Listed):
     """Aligns the words of sentence pairs: composes a scorer, a position model and an extraction.
 
@@ -60,12 +61,12 @@ class Aligner(Listed):
     --------
     >>> import numpy as np
     >>> from nmtalign.scorers.given_vectors import VectorScorer
-    >>> from nmtalign.scorers.scoring import make_scorer
+    >>> from nmtalign.scorers.vector_scores import make_score
     >>> from nmtalign.text.vocabulary import Vocabulary
     >>> from nmtalign.vectors.embeddings import Embeddings
     >>> english = Embeddings(Vocabulary.from_words(["cat", "black"]), np.eye(2))
     >>> french = Embeddings(Vocabulary.from_words(["noir", "chat"]), np.eye(2)[::-1].copy())
-    >>> aligner = Aligner(VectorScorer(english, french, make_scorer("cosine", 2)))
+    >>> aligner = Aligner(VectorScorer(english, french, make_score("cosine", 2)))
     >>> aligner.align("Black cat", "chat noir").links
     [Link(source=0, target=1), Link(source=1, target=0)]
     """
@@ -82,11 +83,21 @@ class Aligner(Listed):
         check_languages(self.languages)
         default_workers(self.workers)
 
+    def __repr__(self) -> str:
+        languages = "-".join(name or "?" for name in self.languages) if any(self.languages) else ""
+        parts = [f"Aligner {languages}".strip(), f"scorers {'+'.join(self.scorer.names)}"]
+        parts.append(self.positions.settings.replace("=", " "))
+        if "corpus" in self.training:
+            parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
+        sides = [words for words in self.scorer.vocabularies if isinstance(words, Sized)]
+        known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
+        return one_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
+
     @property
     def settings(self) -> str:
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
-        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.links}"
+        parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
         return f"{parts} text={self.text}"
 
     @property
@@ -103,7 +114,7 @@ class Aligner(Listed):
         return self.scorer.unfitted or self.positions.unfitted
 
     @property
-    def links(self) -> Extraction:
+    def resolved_extraction(self) -> Extraction:
         """The extraction, or the default one of the position model."""
         return self.extraction or make_extraction(null=self.positions.has_null)
 
@@ -117,17 +128,20 @@ class Aligner(Listed):
         """Return what the aligner is made of."""
         text, files = self.text.kept()
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
-        scorer, positions, links = self.scorer.state(), self.positions.state(), self.links.state()
-        parts = {"scorer": scorer, "positions": positions, "extraction": links}
+        scorer, positions = self.scorer.state(), self.positions.state()
+        parts = {"scorer": scorer, "positions": positions, "extraction": self.resolved_extraction.state()}
         return State("aligner", values, files=files, parts=parts)
 
     @classmethod
     def from_state(cls, stored: Stored) -> Aligner:
         """Return what :meth:`state` was made of."""
         scorer = stored.open("scorer")
+        numbers = ({}, {}) if scorer.lexicon is None else scorer.lexicon.numbers
         text = TextSettings.opened(stored.value("text", dict), stored.file)
-        languages, training = tuple(stored.value("languages", list)), stored.value("training", dict)
-        positions, extraction = stored.open("positions", scorer.vocabularies), stored.open("extraction")
+        languages = tuple(stored.value("languages", list))
+        notes = replace(stored, meta=stored.value("training", dict))
+        training = {name: notes.value(name, dict) for name in notes.meta}
+        positions, extraction = stored.open("positions", numbers), stored.open("extraction")
         return cls(scorer, positions, extraction, text, languages, training)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -155,7 +169,7 @@ class Aligner(Listed):
         Parameters
         ----------
         source, target : str or sequence of str
-            A line of text, or its words.
+            A line of text, or its words. Links count the words that the matrix shows: a line's tokens.
 
         Returns
         -------
@@ -177,27 +191,48 @@ class Aligner(Listed):
         decoder = self._decoder_of(encode_text([self.words_of((source, target))]))
         return decoder.pair(self._shown((source, target)), self.settings)
 
-    def align_batch(self, pairs: Pairs) -> AlignedBatch:
-        """Align many sentence pairs: the same links as one by one.
+    def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
+        """Return what :meth:`attend` does of two lines, with the words between spaces in place of tokens."""
+        return pair_of_words(self.attend(*pair), pair, words_of_lines([pair], self.text, self.languages))
+
+    def align_batch(
+        self, pairs: Pairs, *, workers: int | None = None, progress: bool = False
+    ) -> AlignedBatch:
+        """Align many sentence pairs.
+
+        Links of lines count the words between spaces, whatever the tokenizer: those of `align` where a word
+        is one token. Links of lists count the words of these.
 
         Parameters
         ----------
-        pairs : iterable of (source, target), or (list, list), or DataFrame
+        pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
             Lines of text, or their words, as of :func:`~nmtalign.text.pairs.checked_pairs`.
+        workers : int, optional
+            Threads or processes; left out, those of the aligner.
+        progress : bool
+            Show on stderr how much is done.
 
         Returns
         -------
         AlignedBatch
-            One entry for each pair, empty where a side has no words.
-
+            One entry for each pair, without links where a side has no words.
 
         Warns
         -----
         UserWarning
             If few words of all pairs are known, or the sides are swapped.
         """
-        words = [self.words_of(pair) for pair in checked_pairs(pairs)]
-        return self.align_text(self._with_warning(encode_text(words)))
+        listed = list(checked_pairs(pairs))
+        lines = [(own, other) for own, other in listed if isinstance(own, str) and isinstance(other, str)]
+        if lines:
+            text = encode_lines(lines, self.text, self.languages)
+        else:
+            text = encode_text([self.words_of(pair) for pair in listed])
+        aligner = self if workers is None else replace(self, workers=workers)
+        line = ProgressLine(progress, len(text.segments.pair))
+        batch = aligner.align_text(self._with_warning(text), line.advance)
+        line.show(f"{len(batch):,} pairs aligned", last=True)
+        return replace(links_of_words(batch, text.line_words), origin=_Pairs(self, listed))
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalized; warnings as of :meth:`align_batch`."""
@@ -206,29 +241,35 @@ class Aligner(Listed):
 
     def _with_warning(self, text: EncodedText) -> EncodedText:
         """Return a text; warn the caller of the method if its words say that links are not to be trusted."""
-        if why := coverage(text.source, text.target, self.scorer.vocabularies).doubt:
-            warnings.warn(why, stacklevel=3)
+        for why in coverage(text.source, text.target, self.scorer.vocabularies).doubt, one_word_lines(text):
+            if why:
+                warnings.warn(why, stacklevel=3)
         return text
 
-    def align_text(self, text: EncodedText) -> AlignedBatch:
-        """Align an encoded text; memory depends on `CELLS`, the cells that a worker scores at a time."""
+    def align_text(self, text: EncodedText, done: Done = None) -> AlignedBatch:
+        """Align the tokens of a text; memory depends on `CELLS`, the cells that a worker scores at a time.
+
+        `done` is called with numbers of pairs (of pieces of long pairs) that are aligned.
+        """
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
         if len(parts) >= max(workers, 2) and self.scorer.parallel:
-            return self._align_parts(text, parts, workers)
-        found = []
+            return self._align_parts(text, parts, workers, done)
+        found: list[BucketLinks] = []
         for part in parts:
             decoder = self._decoder_of(replace(part))  # a copy: its index goes with it
-            found += list(decoder.links_of_buckets(workers))
+            found += _counted(decoder.links_of_buckets(workers), done)
         return decoder.collected(found)
 
-    def _align_parts(self, text: EncodedText, parts: Sequence[EncodedText], workers: int) -> AlignedBatch:
+    def _align_parts(
+        self, text: EncodedText, parts: Sequence[EncodedText], workers: int, done: Done
+    ) -> AlignedBatch:
         """Align a text whose parts are each read and decoded by one worker."""
 
         def links(part: EncodedText) -> list[BucketLinks]:
             return list(self._decoder_of(replace(part)).links_of_buckets(1))
 
         found = chain.from_iterable(in_order(links, parts, workers, cells=text.cells))
-        return self._decoder_of(replace(text, buckets=())).collected(list(found))
+        return self._decoder_of(replace(text, buckets=())).collected(list(_counted(found, done)))
 
     def _decoder_of(self, text: EncodedText) -> Decoder:
         return self.decoder(self.scorer.read(text))
@@ -240,11 +281,12 @@ class Aligner(Listed):
         return Decoder(
             scores.text,
             self.positions.over(scores),
-            self.links,
+            self.resolved_extraction,
             scores.evidence if self.positions.has_null else None,
             TrainingSize.of(scores.training_words),
             scores.vocabularies,
             scores.informed,
+            scores.scores,
         )
 
     def covered(self, source: Sentence, target: Sentence) -> Coverage:
@@ -272,6 +314,40 @@ class Aligner(Listed):
         return source, target
 
 
+def _counted(found: Iterable[BucketLinks], done: Done) -> Iterator[BucketLinks]:
+    """Yield the links of buckets, and tell of how many pairs they are."""
+    for links in found:
+        yield links
+        if done is not None:
+            done(len(links.pairs))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Pairs:
+    """The pairs that a batch was made of, and what aligned them."""
+
+    aligner: Aligner
+    pairs: Sequence[Pair]
+
+    def tokens(self, n: int) -> BothWords:
+        """Return the words of pair n that its links count."""
+        source, target = self.pairs[n]
+        if isinstance(source, str) and isinstance(target, str):
+            source, target = SPACES.words(source), SPACES.words(target)
+        return tuple(source), tuple(target)
+
+    def attended(self, n: int) -> AlignedPair:
+        """Align pair n alone, with its attention."""
+        source, target = self.pairs[n]
+        if isinstance(source, str) and isinstance(target, str):
+            return self.aligner.attend_words((source, target))
+        return self.aligner.attend(source, target)
+
+    def chosen(self, numbers: range) -> _Pairs:
+        """Return some of the pairs."""
+        return _Pairs(self.aligner, [self.pairs[n] for n in numbers])
+
+
 def load_aligner(folder: str | Path) -> Aligner:
     """Open the folder of an aligner, or a shipped one by its name.
 
@@ -286,4 +362,3 @@ def check_languages(languages: object) -> None:
     sides = languages if isinstance(languages, tuple | list) else ()
     if len(sides) != 2 or not all(isinstance(name, str | None) for name in sides):
         raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {languages!r}")
-

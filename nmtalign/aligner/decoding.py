@@ -14,17 +14,14 @@ from numpy.typing import NDArray
 
 from nmtalign.aligner.extraction import Attention, Extraction
 from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parallel_probability
+from nmtalign.arrays import Doubles, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import BucketPosteriors, Cells, Matrix
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
-Doubles = NDArray[np.float64]
+from nmtalign.positions.model import BucketPosteriors, Cells
 
 
 class BucketLinks(NamedTuple):
@@ -51,6 +48,7 @@ class Decoder(NamedTuple):
     vocabularies: tuple[Container[str], Container[str]] | None = None
     # as of :meth:`nmtalign.positions.model.TextScores.informed`; None where every pair has attention
     informed: Callable[[int, NDArray[np.float32] | None], NDArray[np.bool_]] | None = None
+    scores: Callable[[int], Reals] | None = None  # those of a bucket, before the position model
 
     def links(self, k: int) -> BucketLinks:
         """Compute the posteriors of bucket k and choose links."""
@@ -70,7 +68,7 @@ class Decoder(NamedTuple):
         pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
         return BucketLinks(pair, at_source, at_target, probability, bucket.pairs[real], evidence[real])
 
-    def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
+    def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""
         (t, s, b), probability = self.extraction.links(posteriors, bucket)
         if self.extraction.second is None:
@@ -153,10 +151,20 @@ class Decoder(NamedTuple):
             probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
             score=float(batch.scores[0]),
             settings=settings,
-            extraction=self.extraction.name,
+            extraction=self.extraction.rule,
             threshold=self.extraction.least,
             second=self.extraction.second,
+            **({} if self.scores is None else {"scores": self._scores(self.scores)}),
         )
+
+    def _scores(self, scores: Callable[[int], Reals]) -> Reals:
+        """Return the scores of a text of one pair, (T, S), NaN in cells that no piece of a long pair has."""
+        segments = self.text.segments
+        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
+        whole = np.full(shape, np.nan, np.float32)
+        for k, bucket in enumerate(self.text.buckets):
+            segments.paste(bucket, np.asarray(scores(k), np.float32), whole)
+        return whole
 
     def _matrices(self) -> tuple[NDArray[np.floating], ...]:
         """Return p(s|t), p(t|s) and the weights that links are chosen from, of a text of one pair, (T, S)."""

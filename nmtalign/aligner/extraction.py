@@ -1,4 +1,4 @@
-"""Extraction: which cells of the posteriors become links. One class for each method.
+"""Extraction chooses the cells of the posteriors that become links: one class for each method.
 
 Axes: B pairs of a bucket, T target words, S source words.
 """
@@ -11,8 +11,8 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
 from nmtalign.links.extraction import (
@@ -26,10 +26,9 @@ from nmtalign.links.extraction import (
 )
 from nmtalign.links.symmetrization import METHODS, symmetrize_matrices
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.positions.model import Cells, Matrix, Posteriors, SoftmaxPosteriors
+from nmtalign.positions.model import Cells, Posteriors, SoftmaxPosteriors
 from nmtalign.state import State, Stored
 
-Links = NDArray[np.bool_]
 Attention = Posteriors | SoftmaxPosteriors
 
 SECOND = 0.3  # least p(s|t) or p(t|s) of a second word; chosen on the development sets
@@ -42,20 +41,20 @@ class Extraction:
     Parameters
     ----------
     threshold : float, optional
-        Least joint probability of a link, from 0 to 1; left out, `default`.
+        Least joint probability of a link, from 0 to 1; None takes `default`.
 
     Raises
     ------
     UsageError
-        If the threshold is no number from 0 to 1.
+        If the threshold is not a number from 0 to 1.
     """
 
     threshold: float | None = None
 
     name: ClassVar[str]
-    default: ClassVar[float | None] = None  # threshold that is taken where none is given
-    one_to_one: ClassVar[bool] = False  # whether no word has two links
-    second: ClassVar[float | None] = None  # least p(s|t) or p(t|s) of a second word, where these are found
+    default: ClassVar[float | None] = None  # threshold if none is given
+    one_to_one: ClassVar[bool] = False  # whether each word has at most one link
+    second: ClassVar[float | None] = None  # least p(s|t) or p(t|s) of a second word
 
     def __post_init__(self) -> None:
         limit = self.threshold
@@ -66,30 +65,35 @@ class Extraction:
         return f"extract={self.name}" + ("" if self.least is None else f" threshold={self.least:g}")
 
     @property
+    def rule(self) -> str:
+        """What chooses links, in a word."""
+        return self.name
+
+    @property
     def least(self) -> float | None:
-        """The threshold, or the default one; second words go below it."""
+        """The threshold, or its default; second words may be less likely."""
         return self.default if self.threshold is None else self.threshold
 
     def state(self) -> State:
         """Return name and parameters."""
         return State("extraction", {"name": self.name, "parameters": asdict(self)})
 
-    def matrix(self, posteriors: Attention) -> Matrix:
-        """Return the weights that links are chosen from, shape (T, S, B)."""
+    def matrix(self, posteriors: Attention) -> Reals:
+        """Return the weights from which links are chosen, shape (T, S, B)."""
         return posteriors.joint
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
-        """Choose cells, shape (T, S, B); those of the padding are never chosen."""
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
+        """Choose cells inside the sentences, shape (T, S, B)."""
         raise NotImplementedError
 
-    def links(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Matrix]:
+    def links(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
         """Return the links of a bucket as (target, source, column), and the joint probability of each."""
         t, s, b = np.nonzero(self.chosen(posteriors, bucket))
         probability = posteriors.probability((t, s, b))
         kept = self._kept(probability)
         return (t[kept], s[kept], b[kept]), probability[kept]
 
-    def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
+    def _kept(self, probability: Reals) -> Flags:
         """Tell which of the chosen cells are likely enough."""
         return np.asarray(probability >= (self.least or 0))
 
@@ -99,30 +103,30 @@ class Threshold(Extraction):
 
     name, default = "threshold", 0.5
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose the likely cells."""
         joint = posteriors.joint
         return np.asarray((joint >= joint.dtype.type(self.least)) & bucket.inside)
 
-    def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
+    def _kept(self, probability: Reals) -> Flags:
         return np.asarray(probability > 0)
 
 
 class PosteriorDecoding(Threshold):
-    """Posterior thresholding, and second words (:func:`grown`), which a given threshold leaves out."""
+    """Posterior thresholding and, without a given threshold, second words (:func:`grown`)."""
 
     name, default = "posterior", THRESHOLD
 
     @property
     def second(self) -> float | None:  # type: ignore[override]
-        """The least p(s|t) or p(t|s) of a second word; None where a threshold leaves them out."""
+        """The least p(s|t) or p(t|s) of a second word; None with a given threshold."""
         return SECOND if self.threshold is None else None
 
     def __str__(self) -> str:
         return f"{super().__str__()} second={self.second or 'none'}"
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
-        """Choose the likely cells and those of second words."""
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
+        """Choose the likely cells and the cells of second words."""
         links = super().chosen(posteriors, bucket)
         if self.second is not None:
             links |= grown(links, posteriors.forward, posteriors.reverse)
@@ -135,17 +139,17 @@ class Argmax(Extraction):
     name = "argmax"
     axes: ClassVar[tuple[int, ...]] = (1,)  # of the maximum
 
-    def matrix(self, posteriors: Attention) -> Matrix:
+    def matrix(self, posteriors: Attention) -> Reals:
         """Return p(s|t)."""
         return posteriors.forward
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose the cells that are best along every axis."""
         compared, lengths = self.compared(posteriors), (bucket.source_lengths, bucket.target_lengths)
         return np.asarray(np.logical_and.reduce([best_cells(compared, axis, *lengths) for axis in self.axes]))
 
-    def compared(self, posteriors: Attention) -> Matrix:
-        """Return what the maximum is taken of."""
+    def compared(self, posteriors: Attention) -> Reals:
+        """Return the values whose maximum is taken."""
         return self.matrix(posteriors) if posteriors.scores is None else posteriors.scores
 
 
@@ -154,79 +158,79 @@ class ArgmaxReverse(Argmax):
 
     name, axes = "argmax-reverse", (0,)
 
-    def matrix(self, posteriors: Attention) -> Matrix:
+    def matrix(self, posteriors: Attention) -> Reals:
         """Return p(t|s)."""
         return posteriors.reverse
 
 
 class MutualArgmax(Argmax):
-    """Cells that are best for both of their words: the intersection of both directions (Och and Ney 2003)."""
+    """Cells that are best for both words: the intersection of both directions (Och and Ney 2003)."""
 
     name, axes, one_to_one = "mutual", (1, 0), True
 
-    def matrix(self, posteriors: Attention) -> Matrix:
+    def matrix(self, posteriors: Attention) -> Reals:
         """Return the joint probability."""
         return posteriors.joint
 
 
 class OneToOne(MutualArgmax):
-    """Mutual argmax above a threshold: no word has two links."""
+    """Mutual argmax above a threshold: each word has at most one link."""
 
     name, default = "one-to-one", THRESHOLD
 
 
 class _Stacked(Extraction):
-    """A method for matrices without padding: pairs of equal lengths at a time."""
+    """A method for matrices without padding, applied to pairs of equal lengths together."""
 
-    def chosen(self, posteriors: Attention, bucket: Bucket) -> Links:
+    def chosen(self, posteriors: Attention, bucket: Bucket) -> Flags:
         """Choose cells of pairs of equal lengths together."""
         found = np.zeros(bucket.shape, dtype=bool)
         lengths = np.stack([bucket.source_lengths, bucket.target_lengths])
         for S, T in np.unique(lengths[:, bucket.pairs >= 0], axis=1).T:
             columns = np.flatnonzero((lengths[0] == S) & (lengths[1] == T))
 
-            def stack(weights: Matrix, S: int = S, T: int = T, at: NDArray[np.int64] = columns) -> Matrix:
+            def stack(weights: Reals, S: int = S, T: int = T, at: Longs = columns) -> Reals:
                 return np.moveaxis(weights[:T, :S, at], -1, 0)  # (B, T, S)
 
             found[:T, :S, columns] = np.moveaxis(self.stacked(posteriors, stack), 0, -1)
         return found
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
-        """Choose cells (B, T, S) of pairs of equal lengths, whose weights (B, T, S) `stack` takes."""
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
+        """Choose cells (B, T, S) of pairs of equal lengths; `stack` returns their weights (B, T, S)."""
         raise NotImplementedError
 
 
 class Itermax(_Stacked):
-    """As of :func:`nmtalign.links.extraction.itermax`."""
+    """Iterated mutual argmax, :func:`nmtalign.links.extraction.itermax`."""
 
     name = "itermax"
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
         """Choose by iterated mutual argmax."""
         return itermax(stack(posteriors.joint))
 
 
 class Match(_Stacked):
-    """As of :func:`nmtalign.links.extraction.match`."""
+    """Maximum-weight matching, :func:`nmtalign.links.extraction.match`."""
 
     name, one_to_one = "match", True
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
-        """Choose a matching of greatest weight."""
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
+        """Choose a matching of maximum weight."""
         return match(stack(posteriors.joint))
 
 
 class Transport(_Stacked):
-    """As of :func:`nmtalign.links.extraction.transport`, whose threshold is that of the plan."""
+    """Optimal transport, :func:`nmtalign.links.extraction.transport`; the threshold applies to the plan."""
 
     name = "transport"
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
-        """Choose cells that carry much of the transport plan."""
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
+        """Choose cells with a large share of the transport plan."""
         weights = stack(posteriors.joint)
         return transport(weights) if self.threshold is None else transport(weights, threshold=self.threshold)
 
-    def _kept(self, probability: Matrix) -> NDArray[np.bool_]:
+    def _kept(self, probability: Reals) -> Flags:
         return np.asarray(probability > 0)
 
 
@@ -243,10 +247,15 @@ class Symmetrized(_Stacked):
         if self.method not in METHODS:
             raise UsageError(f"expected one of {', '.join(METHODS)} to symmetrize, found {self.method!r}")
 
+    @property
+    def rule(self) -> str:
+        """The method that joins both directions."""
+        return self.method
+
     def __str__(self) -> str:
         return super().__str__().replace("extract=symmetrize", f"symmetrize={self.method}")
 
-    def stacked(self, posteriors: Attention, stack: Callable[[Matrix], Matrix]) -> Links:
+    def stacked(self, posteriors: Attention, stack: Callable[[Reals], Reals]) -> Flags:
         """Join the argmax of both directions."""
         forward, reverse = (stack(one.compared(posteriors)) for one in (Argmax(), ArgmaxReverse()))
         return symmetrize_matrices(argmax_forward(forward), argmax_reverse(reverse), self.method)
@@ -273,11 +282,11 @@ def make_extraction(
     Parameters
     ----------
     method : str, optional
-        A key of :data:`EXTRACTIONS`; left out, ``posterior`` where there is a `null` word, else ``mutual``.
+        A key of :data:`EXTRACTIONS`; default ``posterior`` with a `null` word, ``mutual`` without.
     threshold : float, optional
-        Least joint probability of any link (for ``transport``: of the plan). A threshold that is given
-        leaves out the second words of ``posterior``, for these are less likely. Left out: 0.55 for
-        ``posterior`` and ``one-to-one``, 0.5 for ``threshold``, none for the others.
+        Least joint probability of any link (for ``transport``: of the plan). With a given threshold,
+        ``posterior`` adds no second words, which are less likely. Default: 0.55 for ``posterior`` and
+        ``one-to-one``, 0.5 for ``threshold``, none for other methods.
     symmetrize : str, optional
         Join the argmax of both directions by this method instead: a name of
         :data:`nmtalign.links.symmetrization.METHODS`.
@@ -308,12 +317,12 @@ def make_extraction(
 
 
 def extraction_from_state(stored: Stored) -> Extraction:
-    """Return what :meth:`Extraction.state` was made of."""
+    """Return the extraction with a state."""
     return EXTRACTIONS[stored.text("name")](**stored.value("parameters", dict))
 
 
-def grown(links: Links, forward: Matrix, reverse: Matrix) -> Links:
-    """Return the links of second words, by which one word is linked to several: *not - ne ... pas*.
+def grown(links: Flags, forward: Reals, reverse: Reals) -> Flags:
+    """Return the links of second words, which link one word to several: *not - ne ... pas*.
 
     A target word without a link is linked to s if p(s|t) is above `SECOND` and a neighbor of it is linked to
     s; a source word without a link likewise, by p(t|s).

@@ -19,14 +19,14 @@ from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.door import place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
-from nmtalign.scorers.scoring import FILES, BahdanauScorer, ProjectedDot, VectorScore
-from nmtalign.shipped import place_of
+from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.storage import load_pair, pair_languages
 
 BothVectors = tuple[Embeddings, Embeddings]
@@ -105,7 +105,7 @@ class LearnedAttention:
         wide = {name: np.asarray(array, np.float64) for name, array in self.arrays.items()}
         more: Any = {"origin": FILES[self.name], "null": float(wide["null_probability"])}
         if self.name == "bahdanau":
-            return BahdanauScorer(wide["W"], wide["U"], wide["v"], wide["b"], **more)
+            return BahdanauScore(wide["W"], wide["U"], wide["v"], wide["b"], **more)
         return ProjectedDot(wide["W_q"], wide["W_k"], **more)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -139,7 +139,7 @@ def learn_attention(
     bitext : iterable of (source, target), or (list, list), or DataFrame
         As of :func:`nmtalign.train`.
     vectors : path or (Embeddings, Embeddings)
-        Word vectors of both languages, which stay as they are; they need share no space.
+        Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
     score : {"bahdanau", "scaled-dot"}
     model : Aligner or path, optional
         The aligner whose posteriors are learned; left out, one is learned from the bitext.
@@ -162,7 +162,7 @@ def learn_attention(
     Examples
     --------
     >>> from nmtalign.aligner.opening import load
-    >>> from nmtalign.shipped import shipped
+    >>> from nmtalign.door import shipped
     >>> source, target = load_pair(shipped("en_fr_vectors"))
     >>> bitext = [("the black cat", "le chat noir"), ("the white dog", "le chien blanc")] * 20
     >>> learned = learn_attention(bitext, (source, target), model=load(), units=16)
@@ -202,7 +202,7 @@ def _student(
         folder = place_of(vectors)
         languages = languages or pair_languages(folder)
         vectors = load_pair(folder, languages=languages)
-    return vector_aligner(*vectors, score="dot", languages=languages, **text)
+    return vector_aligner(*both_embeddings(vectors), score="dot", languages=languages, **text)
 
 
 def _teacher(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,21 @@ import numpy as np
 
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
+from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
+from nmtalign.corpus.line_words import links_of_words, words_of_lines
 from nmtalign.corpus.long_pairs import whole_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText
 from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.files import Given, WordPair, read_similarities, read_vectors
-from nmtalign.encoders.published import METHODS, USUAL, Inside, attention_posteriors
+from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
 from nmtalign.encoders.transformer import Encoder, check_device, packages
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
-from nmtalign.positions.model import BucketPosteriors, Matrix, Posteriors
+from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 1_000  # whose matrices are held in memory
@@ -53,7 +55,7 @@ class Linker:
 
     name: str  # of the source, with its settings
     read: Callable[[Iterable[WordPair]], Iterator[Given]]
-    posteriors: Callable[[Matrix, Inside], Posteriors]
+    posteriors: Callable[[Reals, Flags], Posteriors]
     extraction: Extraction
     reading: Reading | None = None  # of attention
 
@@ -99,7 +101,7 @@ def links_from(
     pairs : iterable of (source, target)
         Lines of text, or their words; for attention of sub-words these.
     tokenizer : str, optional
-        How lines become words.
+        What cuts lines into the tokens that the source knows. Links count the words between spaces of lines.
     method : str, optional
         A published way from similarities to links: ``simalign-itermax`` (if left out), ``simalign-argmax``,
         ``simalign-match``, ``awesome-align``, ``awesome-align-entmax`` or ``transport``.
@@ -131,10 +133,13 @@ def links_from(
     """
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
     named = source if method is None else source | {"method": method}
+    pairs, again = tee(pairs)
     linker, words = open_linker((_words(pair, text) for pair in pairs), **named)
     given = linker.read(words)
     parts = iter(lambda: list(islice(given, PAIRS)), [])
-    return joined_batches([linker.align(part) for part in parts] or [linker.align([])])
+    batch = joined_batches([linker.align(part) for part in parts] or [linker.align([])])
+    lines = [(own, other) for own, other in again if isinstance(own, str) and isinstance(other, str)]
+    return links_of_words(batch, None if named.get("pieces") or not lines else words_of_lines(lines, text))
 
 
 def _words(pair: tuple[str | Sequence[str], str | Sequence[str]], text: TextSettings) -> WordPair:

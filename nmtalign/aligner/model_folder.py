@@ -18,7 +18,8 @@ from typing import Any
 
 from nmtalign.arrays import read_arrays
 from nmtalign.checks import expect_files, fingerprints
-from nmtalign.errors import DataError
+from nmtalign.door import as_path
+from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, read_json
 from nmtalign.output import expect_room, whole_folder
 from nmtalign.state import State, Stored
@@ -32,9 +33,9 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function
     "dense": ("nmtalign.scorers.dense", "DenseScorer"),
     "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
-    "dot": ("nmtalign.scorers.scoring", "DotScorer"),
-    "bahdanau": ("nmtalign.scorers.scoring", "BahdanauScorer"),
-    "projected-dot": ("nmtalign.scorers.scoring", "ProjectedDot"),
+    "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
+    "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
+    "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),
     "contextual": ("nmtalign.encoders.scorer", "EncoderScorer"),
     "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
@@ -64,7 +65,7 @@ def expect_room_for_model(folder: str | Path, *, overwrite: bool) -> None:
 
 def save_state(state: State, folder: str | Path, *, overwrite: bool = False) -> None:
     """Write the state of an aligner, as of :meth:`nmtalign.aligner.aligner.Aligner.save`."""
-    expect_room_for_model(folder, overwrite=overwrite)
+    expect_room_for_model(as_path(folder), overwrite=overwrite)
     with whole_folder(folder) as new:
         meta = {"format": FORMAT, "version": VERSION, **state.write(new)}
         text = json.dumps(meta | {"files": fingerprints(new)}, ensure_ascii=False, indent=1) + "\n"
@@ -85,9 +86,12 @@ def open_state(folder: str | Path, opened: Callable[[Stored], Any]) -> Any:
     with foreign(folder, "this model is damaged or incomplete; copy the folder again, or learn it again"):
         expect_files(folder, meta["files"])
         place = partial(file_in, folder, listed=meta["files"])
-        packed = read_arrays(place("arrays.npz")) if "arrays.npz" in meta["files"] else {}
+        packed = read_arrays(place("arrays.npz")) if (folder / "arrays.npz").exists() else {}
         kinds = {kind: partial(_opened, *entry) for kind, entry in KINDS.items()}
-        return opened(Stored(folder, meta, packed, kinds, place))
+        try:
+            return opened(Stored(folder, meta, packed, kinds, place))
+        except UsageError as error:  # of a value that the folder gives, not the caller
+            raise DataError(str(error)).at(folder / "meta.json") from None
 
 
 def _opened(module: str, name: str, stored: Stored, *context: Any) -> Any:

@@ -15,37 +15,37 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
+from nmtalign.door import place_of, shipped
 from nmtalign.errors import DataError, UsageError
+from nmtalign.names import MODEL, VECTORS
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.scoring import (
-    BahdanauScorer,
-    DotScorer,
+from nmtalign.scorers.vector_scores import (
+    BahdanauScore,
+    DotScore,
     VectorScore,
     cosine_scale,
-    make_scorer,
+    make_score,
     score_in,
 )
-from nmtalign.shipped import place_of, shipped
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
 from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
-MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
 _TEXT = ("tokenizer", "lowercase", "unicode")
 _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
 _RUNNING = ("device", "cache")  # of an encoder that was learned with
 _READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
-    *("score", "temperature", "bahdanau", "seed", "positions", "diagonal", "unknown", "languages"),
+    *("score", "temperature", "bahdanau", "positions", "diagonal", "unknown", "languages"),
     *_READING,
 )
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("temperature", "diagonal"), (Real, "a number")),
-    **dict.fromkeys(("limit", "seed"), (Integral, "a whole number")),
+    "limit": (Integral, "a whole number"),
     "unsafe_pickle": (bool, "True or False"),
     "scorers": (Iterable, "names"),
 }
@@ -53,15 +53,16 @@ FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
 
 
-def load(path: str | Path | None = None, **settings: Any) -> Aligner:
+def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> Aligner:
     """Open an aligner.
 
     Parameters
     ----------
-    path : str or Path, optional
+    path : str or Path, or (Embeddings, Embeddings), optional
         A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
-        ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones. Left out: the
-        shipped English-French model, whatever the settings.
+        ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones, or source and
+        target vectors, also gensim's KeyedVectors. Left out: the shipped English-French model, whatever the
+        settings.
     **settings
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
         not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``scorers`` (names of some of its
@@ -83,6 +84,10 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
     _check_settings(settings)
+    if isinstance(path, tuple | list):
+        if found := ", ".join(name for name in (*_RUNNING, *_READING) if name in settings):
+            raise UsageError(f"{found}: only for a folder; leave it out")
+        return _over(*both_embeddings(path), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
@@ -101,11 +106,10 @@ def load(path: str | Path | None = None, **settings: Any) -> Aligner:
     reading = _reading(settings)
     languages = settings.pop("languages", None) or pair_languages(folder)
     source, target = load_pair(folder, languages=languages, **reading)
-    score = settings.pop("score", None) or "cosine"
+    score = settings.get("score")
     if settings.get("bahdanau") is None and isinstance(score, str):
-        score = score_in(folder, score, source.dimension)
-    warn_about(source, target, score)
-    return vector_aligner(source, target, score=score, languages=languages, **settings)
+        settings["score"] = score_in(folder, score, source.dimension)
+    return _over(source, target, settings | {"languages": languages})
 
 
 def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
@@ -115,8 +119,13 @@ def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -
     if sides[0].dimension != sides[1].dimension:
         found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
         raise DataError(f"{found}; vectors of one space have equal lengths")
-    warn_about(*sides, settings.get("score", "cosine"))
-    return vector_aligner(*sides, **settings)
+    return _over(*sides, settings)
+
+
+def _over(source: Embeddings, target: Embeddings, settings: Mapping[str, Any]) -> Aligner:
+    """Return an aligner over vectors; warn where they do not look like one space."""
+    warn_about(source, target, settings.get("score", "cosine"))
+    return vector_aligner(source, target, **settings)
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
@@ -144,7 +153,7 @@ def vector_aligner(
     *,
     score: str | VectorScore = "cosine",
     temperature: float | None = None,
-    bahdanau: str | Path | BahdanauScorer | None = None,
+    bahdanau: str | Path | BahdanauScore | None = None,
     positions: str | None = None,
     diagonal: float | None = None,
     unknown: str | None = None,
@@ -158,7 +167,7 @@ def vector_aligner(
     source, target : Embeddings
         Of one space.
     score, temperature, bahdanau
-        As of :func:`nmtalign.scorers.scoring.make_scorer`; `bahdanau` is its `weights`. Or a score
+        As of :func:`nmtalign.scorers.vector_scores.make_score`; `bahdanau` is its `weights`. Or a score
         such as that of :func:`nmtalign.learn_attention`.
     positions, diagonal
         Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
@@ -176,7 +185,7 @@ def vector_aligner(
         say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    scorer = make_scorer(score, source.dimension, temperature=temperature, weights=bahdanau)
+    scorer = make_score(score, source.dimension, temperature=temperature, weights=bahdanau)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     aligner = Aligner(
@@ -240,7 +249,7 @@ def warn_about(source: Embeddings, target: Embeddings, score: str | VectorScore)
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
             " ones, whatever they mean; try --score cosine",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -252,7 +261,7 @@ def _lengths(side: Embeddings) -> NDArray[np.floating]:
 
 def _fitting_strength(source: Embeddings, target: Embeddings, scorer: VectorScore) -> float | None:
     """Return a strength of a diagonal for dot products of any size: what the default is for cosines."""
-    if not isinstance(scorer, DotScorer) or scorer.unit_length:
+    if not isinstance(scorer, DotScore) or scorer.unit_length:
         return None
     products = [float(_lengths(side.first(FIRST)).mean()) for side in (source, target)]
     return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)

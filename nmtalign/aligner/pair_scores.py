@@ -1,12 +1,14 @@
 """Pair scores: the probability that the two sides of a sentence pair are translations of each other.
 
-The evidence for a link is the log likelihood ratio r' of its two words, with one of their links taken off, so
+The evidence of a link is the log likelihood ratio r' of its words, counted without one of their links, so
 that no pair is evidence for itself. With the posteriors of both directions,
 
     v = sum over cells of (p(s|t) + p(t|s)) max(0, log r'(s, t)) / (S + T)
     n = log of (S + T) / 2, at most log LONGEST
-    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION; c is the relation T / S
-    u = log10 of the source words that were learned from / 10,000, from LEAST to MOST words
+    z = |log((T + 1/2) / (c S + 1/2))| sqrt(min(S, T)), at most MAX_LENGTH_DEVIATION
+    u = log10 of the source words of the training text / 10,000, from LEAST to MOST words
+
+where c is the ratio T / S of the training text. The probability is
 
     p(parallel) = 1 / (1 + exp(-(b0 + b1 v + b2 n + b3 z + b4 v n + b5 u)))
 
@@ -21,27 +23,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Longs = NDArray[np.int64]
+from nmtalign.arrays import Doubles, Floats, Longs
 
 LONGEST = 500  # words
-MAX_LENGTH_DEVIATION = 6.0  # of a relation of lengths
-LEAST, MOST = 3_000, 350_000  # words of a text to learn from: the range that the coefficients are fitted to
-SUREST = 1e-6  # least distance from 0 and from 1
+MAX_LENGTH_DEVIATION = 6.0
+LEAST, MOST = 3_000, 350_000  # words of a training text: the range to which the coefficients are fitted
+SUREST = 1e-6  # least distance of a probability from 0 and 1
 
 
 class TrainingSize(NamedTuple):
-    """Size of the text that a model was learned from."""
+    """Size of a training text."""
 
     words: int = 100_000  # source words
     relation: float = 1.0  # target words for each source word
 
     @classmethod
     def of(cls, words: tuple[int, int] | None) -> TrainingSize:
-        """Return the size of a text of so many source and target words; of a usual one if there is none."""
+        """Return the size of a text with these source and target words; without any, a usual size."""
         return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
 
 
@@ -60,9 +59,9 @@ FITTED = Coefficients(2.588, 3.152, -2.69, -0.6784, 1.105, -2.956)
 
 
 def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats) -> Doubles:
-    """Return the evidence of each pair of a bucket (B,), from posteriors and evidence of its cells (T, S, B).
+    """Return the evidence of each pair of a bucket (B,), from posteriors and evidence of cells (T, S, B).
 
-    The evidence is 0 in cells that are left to another piece of a long pair.
+    The evidence is 0 in cells that belong to another piece of a long pair.
     """
     worth = (forward + reverse) * evidence
     by_word = np.add.reduce(worth, axis=1)  # (T, B)
@@ -77,7 +76,7 @@ def parallel_probability(
 ) -> Doubles:
     """Return the probability that N pairs are parallel, rising with the evidence; 0 where a side is empty.
 
-    `evidence` (N,) is as of :func:`evidence_of_pairs`, the lengths (N,) are in words.
+    `evidence` (N,) comes from :func:`evidence_of_pairs`; the lengths (N,) are in words.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def parallel_probability(
 def pair_features(
     evidence: Doubles, source_lengths: Longs, target_lengths: Longs, size: TrainingSize
 ) -> Doubles:
-    """Return 1, v, n, z, v n and u of each pair, as the head of this module names them, shape (6, N)."""
+    """Return 1, v, n, z, v n and u of each pair, as defined above, shape (6, N)."""
     S, T = source_lengths.astype(np.float64), target_lengths.astype(np.float64)
     words = np.maximum(S + T, 1)
     v = evidence / words

@@ -9,37 +9,45 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model
+from nmtalign.corpus.coverage import coverage, one_word_lines
+from nmtalign.corpus.line_words import gold_of_tokens, links_of_words
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
-from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
+from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment
 from nmtalign.links.formats import read_gold
+from nmtalign.links.given import GivenGold, given_gold
+from nmtalign.names import MODEL
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.mixture import Mixture, PairScores, SeenViews
-from nmtalign.shipped import place_of
+from nmtalign.scorers.mixture import CountedForms, Mixture, PairScores
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.bitext import bitext_warnings, encode_bitext
+from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import checkpoint_of
 from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexicon
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
-from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.storage import load_pair
+
+SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
+KNOWN = 0.8  # share of the words of either side that it has to know
 
 Languages = tuple[str | None, str | None]
 BothVectors = tuple[Embeddings, Embeddings]
@@ -55,10 +63,11 @@ class TrainOptions(TypedDict, total=False):
     languages: Languages
     prior: str | Path | None
     init: str | Path | None
-    vectors: str | Path | BothVectors | None
+    vectors: str | Path | tuple[Any, Any] | None
     vectors_weight: float | None
-    gold: str | Path | Sequence[GoldAlignment]
+    gold: GivenGold
     workers: int | None
+    progress: bool
 
 
 def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
@@ -66,8 +75,8 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
 
     Parameters
     ----------
-    bitext : iterable of (source, target), or (list, list), or DataFrame
-        Lines of text, or lists of words, which are not cut, as of
+    bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
+        Lines of text, or lists of words, which are not cut, as in
         :func:`~nmtalign.text.pairs.checked_pairs`; read once.
     preset : {"default", "fast"}
     tokenizer, lowercase, unicode
@@ -77,20 +86,23 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     prior : path, optional
         Bilingual word list: word, translation, weight if not 1.
     init : path, optional
-        An older model to go on from, or a folder of aligned word vectors to start from.
+        An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
-        Word vectors of both languages in one space, or their folder: a head beside the lexicon.
+        Word vectors of both languages in one space, also gensim's KeyedVectors, or their folder: a scorer
+        beside the lexicon.
     vectors_weight : float, optional
-        Weight of that head, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
-    gold : path or sequence of GoldAlignment, optional
-        Gold links of the last pairs, or of all: they teach a rescorer.
+        Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
+    gold : path or iterable, optional
+        Gold links of all pairs, or of the last ones, as in :func:`nmtalign.evaluate`, to train a rescorer.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
+    progress : bool
+        Show progress on stderr.
 
     Raises
     ------
     DataError
-        If something is no sentence pair, no pair has words on both sides, or a file is damaged.
+        If an item is not a sentence pair, no pair has words on both sides, or a file is damaged.
     UsageError
         If the bitext is no collection of pairs, an option has no such value, or two contradict each other.
 
@@ -100,11 +112,12 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     >>> train(bitext).align("the car", "la auto").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
+    expect_names(options, TrainOptions.__annotations__, "options")
     languages = options.get("languages", (None, None))
     check_languages(languages)
     given = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
     prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
-    gold = options.get("gold", ())
+    gold, line = options.get("gold", ()), ProgressLine(options.get("progress", False))
     learning = Learning(
         named_preset(options.get("preset", "default")),
         text,
@@ -112,11 +125,14 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         prior,
         _opened(options.get("vectors"), languages),
         options.get("vectors_weight"),
-        gold_of_file(gold) if isinstance(gold, str | Path) else gold,
+        gold_of_file(gold) if isinstance(gold, str | Path) else list(given_gold(gold)),
         workers=options.get("workers"),
+        report=line.show,
         warn=partial(warnings.warn, stacklevel=3),
     )
-    return learn(checked_pairs(bitext), learning).aligner
+    aligner = learn(checked_pairs(bitext), learning).aligner
+    line.show(f"learned from {aligner.training['corpus']['pairs']:,} pairs", last=True)
+    return aligner
 
 
 def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
@@ -127,10 +143,10 @@ def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlign
     return gold
 
 
-def _opened(vectors: str | Path | BothVectors | None, languages: Languages) -> BothVectors | None:
+def _opened(vectors: str | Path | tuple[Any, Any] | None, languages: Languages) -> BothVectors | None:
     """Open the folder of two languages' vectors, if it is one."""
-    if not isinstance(vectors, str | Path):
-        return vectors
+    if vectors is None or isinstance(vectors, tuple | list):
+        return vectors and both_embeddings(vectors)
     source, target = languages
     return load_pair(place_of(vectors), languages=(source, target) if source and target else None)
 
@@ -143,10 +159,10 @@ def warm_start(
     *,
     encoding: str = "utf-8",
 ) -> tuple[Prior | None, TextSettings]:
-    """Return the prior that a word list, and a model or aligned vectors make, and how lines become words.
+    """Return the prior from a word list and from a model or aligned vectors, and how lines become words.
 
-    `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; those that are None are the
-    model's, if there is one; `encoding` is that of the word list.
+    `text` holds fields of :class:`~nmtalign.text.tokenization.TextSettings`; the model, if there is one,
+    supplies fields that are None. `encoding` is the encoding of the word list.
 
     Raises
     ------
@@ -168,9 +184,9 @@ def warm_start(
     return Prior(listed, older.lexicon, older.positions.transitions), settings
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Learning:
-    """What is learned, and how.
+    """Options of :func:`learn`.
 
     Parameters
     ----------
@@ -183,26 +199,26 @@ class Learning:
     prior : Prior, optional
         A bilingual word list, an older model, or both.
     vectors : (Embeddings, Embeddings), optional
-        Word vectors that share a space, mixed with the lexicon as a head.
+        Word vectors that share a space, mixed with the lexicon.
     vectors_weight : float, optional
-        Its weight in the log-linear interpolation, from 0 (makes none) to 1.
+        Weight of the vectors in the log-linear interpolation, from 0 (none) to 1.
     gold : sequence of GoldAlignment
-        Gold links of the last pairs, or of all, that teach a rescorer, as of
+        Gold links of all pairs, or of the last ones, to train a rescorer, as in
         :func:`nmtalign.rescoring.training.gold_of_pairs`.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
     report, warn : callable
-        Called with a line of text: progress, and what looks wrong with the bitext.
-    place : callable, optional
-        As of :class:`nmtalign.training.em.Estimator`: where the bitext is held.
+        Called with a line of text: progress, and warnings about the bitext.
+    make_bitext : callable, optional
+        As in :class:`nmtalign.training.em.Estimator`: makes the bitext, here or in other processes.
     checkpoints : str or Path, optional
-        Folder of checkpoints: the same call goes on from there and learns the same aligner as if it had never
-        stopped. :func:`nmtalign.training.checkpoint.remove_checkpoints` removes it afterwards.
+        Folder of checkpoints: after an interruption, the same call resumes there and learns the same aligner.
+        :func:`nmtalign.training.checkpoint.remove_checkpoints` removes the folder.
 
     Raises
     ------
     UsageError
-        If a weight is none that there is, or has no vectors.
+        If the weight is out of bounds, or there are no vectors.
     """
 
     settings: Settings = PRESETS["default"]
@@ -215,15 +231,15 @@ class Learning:
     workers: int | None = None
     report: Callable[[str], None] = field(default=lambda line: None)
     warn: Callable[[str], None] = field(default=lambda line: None)
-    place: BitextFactory | None = None
+    make_bitext: BitextFactory | None = None
     checkpoints: str | Path | None = None
 
     def __post_init__(self) -> None:
         weight = self.vectors_weight
         if weight is not None and self.vectors is None:
             raise UsageError("a weight of vectors is for vectors beside the lexicon; add --vectors DIR")
-        if weight is not None and not 0 <= weight <= 1:
-            raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight}")
+        if weight is not None and not (isinstance(weight, Real) and 0 <= weight <= 1):
+            raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight!r}")
 
 
 class Training(NamedTuple):
@@ -234,7 +250,7 @@ class Training(NamedTuple):
     aligner : Aligner
     align : callable
         Takes an :class:`~nmtalign.aligner.extraction.Extraction`, or nothing, and returns the links of the
-        bitext itself, without preparing it again.
+        bitext itself, without preparing it again; they count what those of `Aligner.align_batch` do.
     """
 
     aligner: Aligner
@@ -242,14 +258,14 @@ class Training(NamedTuple):
 
 
 def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
-    """Learn an aligner from sentence pairs, and be ready to align them.
+    """Learn an aligner from sentence pairs; the result can also align them.
 
     Parameters
     ----------
     pairs : iterable of (source, target)
-        Read once; as of :func:`~nmtalign.text.pairs.checked_pairs`.
+        Read once; as in :func:`~nmtalign.text.pairs.checked_pairs`.
     learning : Learning, optional
-        What is learned, and how.
+        Options.
 
     Raises
     ------
@@ -267,22 +283,29 @@ def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
     about = {"settings": learning.settings.as_dict(), "corpus": bitext.corpus}
     aligner = Aligner(scorer, positions, text=learning.text, languages=learning.languages, training=about)
     aligner = teach(aligner, bitext, learning)
-    return Training(aligner, _own_links(aligner, scorer, bitext.text, found, learning))
+    own = _own_links(aligner, scorer, bitext.text, found, learning)
+
+    def align(extraction: Extraction | None = None) -> AlignedBatch:
+        if doubt := one_word_lines(bitext.text):
+            learning.warn(doubt)
+        return links_of_words(own(extraction), bitext.text.line_words)
+
+    return Training(aligner, align)
 
 
 class Prepared(NamedTuple):
-    """A bitext as it is learned from.
+    """A bitext that is ready for training.
 
     Attributes
     ----------
     source, target : EncodedSide
-        With the words of the prior.
+        Both sides, with the words of the prior.
     gold : mapping of int to GoldAlignment
-        By number of the pair, from 0.
+        By number of the pair, from 0; it counts the words between spaces of lines.
     corpus : mapping
-        What the model notes of the bitext.
+        What the model folder records about the bitext.
     text : EncodedText
-        The same with long pairs cut into pieces, without buckets.
+        Both sides with long pairs cut into pieces, without buckets.
     """
 
     source: EncodedSide
@@ -293,7 +316,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
-    """Number the words of a bitext, and warn of what looks wrong."""
+    """Number the words of a bitext, and warn if the bitext looks wrong."""
     workers = default_workers(learning.workers)
     source, target, digest = encode_bitext(pairs, learning.text, learning.languages, workers)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
@@ -306,18 +329,32 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
     }
     gold = gold_of_pairs(learning.gold, source, target) if learning.gold else {}
     prior = learning.prior or Prior()
-    for warning in bitext_warnings(source, target):
+    for warning in bitext_warnings(source, target) + _known_already(source, target, learning):
         learning.warn(warning)
     if prior.swapped(source, target):
         learning.warn("the sides look like those of the older model the other way round; are they swapped?")
     source, target = prior.extend(source, target)
     if learning.vectors is not None:
         check_vectors(learning.vectors, (source.words, target.words))
-    return Prepared(source, target, gold, corpus, EncodedText(*cut_long_pairs(source, target), ()))
+    text = EncodedText(*cut_long_pairs(source, target), (), line_words_of(source, target))
+    return Prepared(source, target, gold, corpus, text)
+
+
+def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning) -> list[str]:
+    """Return a line of advice if a text is small and the shipped model knows its words."""
+    pairs = len(source.lengths)
+    if learning.prior is not None or not FEWEST <= pairs <= SMALL:
+        return []
+    known = coverage(source, target, load_aligner(MODEL).scorer.vocabularies)
+    if min(side.total for side in known) < pairs or min(side.rate for side in known) < KNOWN:
+        return []
+    shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
+    found = f"the model {MODEL} knows {shares} of the source and target words"
+    return [f"{found}; with --init {MODEL} more is learned than from these {pairs:,} pairs alone"]
 
 
 class Estimated(NamedTuple):
-    """What expectation-maximization found, and what it looked at."""
+    """The estimator, its estimate, and the lexicon."""
 
     estimator: Estimator
     estimate: Estimate
@@ -334,7 +371,7 @@ def estimate(bitext: Prepared, learning: Learning) -> Estimated:
         prior=prior,
         workers=learning.workers,
         report=learning.report,
-        place=learning.place,
+        make_bitext=learning.make_bitext,
     )
     checkpoint = checkpoint_of(learning.checkpoints, bitext.source, bitext.target, settings, prior or Prior())
     found = estimator.run(checkpoint)
@@ -342,15 +379,15 @@ def estimate(bitext: Prepared, learning: Learning) -> Estimated:
 
 
 def mix(lexicon: Lexicon, learning: Learning) -> Mixture:
-    """Return the lexicon with the heads that are mixed with it."""
-    settings, heads = learning.settings, Mixture(lexicon)
+    """Return the lexicon mixed with the other scorers."""
+    settings, mixture = learning.settings, Mixture(lexicon)
     weight = WEIGHT if learning.vectors_weight is None else learning.vectors_weight
     if settings.spectral_weight:
         spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
-        heads = heads if spectral is None else heads.with_scorer(spectral)
+        mixture = mixture if spectral is None else mixture.with_scorer(spectral)
     if learning.vectors is not None and weight:
-        heads = heads.with_scorer(make_vectors_scorer(lexicon, *learning.vectors, weight=weight))
-    return heads
+        mixture = mixture.with_scorer(make_vectors_scorer(lexicon, *learning.vectors, weight=weight))
+    return mixture
 
 
 def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
@@ -358,10 +395,16 @@ def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
     if not bitext.gold:
         return aligner
     pairs = [(bitext.source.sentence(n), bitext.target.sentence(n)) for n in bitext.gold]
-    scores = aligner.scorer.read(encode_text(pairs))
+    scores, gold = aligner.scorer.read(encode_text(pairs)), list(bitext.gold.values())
+    if words := bitext.text.line_words:
+        found = aligner.decoder(scores).align(default_workers(learning.workers))
+        gold = [
+            gold_of_tokens(links, found.links(k), words[0].sentence(n), words[1].sentence(n))
+            for k, (n, links) in enumerate(bitext.gold.items())
+        ]
     rescorer = learn_from_gold(
         Sample(scores, aligner.positions.over(scores)),
-        list(bitext.gold.values()),
+        gold,
         frequent=aligner.lexicon.frequent(FREQUENT),
         seed=learning.settings.seed,
         report=learning.report,
@@ -372,17 +415,17 @@ def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
 def _own_links(
     aligner: Aligner, scorer: Mixture, text: EncodedText, found: Estimated, learning: Learning
 ) -> Callable[..., AlignedBatch]:
-    """Return what aligns the text that was learned from; its views are gone once they are read."""
+    """Return a function that aligns the training text; reading its forms releases them."""
     estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
     text = replace(text, buckets=estimator.buckets)
-    if learning.place is not None or not estimator.index.complete:  # a large text is read part by part
+    if learning.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
         return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
     text.__dict__["index"] = estimator.index
-    views = [SeenViews(found.estimate.views, found.estimate.counts, estimator.smoothing)]
+    forms = [CountedForms(found.estimate.forms, found.estimate.counts, estimator.smoothing)]
 
     @cache
     def scores() -> PairScores:
-        return scorer.read(text, views.pop())
+        return scorer.read(text, forms.pop())
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction)

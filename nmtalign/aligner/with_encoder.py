@@ -24,7 +24,7 @@ def with_context(
     cache: str | Path | None = None,
     **settings: Any,
 ) -> Aligner:
-    """Return an aligner with the contextual head: similarities of tokens in their own sentence pair.
+    """Return an aligner with the scorer of an encoder: similarities of tokens in their own sentence pair.
 
     It is to be fitted to a text (:func:`nmtalign.fit_to`). An encoder that was fitted beside a learned
     aligner is saved with it. Links by a published method: :func:`nmtalign.links_from`.
@@ -32,7 +32,7 @@ def with_context(
     Parameters
     ----------
     base : Aligner, optional
-        Whose head is mixed with it, and whose positions are kept; left out, the encoder is alone.
+        Whose scorer is mixed with it, and whose positions are kept; left out, the encoder is alone.
     encoder : str or Path
         Name or folder of an encoder of the package transformers.
     layer, device

@@ -8,10 +8,8 @@ from typing import Any
 _NAMES = {
     "scores": "dot scaled_dot cosine unit additive additive_projected additive_concatenated"
     " scaled_dot_gradient additive_gradient AdditiveGradient",
-    "weights": "softmax mask_scores sparsemax entmax15 causal_mask padding_mask"
-    " softmax_gradient",
-    "mechanism": "attend Attended self_attention cross_attention MultiHead multi_head"
-    " linear",
+    "weights": "softmax mask_scores sparsemax entmax15 causal_mask padding_mask softmax_gradient",
+    "mechanism": "attend Attended self_attention cross_attention MultiHead multi_head linear",
     "positions": "sinusoidal position_table add_positions concatenate_positions diagonal_prior",
     "transformer_layers": "layer_norm LayerNorm feed_forward FeedForward TransformerBlock encoder_block"
     " decoder_block Decoded Transformer transformer Transformed",

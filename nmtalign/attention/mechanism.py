@@ -118,7 +118,7 @@ def cross_attention(
     return attend(xp.matmul(target, W_Q), xp.matmul(source, W_K), xp.matmul(source, W_V), **options)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class MultiHead:
     """Parameters of multi-head attention: W_Q (D_t, D), W_K and W_V (D_s, D), W_O (D, D_out), and biases.
 

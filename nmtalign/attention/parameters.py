@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import AnyArray, Doubles
 from nmtalign.attention._arrays import Array
 from nmtalign.errors import DataError
 
@@ -20,7 +20,7 @@ Seed: TypeAlias = int | np.random.Generator
 StateDict: TypeAlias = Mapping[str, Any]  # of PyTorch: names to tensors
 
 
-def glorot(random: np.random.Generator, *shape: int) -> NDArray[np.float64]:
+def glorot(random: np.random.Generator, *shape: int) -> Doubles:
     r"""Glorot's uniform start: between :math:`\pm\sqrt{6 / (n_{in} + n_{out})}`, of variance
     :math:`2 / (n_{in} + n_{out})`.
 
@@ -64,18 +64,18 @@ def torch_part(state: StateDict, prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
-def torch_matrix(state: StateDict, name: str) -> NDArray[Any]:
+def torch_matrix(state: StateDict, name: str) -> AnyArray:
     """Return the matrix (out, in) called `name` of a PyTorch state dict as (in, out)."""
     return np.ascontiguousarray(torch_array(state, name).T)
 
 
-def torch_array(state: StateDict, name: str) -> NDArray[Any]:
+def torch_array(state: StateDict, name: str) -> AnyArray:
     """Return the entry called `name` of a PyTorch state dict as a NumPy array."""
     if name not in state:
         raise DataError(f"expected {name!r} in the state dict, found {', '.join(sorted(state)) or 'nothing'}")
     return np.array(state[name])
 
 
-def torch_vector(state: StateDict, name: str) -> NDArray[Any] | None:
+def torch_vector(state: StateDict, name: str) -> AnyArray | None:
     """Return the entry called `name`, or None for a layer that was made with ``bias=False``."""
     return torch_array(state, name) if name in state else None

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles
 from nmtalign.attention._arrays import Array, as_floats, as_like, expect_axis, joined
 from nmtalign.errors import UsageError
 
@@ -126,7 +126,7 @@ def diagonal_prior(
 
 
 # Where the words of a sentence of N words stand, on a line from 0 to 1.
-_PLACES: dict[str, Callable[[int], NDArray[np.float64]]] = {
+_PLACES: dict[str, Callable[[int], Doubles]] = {
     "centered": lambda N: (np.arange(N) + 0.5) / N,
     "fast_align": lambda N: np.arange(1, N + 1) / N,
     "simalign": lambda N: np.arange(N) / max(N - 1, 1),

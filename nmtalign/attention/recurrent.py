@@ -19,7 +19,7 @@ from nmtalign.attention.scores import additive_projected
 from nmtalign.errors import UsageError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class GRU:
     """Parameters of a gated recurrent unit: W (D, 3A) for the word, U (A, 3A) for the state, biases (3A,).
 
@@ -122,7 +122,7 @@ def _sigmoid(xp: Any, x: Array) -> Array:
     return 0.5 + 0.5 * xp.tanh(0.5 * x)  # 1 / (1 + exp(-x)) without overflow
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecurrentEncoder:
     """Parameters of stacked layers; each reads the states of the one below.
 
@@ -170,7 +170,7 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
     return words
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bahdanau:
     """Parameters of Bahdanau's encoder-decoder.
 

@@ -31,7 +31,7 @@ from nmtalign.attention.weights import causal_mask
 from nmtalign.errors import UsageError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LayerNorm:
     """Parameters of layer normalization: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``."""
 
@@ -68,7 +68,7 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     return normed if parameters.bias is None else normed + parameters.bias
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FeedForward:
     """Parameters of a feed-forward layer: ``W_1`` (D, F), ``b_1`` (F,), ``W_2`` (F, D), ``b_2`` (D,).
 
@@ -128,7 +128,7 @@ def _gelu(x: Array) -> Array:
 _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": _relu, "gelu": _gelu}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TransformerBlock:
     """Parameters of an encoder block, or of a decoder block if it has cross-attention.
 
@@ -177,9 +177,7 @@ class TransformerBlock:
         )
 
 
-def _residual(
-    p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]
-) -> Attended:
+def _residual(p: TransformerBlock, number: int, x: Array, sublayer: Callable[[Array], Attended]) -> Attended:
     """Residual connection around a sub-layer f: ``x + f(norm(x))`` in pre-norm, else ``norm(x + f(x))``."""
     norm = p.norms[number]
     y, weights = sublayer(layer_norm(norm, x) if p.pre_norm else x)
@@ -187,9 +185,7 @@ def _residual(
 
 
 def _feed_forward(p: TransformerBlock, x: Array) -> Array:
-    return _residual(
-        p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)
-    ).context
+    return _residual(p, -1, x, lambda words: Attended(feed_forward(p.feed_forward, words), None)).context
 
 
 def encoder_block(parameters: TransformerBlock, x: Array, *, mask: Array | None = None) -> Attended:
@@ -254,7 +250,7 @@ def decoder_block(
     return Decoded(_feed_forward(p, x), self_weights, cross_weights)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transformer:
     """Parameters of an encoder-decoder: its blocks, and the normalization behind each stack."""
 

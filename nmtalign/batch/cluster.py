@@ -227,7 +227,7 @@ def _lost_cluster_as_error(client: Client) -> Iterator[None]:
 
 
 def align_on_cluster(
-    client: Client, aligner: Aligner, chunks: Iterable[Chunk], *, remap_to: str | None = None
+    client: Client, aligner: Aligner, chunks: Iterable[Chunk], *, count: str = "words"
 ) -> Generator[AlignedChunk]:
     """Align chunks on a cluster; arguments and chunks as of :func:`nmtalign.batch.workers.align_chunks`.
 
@@ -242,7 +242,7 @@ def align_on_cluster(
     with _sent(client, replace(aligner, workers=1)) as name:
 
         def submit(chunk: Chunk) -> Future[AlignedChunk]:
-            return client.submit(_align, name, pack(chunk), remap_to, pure=False)
+            return client.submit(_align, name, pack(chunk), count, pure=False)
 
         for chunk, found in in_order(client, submit, chunks):
             yield found._replace(lines=chunk.lines)
@@ -285,11 +285,11 @@ def _holder(data: bytes) -> WorkerPlugin:
     return Holder()
 
 
-def _align(name: str, packed: Packed, remap_to: str | None) -> AlignedChunk:
+def _align(name: str, packed: Packed, count: str) -> AlignedChunk:
     """Align a chunk in a worker."""
     from distributed import get_worker
 
-    return align_packed(get_worker().plugins[name].aligner, packed, remap_to)
+    return align_packed(get_worker().plugins[name].aligner, packed, count)
 
 
 # --- training ------------------------------------------------------------------------------------

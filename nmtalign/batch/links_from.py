@@ -7,10 +7,11 @@ from itertools import islice
 
 from nmtalign.aligner.links_from import PAIRS, Linker
 from nmtalign.batch.stream import AlignedChunk
+from nmtalign.corpus.line_words import links_of_words, words_of_lines
 from nmtalign.encoders.files import WordPair
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import cut
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.text.tokenization import SPACES, TextSettings
 
 
 def links_of_source(
@@ -20,15 +21,20 @@ def links_of_source(
     text: TextSettings,
     *,
     marks: str | None = None,
+    count: str = "words",
 ) -> Generator[AlignedChunk]:
-    """Yield the links of the pairs of a bitext, whose words are as `text` cuts them, chunk by chunk.
+    """Yield the links of the pairs of a bitext, whose tokens are as `text` cuts them, chunk by chunk.
 
-    `marks` says how the words are marked sub-words, if the linker joins them. A DataError if the source has
-    fewer or more than there are pairs, or does not fit one.
+    `count` is as of :func:`nmtalign.batch.stream.align_stream`; `marks` says how the words are marked
+    sub-words, if the linker joins them. A DataError if the source has fewer or more than there are pairs, or
+    does not fit one.
     """
     given = linker.read(words)
     for part in cut(pairs, chunk=PAIRS):
         own = list(islice(given, len(part.lines)))
         sizes = [(len(source), len(target)) for (source, target), *_ in own]
-        yield AlignedChunk(*part, linker.align(own), sizes, None, text, (None, None), marks)
+        batch, shown = linker.align(own), text
+        if count == "words" and not marks:
+            batch, shown = links_of_words(batch, words_of_lines(part.lines, text)), SPACES
+        yield AlignedChunk(*part, batch, sizes, None, shown, (None, None), marks)
     next(given, None)  # an error if there is more

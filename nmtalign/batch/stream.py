@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch.remapping import SPACES, places_of, remap_batch
-from nmtalign.corpus.coverage import Coverage, coverage
+from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
+from nmtalign.corpus.line_words import LineWords, links_of_words
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import PAIRS, Chunk, cut
-from nmtalign.text.subwords import join_pieces
-from nmtalign.text.tokenization import LONGEST_TEXT, TextSettings, load_tokenizer
+from nmtalign.text.subwords import join_pieces, word_numbers
+from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, TextSettings
 
 GROWTH = 20  # times as many tokens as characters: a ligature may become 18 letters in NFKC
-OTHERWISE = 0.01  # share of lines cut otherwise, from which on the links are said to count other words
 LONGEST = 100_000  # words a side of a pair: aligned in pieces, but a minute's work
 
 
@@ -36,10 +37,12 @@ class AlignedChunk(NamedTuple):
     coverage : Coverage, optional
         How many of the words are known; None for links from another program.
     text : TextSettings
-        What cuts the lines into the tokens that the links count.
+        What cuts the lines into the words or tokens that the links count.
     languages : (str or None, str or None)
     marks : {"bpe", "sentencepiece"}, optional
-        How the tokens are marked sub-words, if the links count the words that they make.
+        How the words of the lines are marked sub-words, if the links count the words that these make.
+    doubt : str, optional
+        Why links say little that count words between spaces; of the first chunk.
     """
 
     first: int
@@ -50,24 +53,10 @@ class AlignedChunk(NamedTuple):
     text: TextSettings
     languages: tuple[str | None, str | None]
     marks: str | None = None
-
-    @property
-    def cut_otherwise(self) -> float:
-        """Share of lines that the tokenizer cut otherwise, where many end in " .": in text cut into words."""
-        if self.text.tokenizer == "space" or ":" in self.text.tokenizer:  # that of sub-words
-            return 0.0
-        words_of = load_tokenizer("space").split
-        otherwise = [
-            len(words_of(line)) != size
-            for pair, sizes in zip(self.lines, self.sizes, strict=True)
-            for line, size in zip(pair, sizes, strict=True)
-            if line.endswith(" .")
-        ]
-        many = len(otherwise) > len(self.lines) / 2  # a quarter of both sides
-        return sum(otherwise) / len(otherwise) if many else 0.0
+    doubt: str | None = None
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the source and target tokens of each pair, as in the lines, sub-words joined."""
+        """Return the source and target words that the links count, as in the lines, sub-words joined."""
         sides: tuple[list[list[str]], list[list[str]]] = [], []
         for pair in self.lines:
             for side, tokens in zip(sides, self.text.tokens_of_pair(pair, self.languages), strict=True):
@@ -76,9 +65,9 @@ class AlignedChunk(NamedTuple):
         return sides
 
     def pieces(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Return the source and target tokens of each pair as a translation program reads them.
+        """Return what the links count as a translation program reads it.
 
-        Those of sentencepiece keep the marks of their spaces; sub-words that became words are these words.
+        Tokens of sentencepiece keep the marks of their spaces; sub-words that became words are these words.
         """
         if self.marks:
             return self.tokens()
@@ -87,7 +76,7 @@ class AlignedChunk(NamedTuple):
 
 
 def align_stream(
-    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, remap_to: str | None = None
+    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, count: str = "words"
 ) -> Iterator[AlignedChunk]:
     """Align a bitext chunk by chunk; the links do not depend on how it is cut.
 
@@ -98,9 +87,9 @@ def align_stream(
         Read as it is needed.
     chunk : int
         Most pairs of a chunk.
-    remap_to : str, optional
-        What the links count, whatever the tokenizer: ``space``, the whitespace tokens of the lines; ``bpe``
-        or ``sentencepiece``, the words that those make when they are sub-words marked like that.
+    count : {"words", "tokens", "bpe", "sentencepiece"}
+        What the links count: the words between spaces of the lines, whatever the tokenizer; the tokens; or
+        the words that those between spaces make when they are sub-words marked like that.
 
     Yields
     ------
@@ -108,25 +97,31 @@ def align_stream(
         In order; each pair is in exactly one, also an empty one.
     """
     for part in cut(pairs, chunk=chunk):
-        yield align_chunk(aligner, part, remap_to=remap_to)
+        yield align_chunk(aligner, part, count=count)
 
 
-def align_chunk(aligner: Aligner, chunk: Chunk, *, remap_to: str | None = None) -> AlignedChunk:
+def align_chunk(aligner: Aligner, chunk: Chunk, *, count: str = "words") -> AlignedChunk:
     """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
     text = encode_lines(chunk.lines, aligner.text, aligner.languages)
     batch = aligner.align_text(text)
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths
     sizes = list(zip(*(side.tolist() for side in lengths), strict=True))
-    found = AlignedChunk(*chunk, batch, sizes, known, aligner.text, aligner.languages)
-    return _remapped(found, remap_to) if remap_to else found
+    if count == "tokens":
+        return AlignedChunk(*chunk, batch, sizes, known, aligner.text, aligner.languages)
+    batch, marks = links_of_words(batch, text.line_words), None if count == "words" else count
+    if marks:
+        lines = ([pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines])
+        batch = links_of_words(batch, (_made_of(lines[0], marks), _made_of(lines[1], marks)))
+    doubt = one_word_lines(text) if chunk.first == 1 else None
+    return AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, doubt)
 
 
-def _remapped(chunk: AlignedChunk, to: str) -> AlignedChunk:
-    """Return the chunk with links between whitespace tokens of its lines, or the words that those make."""
-    places = [places_of(pair, chunk.text, chunk.languages, to) for pair in chunk.lines]
-    batch = remap_batch(chunk.batch, [place[0] for place in places], [place[1] for place in places])
-    return chunk._replace(batch=batch, text=SPACES, marks=None if to == "space" else to)
+def _made_of(lines: Sequence[str], marks: str) -> LineWords:
+    """Return the word that each marked sub-word of some lines is part of."""
+    numbers = [word_numbers(SPACES.words(line), marks) for line in lines]
+    offsets = np.cumsum([0, *map(len, numbers)], dtype=np.int64)
+    return LineWords(np.array([number for own in numbers for number in own], np.int64), offsets)
 
 
 class Shortened:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     Sink = Callable[[AlignedChunk], object]
 
 
-
 def batch_texts() -> dict[str, Callable[[AlignedBatch], str]]:
     """Return what makes the text of each output that needs the links alone."""
     from nmtalign.links.formats import format_pair_scores_batch, format_pharaoh_batch, format_scores_batch

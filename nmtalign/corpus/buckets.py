@@ -1,4 +1,4 @@
-"""Buckets: sentence pairs of like length, stacked and padded, so that one array operation serves many pairs.
+"""Buckets: sentence pairs of similar length, stacked and padded, so that array operations serve many pairs.
 
 Axes: B pairs of a bucket, S source words, T target words. Word number 0 is padding.
 """
@@ -9,32 +9,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide
 
-Ints = NDArray[np.int32]
-
-CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket: about what a core's own cache holds
+CELLS = 1 << 18  # transition cells (S + 1) * S * B of a bucket, about the cache of a core
 PADDED = -1e30  # score of a cell outside of the sentences
-COLUMN_MULTIPLE = 16  # columns of a bucket are a multiple of this: sums run in one order for any batch size
-LONG = 48  # words from which on products of whole matrices are faster than sums over stacked pairs
-LONG_COLUMN_MULTIPLE = 2  # of buckets of long sentences
-ENOUGH = 6_000  # cells of one target word in a bucket; for fewer, calling NumPy costs more than the work
-SPREAD = 3  # buckets of like source length, or that length is widened
+COLUMN_MULTIPLE = 16  # of the columns of a bucket, so that the order of sums never changes
+LONG = 48  # words from which matrix products are faster than sums over stacked pairs
+LONG_COLUMN_MULTIPLE = 2  # the same for long sentences
+ENOUGH = 6_000  # cells of one target word in a bucket; with fewer, calls of NumPy dominate
+SPREAD = 3  # buckets of similar source length, before the range of lengths is widened
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bucket:
-    """B sentence pairs of like length, padded with word 0 to S and T words."""
+    """B sentence pairs of similar length, padded with word 0 to S and T words."""
 
-    pairs: NDArray[np.int64]  # (B,): number of each pair in the bitext; -1 marks a filler column
+    pairs: Longs  # (B,): number of each pair in the bitext; -1 marks a filler column
     # (S, B) and (T, B)
     source: Ints
     target: Ints
     # (B,)
-    source_lengths: NDArray[np.int64]
-    target_lengths: NDArray[np.int64]
+    source_lengths: Longs
+    target_lengths: Longs
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -42,7 +40,7 @@ class Bucket:
         return len(self.target), len(self.source), len(self.pairs)
 
     @property
-    def inside(self) -> NDArray[np.bool_]:
+    def inside(self) -> Flags:
         """Which cells, of shape (T, S, B), lie inside of the sentences."""
         return (self.target > 0)[:, None, :] & (self.source > 0)
 
@@ -52,17 +50,18 @@ class Bucket:
         return len(self.target) * len(self.source) * len(self.pairs)
 
 
-def _grid(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Round lengths of long sentences up to a grid, so that their padding, and rounding, is their own."""
+def _grid(lengths: Longs) -> Longs:
+    """Round lengths of long sentences up to a grid, so that padding does not depend on other pairs."""
     step = np.maximum(1, 1 << np.maximum(0, np.frexp(lengths.astype(float) - 1)[1] - 4)).astype(np.int64)
     rounded = -(-lengths // step) * step
     return np.where(rounded < LONG, lengths, rounded)
 
 
-def _runs(lengths: NDArray[np.int64], cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
-    """Cut ascending lengths into runs that are padded to the last of them.
+def _runs(lengths: Longs, cells: int, other: int = 0) -> Iterator[tuple[int, int]]:
+    """Cut ascending lengths into runs, each padded to its greatest length.
 
-    Lengths of a run differ by a twelfth, by a half while it has few `cells`; long ones do not differ.
+    The lengths of a run differ by up to a twelfth, by up to a half while the run has fewer than `cells`
+    cells, and not at all for long sentences.
     """
     values, starts = np.unique(lengths, return_index=True)
     begin, first = 0, int(values[0])
@@ -74,9 +73,7 @@ def _runs(lengths: NDArray[np.int64], cells: int, other: int = 0) -> Iterator[tu
     yield begin, len(lengths)
 
 
-def stack(
-    side: EncodedSide, pairs: NDArray[np.int64], columns: int, height: int
-) -> tuple[Ints, NDArray[np.int64]]:
+def stack(side: EncodedSide, pairs: Longs, columns: int, height: int) -> tuple[Ints, Longs]:
     """Return the words of `pairs` as columns of a padded (height, columns) array, and their lengths."""
     lengths = np.zeros(columns, dtype=np.int64)
     lengths[: len(pairs)] = side.lengths[pairs]
@@ -90,9 +87,9 @@ def stack(
 
 
 def make_buckets(source: EncodedSide, target: EncodedSide) -> list[Bucket]:
-    """Stack sentence pairs of like length; pairs with an empty side are left out.
+    """Stack sentence pairs of similar length, without pairs that have an empty side.
 
-    The cut depends on the lengths alone, never on the number of workers.
+    The buckets depend on the lengths only, never on the number of workers.
     """
     pairs = np.flatnonzero((source.lengths > 0) & (target.lengths > 0))
     return [
@@ -103,15 +100,13 @@ def make_buckets(source: EncodedSide, target: EncodedSide) -> list[Bucket]:
     ]
 
 
-def _height(side: EncodedSide, pairs: NDArray[np.int64]) -> int:
-    """Return the length that the sentences of some pairs are padded to."""
+def _height(side: EncodedSide, pairs: Longs) -> int:
+    """Return the length to which the sentences of some pairs are padded."""
     return int(_grid(side.lengths[pairs]).max())
 
 
-def _alike(
-    side: EncodedSide, pairs: NDArray[np.int64], cells: int, other: int = 0
-) -> Iterator[NDArray[np.int64]]:
-    """Yield pairs with sentences of like length on one side, as of :func:`_runs`."""
+def _alike(side: EncodedSide, pairs: Longs, cells: int, other: int = 0) -> Iterator[Longs]:
+    """Yield pairs with sentences of similar length on one side, as in :func:`_runs`."""
     grid = _grid(side.lengths[pairs])
     order = np.lexsort((pairs, grid))
     pairs, grid = pairs[order], grid[order]
@@ -119,8 +114,8 @@ def _alike(
         yield pairs[start:stop]
 
 
-def _stacked(source: EncodedSide, target: EncodedSide, pairs: NDArray[np.int64]) -> Iterator[Bucket]:
-    """Yield buckets of pairs of like length."""
+def _stacked(source: EncodedSide, target: EncodedSide, pairs: Longs) -> Iterator[Bucket]:
+    """Yield buckets of pairs of similar length."""
     longest = max(_height(side, pairs) for side in (source, target))
     lanes = COLUMN_MULTIPLE if longest < LONG else LONG_COLUMN_MULTIPLE
     width = max(lanes, CELLS // (longest * (longest + 1)) // lanes * lanes)

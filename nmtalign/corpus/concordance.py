@@ -1,7 +1,7 @@
-"""Translation spotting: what a word is linked to in a bitext, and where it stands, from an index on disk.
+"""Concordance: the translations of a word in a bitext, and their places, from an index on disk.
 
-The index is one SQLite file. Sentences are word numbers, a block of them a row. Each word knows its blocks,
-so a rare word reads few, and a search is array arithmetic. Words that differ in case only are one form.
+The index is one SQLite file. A row holds a block of sentences as word numbers. Each word lists its blocks, so
+a rare word reads few rows, and a search is array arithmetic. Words that differ only in case are one word.
 
 Sides are 0, the source, and 1, the target. Véronis and Langlais 2000, "Evaluation of parallel text alignment
 systems"; Simard 2003, "Translation spotting for translation memories".
@@ -23,15 +23,15 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Integers, Longs
 from nmtalign.checks import expect_rising
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import foreign, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings
 
-BLOCK = 1000  # pairs of a row
-GAP = "…"  # between words of a translation that do not stand side by side
+BLOCK = 1000  # pairs in a row
+GAP = "…"  # between words of a translation that are not adjacent
 _GAP = -1
 _FORMS = TextSettings()  # lower case, composed letters
 _EXPECTED = "expected an index that `nmtalign index` wrote; this one is damaged, write it again"
@@ -48,14 +48,13 @@ CREATE TABLE blocks (number INTEGER PRIMARY KEY, source_lengths BLOB, source BLO
 """
 
 Words = Sequence[str]
-Ints = NDArray[np.integer]
 LinkedWords = tuple[Words, Words, Collection[tuple[int, int]]]
 Languages = tuple[str | None, str | None]
 Unit = tuple[int, ...]  # forms of the words of a translation
 
 
 class Occurrence(NamedTuple):
-    """A place of the words that were sought.
+    """A place where the sought words occur.
 
     Attributes
     ----------
@@ -73,7 +72,7 @@ class Occurrence(NamedTuple):
 
 
 class Spotted(NamedTuple):
-    """What words are linked to.
+    """The translations of words.
 
     Attributes
     ----------
@@ -97,33 +96,33 @@ class Spotted(NamedTuple):
 # --- numbers on disk -----------------------------------------------------------------------------
 
 
-def _packed(numbers: Iterable[int] | Ints) -> bytes:
+def _packed(numbers: Iterable[int] | Integers) -> bytes:
     """Return whole numbers in the fewest bytes each, after a byte that says how many."""
     values = np.asarray(numbers if isinstance(numbers, np.ndarray) else list(numbers), np.int64)
     size = np.min_scalar_type(int(values.max(initial=0))).itemsize
     return bytes([size]) + values.astype(f"<u{size}").tobytes()
 
 
-def _unpacked(stored: bytes) -> Ints:
+def _unpacked(stored: bytes) -> Integers:
     return np.frombuffer(stored, f"<u{stored[0]}", offset=1)
 
 
 class _Block(NamedTuple):
     """Pairs of the corpus; the fields are columns of the table, and are numbers of all pairs in a row."""
 
-    source_lengths: Ints
-    source: Ints
-    target_lengths: Ints
-    target: Ints
-    link_source: Ints  # places in `source`
-    link_target: Ints
+    source_lengths: Integers
+    source: Integers
+    target_lengths: Integers
+    target: Integers
+    link_source: Integers  # places in `source`
+    link_target: Integers
 
-    def side(self, side: int) -> tuple[NDArray[np.int64], Ints, NDArray[np.int64]]:
+    def side(self, side: int) -> tuple[Longs, Integers, Longs]:
         """Return where the sentences of a side begin and end, (N + 1,), its words, its ends of links."""
         lengths, tokens, links = self[2 * side], self[2 * side + 1], self[4 + side]
         return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), tokens, links.astype(np.int64)
 
-    def expect_whole(self, folds: Sequence[Ints]) -> None:
+    def expect_whole(self, folds: Sequence[Integers]) -> None:
         """Refuse words that have no form, sentences that are not all of the words, and links of no words."""
         for k, known in enumerate(folds):
             lengths, tokens, links = self[2 * k], self[2 * k + 1], self[4 + k]
@@ -134,7 +133,7 @@ class _Block(NamedTuple):
                 raise DataError(f"{_EXPECTED} (sentences that are not all of their block)")
 
 
-def _expect_below(end: int, numbers: Ints) -> None:
+def _expect_below(end: int, numbers: Integers) -> None:
     if (numbers >= end).any():
         raise DataError(f"{_EXPECTED} (found the number {numbers.max()}, expected less than {end})")
 
@@ -149,7 +148,7 @@ class _Side:
         self.numbers: dict[str, int] = {}
         self.forms: dict[str, int] = {}  # number of the first word that has the form
         self.folds: list[int] = []  # form of each word
-        self.of_blocks: list[NDArray[np.int64]] = []  # forms that each block has
+        self.of_blocks: list[Longs] = []  # forms that each block has
 
     def encode(self, sentences: Iterable[Words]) -> list[int]:
         """Return the word numbers of the sentences of a block."""
@@ -171,7 +170,7 @@ class _Side:
             yield side, form, number, _packed(words[number]), _packed(blocks[number])
 
 
-def _grouped(keys: Ints, values: Ints, size: int) -> list[Ints]:
+def _grouped(keys: Integers, values: Integers, size: int) -> list[Integers]:
     """Return the values of each key below `size`."""
     ends = np.cumsum(np.bincount(keys, minlength=size))
     return np.split(values[np.argsort(keys, kind="stable")], ends[:-1])
@@ -259,14 +258,14 @@ class _Form(NamedTuple):
     """A word of a query: its number, that of no word if it is unknown, its spellings, its blocks."""
 
     number: int
-    words: Ints
-    blocks: Ints
+    words: Integers
+    blocks: Integers
 
 
 class _Found:
     """The places of a query in a block, and the forms of the other side that they are linked to."""
 
-    def __init__(self, block: _Block, query: Sequence[_Form], side: int, folds: Ints) -> None:
+    def __init__(self, block: _Block, query: Sequence[_Form], side: int, folds: Integers) -> None:
         self.offsets, tokens, here = block.side(side)
         self.others, partners, there = block.side(1 - side)
         self.starts = _places(tokens, query, self.offsets)
@@ -311,7 +310,7 @@ class _Found:
         return pair, int(self.starts[place] - self.offsets[pair]), partners.tolist()
 
 
-def _places(tokens: Ints, query: Sequence[_Form], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _places(tokens: Integers, query: Sequence[_Form], offsets: Longs) -> Longs:
     """Return where the words of a query stand side by side in one sentence."""
     last = max(0, len(tokens) - len(query) + 1)
     parts = [(tokens[k : last + k], form.words) for k, form in enumerate(query)]
@@ -329,7 +328,7 @@ def _unit(forms: Sequence[int], at: Sequence[int]) -> Unit:
 
 
 class Index:
-    """An index to search in; it is only read.
+    """An index for searches, opened for reading only.
 
     Parameters
     ----------
@@ -410,7 +409,7 @@ class Index:
         limit: int | None = None,
         most: int = 10,
     ) -> Spotted:
-        """Return what one word, or several side by side, are linked to; nothing found is no error.
+        """Return the translations of one word or of adjacent words; nothing found is not an error.
 
         Parameters
         ----------

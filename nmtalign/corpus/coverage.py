@@ -1,4 +1,4 @@
-"""How many words of a text two vocabularies know: whether an aligner was made for its languages.
+"""Coverage: the share of the words of a text that vocabularies know, to detect wrong languages.
 
 Names, numbers and signs say nothing about a language. Not counted are words without a letter, and words that
 no vocabulary holds and both sides of the text do.
@@ -11,12 +11,13 @@ from collections.abc import Container
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText
+from nmtalign.names import SIDES
 
-FEW = 0.45  # share of known words, below which it is likely another language (scripts/measure_coverage.py)
+FEW = 0.45  # share of known words below which the language is likely wrong (scripts/measure_coverage.py)
 GLUED = 0.04  # share of words that end in punctuation: at most 0.02 of texts in words, 0.07 of raw ones
 _SWAPPED = (
     "the sides are swapped: more source words are known as target words, and target words as source words;"
@@ -27,6 +28,10 @@ _CAUSES = (
     " --vectors, --tokenizer, --lowercase and --unicode"
 )
 _MARKS = r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese
+# Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
+spaceless = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+).search
 ends_in_punctuation = re.compile(rf"\w[{_MARKS}]$").search
 
 
@@ -102,10 +107,10 @@ class Coverage(NamedTuple):
         return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 
 
-def _lettered(side: EncodedSide) -> NDArray[np.bool_]:
+def _lettered(side: EncodedSide) -> Flags:
     """Tell which words of a side (V,) have a letter."""
 
-    def found() -> NDArray[np.bool_]:
+    def found() -> Flags:
         return np.array([word.isalpha() or any(map(str.isalpha, word)) for word in side.words])
 
     return side.memo("lettered", found)
@@ -135,9 +140,28 @@ def _counted(
     return SideCoverage(total, known, as_other, glued)
 
 
-def foreign_pairs(
-    text: EncodedText, vocabularies: tuple[Container[str], Container[str]]
-) -> NDArray[np.bool_]:
+def one_word_lines(text: EncodedText) -> str | None:
+    """Say which side is written without spaces, so that a line is one word to links; None where none is.
+
+    Examples
+    --------
+    >>> from nmtalign.corpus.text import encode_lines
+    >>> from nmtalign.text.tokenization import TextSettings
+    >>> one_word_lines(encode_lines([("red tea", "紅茶")], TextSettings("simple"))).split(",")[0]
+    'the target is written without spaces'
+    """
+    for name, side, words in zip(SIDES, (text.source, text.target), text.line_words or (), strict=False):
+        last = words.numbers[words.offsets[1:][np.diff(words.offsets) > 0] - 1]
+        places = [k for k, word in enumerate(side.words) if spaceless(word)]
+        if 2 * np.count_nonzero(last == 0) > len(last) and 2 * side.counts[places].sum() > side.counts.sum():
+            return (
+                f"the {name} is written without spaces, and links count the words between spaces, so most"
+                " lines are one word; `align --tokens PREFIX` writes tokens, and links that count these"
+            )
+    return None
+
+
+def foreign_pairs(text: EncodedText, vocabularies: tuple[Container[str], Container[str]]) -> Flags:
     """Tell of which pairs (N,) a side has words with letters, and its vocabulary knows none of them.
 
     Words that both sides of the pair have are names, and not counted where they are unknown.
@@ -153,9 +177,7 @@ def foreign_pairs(
     return first | _foreign(text, text.target, text.source, vocabularies[1])
 
 
-def _foreign(
-    text: EncodedText, side: EncodedSide, other: EncodedSide, own: Container[str]
-) -> NDArray[np.bool_]:
+def _foreign(text: EncodedText, side: EncodedSide, other: EncodedSide, own: Container[str]) -> Flags:
     """Tell of which pairs one side has words, and none that is known."""
     lettered, of_piece = _lettered(side), text.segments.pair
     known = np.fromiter(map(own.__contains__, side.words), bool, len(side.words))
@@ -170,7 +192,7 @@ def _foreign(
     return found
 
 
-def _with_some(side: EncodedSide, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _with_some(side: EncodedSide, chosen: Flags) -> Flags:
     """Tell which sentences of a side have one of the chosen words (V,)."""
     before = np.concatenate([np.zeros(1, np.int32), np.cumsum(chosen[side.tokens], dtype=np.int32)])
     return np.diff(before[side.offsets]) > 0

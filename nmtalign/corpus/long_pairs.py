@@ -1,13 +1,13 @@
-"""Long sentence pairs as overlapping pieces, so that memory and time grow with the length, not its square.
+"""Long sentence pairs as overlapping pieces, so that memory and time grow linearly with the length.
 
-A pair with up to `LONGEST` words a side is one piece and is aligned exactly. A longer one is cut along a path
-through the matrix of its words: from the first words to the last through anchors, words that both sides spell
-the same and have equally often. The heaviest increasing chain of anchors is taken; a step costs what it bends
-away from the diagonal, in units of the variance by which the lengths of translations differ (section 3), up
-to what a part that one side lacks may cost. A piece has a core of at most `CORE` words of either side, and a
-margin at both ends: the wider, the farther the anchors. Links are taken from the core.
+A pair with up to `LONGEST` words a side is one piece, aligned exactly. A longer pair is cut along a path
+through its matrix, from the first words to the last through anchors: words with the same spelling and the
+same count on both sides. The path is the heaviest increasing chain of anchors. A step costs its squared
+deviation from the diagonal over the length variance of translations (section 3), at most `LACKING`. A piece
+has a core of at most `CORE` words of either side, and margins that widen with the distance to the anchors.
+Links come from cores.
 
-Cores divide the target words; where there are fewer than one to a piece, they divide the source words.
+Cores divide the target words, or the source words if there is less than one target word a piece.
 
 References
 ----------
@@ -22,30 +22,27 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Flags, Floats, Longs
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
-
-Longs = NDArray[np.int64]
-Doubles = NDArray[np.float64]
 
 LONGEST = 256  # words of a sentence that is aligned in one piece
 CORE = 48  # words of the longer side in the core of a piece
 MARGIN = 16  # words of the longer side at both ends of the core, where the path is certain
-DEVIATIONS = 1.5  # standard deviations of the path that are added to the margin
-WIDEST = 64  # words of the longer side that a margin has at most
-MOST = 1_024  # words of a piece on the other side, where that has a part that this one lacks
-VARIANCE = 1.0  # of the length of a translation, for each word
-ANCHOR = 4.0  # log-likelihood ratio of an anchor to chance, over how often its word stands in the sentence
-LACKING = 30.0  # log-likelihood ratio of a step over a part that one side lacks, however long it is
-REPEATED = 3  # times that the word of an anchor may stand in the sentence
-STEPS = 500  # anchors to the left of one that may precede it on the path
+DEVIATIONS = 1.5  # standard deviations of the path added to the margin
+WIDEST = 64  # greatest margin, in words of the longer side
+MOST = 1_024  # greatest piece on the other side, in words, where this side lacks a part
+VARIANCE = 1.0  # of the length of a translation, per word
+ANCHOR = 4.0  # log-likelihood ratio of an anchor to chance, over the count of its word in the sentence
+LACKING = 30.0  # greatest cost of a step, over a part of any length that one side lacks
+REPEATED = 3  # greatest count of an anchor in its sentence
+STEPS = 500  # number of anchors considered as predecessors on the path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Segments:
-    """The pieces of long sentence pairs, and where they come from."""
+    """The pieces of sentence pairs, and their positions in the pairs."""
 
     pairs: int  # number of sentence pairs N
     pair: Longs  # pair of each piece
@@ -61,20 +58,18 @@ class Segments:
     source_lengths: Longs
     target_lengths: Longs
 
-    def restore(
-        self, piece: Longs, source: Longs, target: Longs
-    ) -> tuple[NDArray[np.bool_], Longs, Longs, Longs]:
-        """Return which links lie in the core of their piece, and the pair and positions of those."""
+    def restore(self, piece: Longs, source: Longs, target: Longs) -> tuple[Flags, Longs, Longs, Longs]:
+        """Return which links lie in the core of their piece, and the pair and positions of these links."""
         source, target = source + self.source_start[piece], target + self.target_start[piece]
         kept = (target >= self.core_start[piece]) & (target < self.core_stop[piece])
         kept &= (source >= self.source_core_start[piece]) & (source < self.source_core_stop[piece])
         return kept, self.pair[piece][kept], source[kept], target[kept]
 
-    def total(self, piece: Longs, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def total(self, piece: Longs, values: Doubles) -> Doubles:
         """Return the sum of the values of the pieces of each pair."""
         return np.asarray(np.bincount(self.pair[piece], values, self.pairs), dtype=np.float64)
 
-    def core(self, bucket: Bucket) -> NDArray[np.bool_] | None:
+    def core(self, bucket: Bucket) -> Flags | None:
         """Say which cells (T, S, B) of a bucket belong to the core of their piece; None if all do."""
         if len(self.pair) == self.pairs:
             return None
@@ -87,7 +82,7 @@ class Segments:
         columns = (s >= self.source_core_start[piece]) & (s < self.source_core_stop[piece])  # (S, B)
         return np.asarray(rows[:, None] & columns)
 
-    def paste(self, bucket: Bucket, weights: NDArray[np.float32], matrix: NDArray[np.float32]) -> None:
+    def paste(self, bucket: Bucket, weights: Floats, matrix: Floats) -> None:
         """Write the cores of a bucket's pieces (T, S, B), all of one pair, into its matrix (T, S)."""
         for column in np.flatnonzero(bucket.pairs >= 0):
             piece = bucket.pairs[column]
@@ -99,7 +94,7 @@ class Segments:
 
 
 class _Piece(NamedTuple):
-    """A piece of a pair, or many, words counted from the start of the sentence."""
+    """One or many pieces; words count from the start of the sentence."""
 
     source_start: Any
     source_stop: Any
@@ -112,7 +107,7 @@ class _Piece(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """A rising path through the matrix of a pair, as the corners of a polygon: places on either side (K,)."""
+    """A rising path through the matrix of a pair: the positions of its K corners on both sides."""
 
     source: Doubles
     target: Doubles
@@ -123,16 +118,16 @@ class _Path(NamedTuple):
         return _Path(self.target, self.source)
 
     def deviation(self, at: Longs) -> Doubles:
-        """Return the standard deviation of the path at places of the source: that of a Brownian bridge."""
+        """Return the standard deviation of the path at source positions, as of a Brownian bridge."""
         corner = np.clip(np.searchsorted(self.source, at, side="right"), 1, len(self.source) - 1)
         before, after = at - self.source[corner - 1], self.source[corner] - at
         return np.sqrt(VARIANCE * before * after / (before + after))
 
 
 def _anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
-    """Return places of words that stand equally often, and seldom, on both sides, and their weight.
+    """Return positions and weights of words that are rare and equally frequent on both sides.
 
-    Words are numbered alike on both sides; -1 marks those that the other side does not know.
+    Both sides number words alike; -1 marks words that are unknown to the other side.
     """
     first, of_first = np.unique(source, return_counts=True)
     second, of_second = np.unique(target, return_counts=True)
@@ -144,7 +139,7 @@ def _anchors(source: Longs, target: Longs) -> tuple[Longs, Longs, Doubles]:
 
 
 def _places_of(words: Longs, side: Longs) -> Longs:
-    """Return the places of some words, those of the first word first."""
+    """Return the positions of some words, ordered by word."""
     places = np.flatnonzero(np.isin(side, words))
     return places[np.argsort(side[places], kind="stable")]
 
@@ -183,7 +178,7 @@ Span = tuple[int, int]
 
 
 def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
-    """Cut the source side; yield the core of each piece, its words, and those of the other side."""
+    """Cut the source side; yield the core of each piece, its words, and the words of the other side."""
     words, others = int(path.source[-1]), int(path.target[-1])
     longer = max(words, others)
     count, share = -(-longer // CORE), words / longer
@@ -200,14 +195,14 @@ def _spans(path: _Path) -> Iterator[tuple[Span, Span, Span]]:
 
 
 def whole_pairs(source: EncodedSide, target: EncodedSide) -> Segments:
-    """Return the segments of sentence pairs that are not cut."""
+    """Return the segments of uncut sentence pairs."""
     S, T = source.lengths, target.lengths
     zero = np.zeros(len(S), dtype=np.int64)
     return Segments(len(S), np.arange(len(S)), zero, zero, zero, T, zero, S, S, T)
 
 
 def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide, Segments]:
-    """Cut pairs of more than LONGEST words into pieces; the others stay one piece each."""
+    """Cut pairs with more than LONGEST words into pieces; other pairs are one piece each."""
     S, T = source.lengths, target.lengths
     long = (np.maximum(S, T) > LONGEST) & (np.minimum(S, T) > 0)
     if not long.any():
@@ -243,10 +238,10 @@ def cut_long_pairs(source: EncodedSide, target: EncodedSide) -> tuple[EncodedSid
 
 
 def _cut(side: EncodedSide, pair: Longs, start: Longs, stop: Longs) -> EncodedSide:
-    """Return the side with the given parts of its sentences as sentences."""
+    """Return a side whose sentences are parts of sentences."""
     begin, end = side.offsets[pair] + start, side.offsets[pair] + stop
     runs = np.flatnonzero(begin[1:] != end[:-1])  # of sentences that follow each other
     first, last = begin[[0, *(runs + 1)]], end[[*runs, -1]]
     tokens = [side.tokens[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(stop - start)])
-    return replace(side, tokens=np.concatenate(tokens), offsets=offsets)
+    return replace(side, tokens=np.concatenate(tokens), offsets=offsets, line_words=None)

@@ -1,7 +1,7 @@
-"""Work by several cores, with results in the order of the items.
+"""Parallel maps, with results in the order of the items.
 
-Large work is dealt out to forked processes where a fork is safe: they see the arrays of this one without a
-copy. Results are the same to the byte either way.
+Large work goes to forked processes where a fork is safe; child processes share arrays without a copy. Results
+are the same to the byte with threads and with processes.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from numbers import Integral
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import AnyArray
 from nmtalign.errors import UsageError, WorkerError
 
-AHEAD = 1  # results that a process keeps beyond the next one until it is their turn
-LOOKS = 10  # a thread that has ended is listed by the system for a moment
-MUCH = 1 << 21  # cells from which on processes are worth their start
-DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux: what is sent to a process when its parent ends
-GONE = EOFError, BrokenPipeError, ConnectionResetError  # what a pipe raises when nobody is at its other end
+AHEAD = 1  # finished results that may wait for their turn in a process
+LOOKS = 10  # attempts: the system lists a finished thread for a moment
+MUCH = 1 << 21  # cells from which processes are worth their start
+DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux: the signal to a process whose parent ends
+GONE = EOFError, BrokenPipeError, ConnectionResetError  # errors of a pipe without a reader or writer
 DEAD = "a worker process died; was memory short? Try fewer --workers"
 
 Item = TypeVar("Item")
@@ -49,8 +49,8 @@ def default_workers(workers: int | None = None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def shared_zeros(size: int, kind: type[Any] = np.float64) -> NDArray[Any]:
-    """Return zeros that forked processes change for this one, too."""
+def shared_zeros(size: int, kind: type[Any] = np.float64) -> AnyArray:
+    """Return zeros in memory shared with forked processes."""
     return np.frombuffer(mmap.mmap(-1, max(size, 1) * np.dtype(kind).itemsize), kind, size)
 
 
@@ -62,7 +62,7 @@ def in_order(
     then: Callable[[Found], Any] | None = None,
     cells: int = 0,
 ) -> Iterator[Any]:
-    """Map by several processes or threads, with results in the order of the items; few wait in memory.
+    """Map with several processes or threads, with results in the order of the items; few wait in memory.
 
     `function` changes nothing that this process needs to see. `then` is called with what it returns, in the
     order of the items, perhaps in another process; it may change shared arrays. `cells` is the amount of
@@ -78,7 +78,7 @@ def in_order(
 
 
 def streamed(function: Callable[[Item], Found], items: Iterable[Item], workers: int) -> Iterator[Found]:
-    """Map by several processes or threads over items that are read as they are needed, in their order.
+    """Map with several processes or threads over a stream of items, with results in order.
 
     Items and results are pickled where there are processes; each of them works on one item at a time.
     """

@@ -14,27 +14,28 @@ from itertools import count, islice, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Integers, Ints, Longs
+from nmtalign.corpus.line_words import cut_lines
 from nmtalign.text.tokenization import TextSettings
 
-Ints = NDArray[np.int32]
 Found = TypeVar("Found")
 
-BLOCK = 200  # pairs that are cut into words at a time: words of more leave the cache
+BLOCK = 200  # pairs tokenized at a time; larger blocks do not fit the CPU cache
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncodedSide:
     """One side of a bitext."""
 
     words: list[str]  # ``words[k]`` is the word with number k; ``words[0]`` is the padding
     tokens: Ints  # word numbers of all sentences, one after the other
-    offsets: NDArray[np.int64]  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
-    counts: NDArray[np.int64]  # (V + 1,): how often each word occurs
+    offsets: Longs  # (N + 1,): sentence n is ``tokens[offsets[n]:offsets[n + 1]]``
+    counts: Longs  # (V + 1,): how often each word occurs
+    line_words: Integers | None = None  # the word between spaces that each token begins in; None: each is one
 
     @cached_property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Longs:
         """Number of words of each sentence, shape (N,)."""
         return np.diff(self.offsets)
 
@@ -43,11 +44,18 @@ class EncodedSide:
         return {}
 
     def memo(self, key: Hashable, compute: Callable[[], Found]) -> Found:
-        """Return what the first call with `key` computed; the parts of a large text share their words."""
+        """Return what the first call with `key` computed; parts of a large text share the results."""
         if key not in self._memory:
             self._memory[key] = compute()
         found: Found = self._memory[key]
         return found
+
+    def size(self, n: int) -> int:
+        """Words between spaces of the line that sentence n was cut from, as far as they have tokens."""
+        if self.line_words is None:
+            return int(self.lengths[n])
+        own = self.line_words[self.offsets[n] : self.offsets[n + 1]]
+        return int(own[-1]) + 1 if len(own) else 0
 
     def sentence(self, n: int) -> list[str]:
         """The words of sentence n."""
@@ -55,11 +63,12 @@ class EncodedSide:
 
 
 class NumberedWords(NamedTuple):
-    """Sentences of one side, their words numbered in the order in which they were first seen."""
+    """Sentences of one side, with words numbered in the order of their first occurrence."""
 
     words: list[str]
     tokens: Ints
-    lengths: NDArray[np.int64]
+    lengths: Longs
+    line_words: Integers | None
 
 
 class SideEncoder:
@@ -78,9 +87,10 @@ class SideEncoder:
     def __init__(self) -> None:
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
-        self._done: list[NDArray[np.int32]] = []
+        self._done: list[Ints] = []
         self._pending: list[int] = []
         self._lengths = array("q")
+        self._line_words: list[Integers] = []
 
     def add(self, words: Sequence[str]) -> None:
         """Add one sentence."""
@@ -90,7 +100,7 @@ class SideEncoder:
             self._flush()
 
     def add_lines(self, lines: str) -> None:
-        """Add the sentences of a block of lines: words between spaces, and an end to each line."""
+        """Add the sentences of a block of lines; spaces separate words, and each line has an end."""
         self._flush()
         words = lines.replace("\n", " \n ").split(" ")
         numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
@@ -99,9 +109,12 @@ class SideEncoder:
         self._lengths.extend((np.diff(np.flatnonzero(~inside), prepend=-1) - 1).tolist())
         self._done.append(numbers[inside])
 
-    def add_words(self, words: Sequence[str], lengths: Iterable[int]) -> None:
-        """Add the words of sentences one after the other, and the number of words of each."""
+    def add_words(
+        self, words: Sequence[str], lengths: Iterable[int], line_words: Integers | None = None
+    ) -> None:
+        """Add concatenated sentences, and the number of words of each sentence."""
         self._flush()
+        self._line_words += [] if line_words is None else [line_words]
         self._done.append(np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words)))
         self._lengths.extend(lengths)
 
@@ -110,9 +123,11 @@ class SideEncoder:
         self._pending.clear()
 
     def numbered(self) -> NumberedWords:
-        """Return what was added, to be merged into another encoder."""
+        """Return the sentences so far, for :meth:`merge` of another encoder."""
         self._flush()
-        return NumberedWords([*self._numbers], np.concatenate(self._done), np.array(self._lengths, np.int64))
+        lengths, own = np.array(self._lengths, np.int64), self._line_words
+        line_words = np.concatenate(own) if own else None
+        return NumberedWords([*self._numbers], np.concatenate(self._done), lengths, line_words)
 
     def merge(self, other: NumberedWords) -> None:
         """Add the sentences of another encoder."""
@@ -120,13 +135,14 @@ class SideEncoder:
         number = np.fromiter(map(self._numbers.__getitem__, other.words), np.int32, len(other.words))
         self._done.append(number.take(other.tokens))
         self._lengths.extend(other.lengths.tolist())
+        self._line_words += [] if other.line_words is None else [other.line_words]
 
     def finish(self) -> EncodedSide:
-        """Return the side, its words numbered by falling frequency (ties: first seen first)."""
-        spelling, first_seen, lengths = self.numbered()
+        """Return the side, with words numbered by falling frequency, ties by first occurrence."""
+        spelling, first_seen, lengths, line_words = self.numbered()
         counts = np.bincount(first_seen, minlength=len(spelling))
         order = np.argsort(-counts, kind="stable")  # order[rank] = number by first occurrence
-        order = order[: np.count_nonzero(counts)]  # the marks of blocks are no words
+        order = order[: np.count_nonzero(counts)]  # without the marks of blocks
         rank = np.zeros(len(counts), dtype=np.int32)
         rank[order] = np.arange(1, len(order) + 1, dtype=np.int32)
         return EncodedSide(
@@ -134,11 +150,12 @@ class SideEncoder:
             rank[first_seen] if len(first_seen) else first_seen,
             np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
             np.concatenate([np.zeros(1, np.int64), counts[order].astype(np.int64)]),
+            line_words,
         )
 
 
 class PairEncoder:
-    """Numbers the words of both sides of a bitext, in blocks of lines; `text` cuts them into words."""
+    """Numbers the words of both sides of a bitext; `text` cuts lines into words."""
 
     def __init__(self, text: TextSettings, languages: tuple[str | None, str | None]) -> None:
         self._text, self._languages = text, languages
@@ -153,16 +170,21 @@ class PairEncoder:
                 if self._text.cuts_at_spaces and not any("\n" in line for line in own):
                     encoder.add_lines(self._text.folded("".join([f"{line}\n" for line in own])))
                 else:
-                    encoder.add_words(*self._text.words_of_lines(own, side, self._languages[side]))
+                    self._add_tokens(encoder, own, side)
+
+    def _add_tokens(self, encoder: SideEncoder, lines: Sequence[str], side: int) -> None:
+        """Add the tokens of lines, and in which words of their lines they begin."""
+        tokens, lengths, words = cut_lines(lines, self._text, side, self._languages[side])
+        encoder.add_words(self._text.normalized(tokens), lengths, words)
 
     def add_words(self, pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
-        """Add sentence pairs that are lists of words already."""
+        """Add sentence pairs as lists of words."""
         for encoder, sentences in zip(self._sides, zip(*pairs, strict=True), strict=True):
             words = [word for sentence in sentences for word in sentence]
             encoder.add_words(self._text.normalized(words), map(len, sentences))
 
     def numbered(self) -> tuple[NumberedWords, NumberedWords]:
-        """Return what was added, to be merged into another encoder."""
+        """Return the pairs so far, for :meth:`merge` of another encoder."""
         return self._sides[0].numbered(), self._sides[1].numbered()
 
     def merge(self, other: tuple[NumberedWords, NumberedWords]) -> None:
@@ -184,7 +206,7 @@ def encode(sentences: Iterable[Sequence[str]]) -> EncodedSide:
 
 
 def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[EncodedSide, EncodedSide]:
-    """Number the words of both sides of a bitext, which is read once."""
+    """Number the words of both sides of a bitext, reading it once."""
     encoders = SideEncoder(), SideEncoder()
     for pair in pairs:
         for encoder, words in zip(encoders, pair, strict=True):
@@ -193,10 +215,10 @@ def encode_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[
 
 
 def number_words(words: Iterable[str]) -> dict[str, int]:
-    """Return the number of each word: its place."""
+    """Return the index of each word."""
     return dict(zip(words, count(), strict=False))
 
 
-def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> NDArray[np.int64]:
+def look_up(numbers: Mapping[str, int], words: Iterable[str], missing: int = -1) -> Longs:
     """Return the number of each word, `missing` for unknown ones."""
     return np.fromiter(map(numbers.get, words, repeat(missing)), np.int64)

@@ -17,27 +17,23 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats, Integers, Ints, Longs
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import MUCH, in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float32]
-
-PIECE = 1 << 22  # cells that are numbered at a time: 32 MB of keys
-FEW = 1 << 20  # cells up to which a plain sort numbers them
-RUN = 1 << 18  # cells of a run of source words, about
-PART = 1 << 17  # keys that are worked on at a time: a megabyte
-LARGE = 1 << 26  # cells of a bitext from which on rare pairs share a number
-SELDOM = 2  # pairs that meet more often are always kept
-LIFT = 3.0  # the others if they meet this many times as often as chance has it
-SHARED = 1  # number of the pairs that are not kept
+PIECE = 1 << 22  # cells numbered at a time: 32 MB of keys
+FEW = 1 << 20  # cells up to which a plain sort is faster
+RUN = 1 << 18  # approximate number of cells in a run of source words
+PART = 1 << 17  # keys processed at a time: one megabyte
+LARGE = 1 << 26  # cells of a bitext from which rare pairs share a number
+SELDOM = 2  # pairs that co-occur more often are always kept
+LIFT = 3.0  # other pairs are kept if they co-occur this many times as often as by chance
+SHARED = 1  # shared number of the pairs that are not kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairIndex:
     """The word pairs that co-occur in a bitext."""
 
@@ -103,17 +99,17 @@ def words_of(keys: Longs, targets: int) -> tuple[Ints, Ints]:
 
 
 class _Tokens(NamedTuple):
-    """The source words of all buckets, and where the cells of each one are."""
+    """The source words of all buckets, and the positions of their cells."""
 
-    word: NDArray[np.integer]
-    start: NDArray[np.integer]  # first cell of each word
-    step: NDArray[np.integer]  # from there to its next cell
-    first: NDArray[np.integer]  # first target word of its pair, among those of all buckets
-    length: NDArray[np.integer]  # number of its cells
+    word: Integers
+    start: Integers  # first cell of each word
+    step: Integers  # from there to its next cell
+    first: Integers  # first target word of its pair, among those of all buckets
+    length: Integers  # number of its cells
 
     @classmethod
     def of(cls, bucket: Bucket, cells: int, targets: int) -> _Tokens:
-        """Return those of a bucket that stands behind so many cells and target words."""
+        """Return the words of a bucket, which follows `cells` cells and `targets` target words."""
         (T, S, B), place = bucket.shape, np.flatnonzero(bucket.source).astype(np.int32)
         pair = place % np.int32(B)
         step = np.full(len(place), S * B, np.int32)
@@ -121,10 +117,10 @@ class _Tokens(NamedTuple):
         start = place + (np.int32 if cells < 1 << 30 else np.int64)(cells)
         return cls(bucket.source.ravel()[place], start, step, np.int32(targets) + pair * np.int32(T), length)
 
-    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    def cells(self) -> tuple[Integers, Integers]:
         """Return the cells of each word, and the place of their target word."""
         ends = np.cumsum(self.length, dtype=np.int32)
-        nth = np.arange(self.length.sum(), dtype=np.int32) - np.repeat(ends - self.length, self.length)
+        nth: Ints = np.arange(self.length.sum(), dtype=np.int32) - np.repeat(ends - self.length, self.length)
         start, step, first = (np.repeat(a, self.length) for a in (self.start, self.step, self.first))
         return start + nth * step, first + nth
 
@@ -304,10 +300,8 @@ def merged(keys: Longs, counts: Ints, more: Longs, more_counts: Ints) -> tuple[L
     return np.insert(keys, place[new], more[new]), np.insert(counts, place[new], more_counts[new])
 
 
-def frequent_or_associated(
-    keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide
-) -> NDArray[np.bool_]:
-    """Tell which pairs meet often, or at least much more often than chance would have it."""
+def frequent_or_associated(keys: Longs, counts: Ints, source: EncodedSide, target: EncodedSide) -> Flags:
+    """Tell which pairs co-occur often, or at least much more often than by chance."""
     at_source, at_target = words_of(keys, len(target.words))
     by_chance = source.counts[at_source] * (target.counts[at_target] / len(source.lengths))
     return np.asarray((counts > SELDOM) | (counts >= LIFT * by_chance) | (keys == 0))

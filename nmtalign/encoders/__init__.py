@@ -1,1 +1,1 @@
-"""Floor 5: the contextual head: cosines of the token vectors of each pair, mixed with another head."""
+"""Floor 5: encoders and translation models: similarities of tokens, attention, and a scorer made of them."""

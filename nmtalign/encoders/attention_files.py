@@ -1,4 +1,4 @@
-"""Files of attention that other programs write.
+"""Readers for the attention files of other programs.
 
 Axes: T target and S source pieces of a sentence pair.
 """
@@ -11,22 +11,20 @@ from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nmtalign.arrays import Archive, in_order, is_archive, is_array, read_array
+from nmtalign.arrays import Archive, Reals, in_order, is_archive, is_array, read_array
 from nmtalign.errors import DataError
 from nmtalign.files import named, read_lines
 
-Floats = NDArray[np.floating]
 Lines = Iterable[tuple[int, str]]
 
-LOOK = 1_000  # first lines of a text that tell its form
+LOOK = 1_000  # first lines of a text that show its format
 _BEFORE = " ||| "  # Marian writes the translation, this, and the weights
 _FAIRSEQ = re.compile(r"(?P<kind>[A-Z])-(?P<pair>\d{1,9})\t(?P<rows>.*)")
 _OPENNMT = re.compile(r"\s*\S+ (?P<row>(?:[ *]*\d\.\d{7} )*[ *]*\d\.\d{7}) *")
 
 
-def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Floats]:
+def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Reals]:
     """Yield the attention of one sentence pair after the other; what the file holds says which form it is.
 
     Parameters
@@ -58,7 +56,7 @@ def read_matrices(path: str | Path, *, encoding: str = "utf-8") -> Iterator[Floa
     return named(path, _matrices(path, encoding))
 
 
-def _matrices(path: str | Path, encoding: str) -> Iterator[Floats]:
+def _matrices(path: str | Path, encoding: str) -> Iterator[Reals]:
     if str(path) != "-" and is_archive(path):
         return read_npz(path)
     if str(path) != "-" and is_array(path):
@@ -68,25 +66,25 @@ def _matrices(path: str | Path, encoding: str) -> Iterator[Floats]:
     return _form([line for _, line in head])(chain(head, lines), path)
 
 
-def _form(lines: Sequence[str]) -> Callable[[Lines, str | Path], Iterator[Floats]]:
+def _form(lines: Sequence[str]) -> Callable[[Lines, str | Path], Iterator[Reals]]:
     """Return the reader for a text that begins with these lines."""
     if any(_FAIRSEQ.fullmatch(line) for line in lines):
         return _read_fairseq
     return _read_opennmt if any(_OPENNMT.fullmatch(line) for line in lines) else _read_marian
 
 
-def read_npz(path: str | Path) -> Iterator[Floats]:
+def read_npz(path: str | Path) -> Iterator[Reals]:
     """Yield the arrays of an .npz file by the number that their names end with."""
     with Archive(path) as archive:
         yield from map(archive.read, in_order(archive.names, path))
 
 
-def _read_marian(lines: Lines, path: str | Path) -> Iterator[Floats]:
+def _read_marian(lines: Lines, path: str | Path) -> Iterator[Reals]:
     for number, line in lines:
         yield _rows(line.rpartition(_BEFORE)[2], path, number)
 
 
-def _rows(text: str, path: str | Path, line: int) -> Floats:
+def _rows(text: str, path: str | Path, line: int) -> Reals:
     """Parse ``0.9,0.1 0.2,0.8``."""
     rows = [row.split(",") for row in text.split(" ") if row]
     try:
@@ -97,7 +95,7 @@ def _rows(text: str, path: str | Path, line: int) -> Floats:
         ).at(path, line=line) from None
 
 
-def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Floats]:
+def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Reals]:
     """Yield the matrices by number; the lines with weights are held as text."""
     found: dict[int, tuple[int, str]] = {}
     for number, line in lines:
@@ -118,7 +116,7 @@ def _read_fairseq(lines: Lines, path: str | Path) -> Iterator[Floats]:
         yield _rows(rows, path, number)
 
 
-def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Floats]:
+def _read_opennmt(lines: Lines, path: str | Path) -> Iterator[Reals]:
     rows: list[list[str]] = []
     for number, line in chain(lines, [(0, "")]):
         match = _OPENNMT.fullmatch(line)

@@ -4,9 +4,9 @@ Slope and bias: an EM algorithm in which a cell is a link or not. Given the post
 model, the likelihood ratio of links to other cells is a logistic regression on the log softmax ratio
 (Anderson 1972): its slope, and its intercept less the log odds of a link.
 
-Weight: 2 A - B, within bounds, so a head is trusted as far as it finds what the other one knows for
-certain. A is the mean posterior that this head, by itself, gives to the links that the other one is sure
-of, by the words and not by positions alone. B is the share of the links that this head is sure of in what
+Weight: 2 A - B, within bounds, so a scorer is trusted as far as it finds what the other one knows for
+certain. A is the mean posterior that this scorer, by itself, gives to the links that the other one is sure
+of, by the words and not by positions alone. B is the share of the links that this scorer is sure of in what
 the other one gives to their words. The other may be a lexicon that was learned from this very text: each of
 its word pairs has one link less (``scripts/evaluate_weight.py``).
 """
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Flags, Floats, Longs
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
@@ -31,20 +31,17 @@ from nmtalign.positions.transitions import estimate_transitions
 from nmtalign.scorers.dense import SCORE_LIMIT
 from nmtalign.scorers.scorer import TINY
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-
 FEW, UNFITTED = 20, 0.75  # pairs below which nothing is fitted, and the weight that is taken then
 ITERATIONS, SETTLED = 12, 0.02  # of the EM algorithm, until the slope moves by less
 STEEPEST = 6.0  # slope; it would grow without end where similarities leave no doubt
 SHARPNESS = 12.0  # scale of similarities whose standard deviation is 1, before the slope
-SURE = 0.9  # least posterior of a link that a head is sure of
-WEIGHTS = 0.05, 0.95  # least and largest: each head may know words that are foreign to the other
+SURE = 0.9  # least posterior of a link that a scorer is sure of
+WEIGHTS = 0.05, 0.95  # least and largest: each scorer may know words that are foreign to the other
 NEWTON = 25  # steps at most
 
 
 class Calibration(NamedTuple):
-    """What was fitted to a text: inverse temperature, slope and bias, and weight beside the other head."""
+    """What was fitted to a text: inverse temperature, slope and bias, and weight beside the other scorer."""
 
     scale: float
     slope: float
@@ -53,7 +50,7 @@ class Calibration(NamedTuple):
 
 
 def exponents(weight: float) -> tuple[float, float]:
-    """Return the exponents of the ratios of the other head and of the contextual one in their mixture.
+    """Return the exponents of the ratios of the other scorer and of the contextual one in their mixture.
 
     Examples
     --------
@@ -64,9 +61,9 @@ def exponents(weight: float) -> tuple[float, float]:
     return (1 - weight) / squares, weight / squares
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncoderScores:
-    """Scores of a text: similarities (T, S) by number of the piece, and the scores of the other head."""
+    """Scores of a text: similarities (T, S) by number of the piece, and the scores of the other scorer."""
 
     text: EncodedText
     found: Mapping[int, Floats]
@@ -99,7 +96,7 @@ class EncoderScores:
         return np.clip(found, -SCORE_LIMIT, SCORE_LIMIT, out=found)
 
     def nulls(self, weight: float) -> tuple[Floats, Floats]:
-        """Return the likelihood ratios of the words under null; to the contextual head they are 1."""
+        """Return the likelihood ratios of the words under null; to the scorer of the encoder they are 1."""
         if self.base is None:
             first, second = (
                 np.ones(len(side.words), np.float32) for side in (self.text.source, self.text.target)
@@ -117,12 +114,12 @@ class EncoderScores:
 
     @property
     def training_words(self) -> tuple[int, int] | None:
-        """Those of the other head."""
+        """Those of the other scorer."""
         return None if self.base is None else self.base.training_words
 
     @property
-    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Those of the other head; 0 without one."""
+    def training_counts(self) -> tuple[Longs, Longs]:
+        """Those of the other scorer; 0 without one."""
         if self.base is not None:
             return self.base.training_counts
         sizes = len(self.text.source.words), len(self.text.target.words)
@@ -156,7 +153,7 @@ class EncoderScores:
         bucket: Bucket = self.text.buckets[k]
         return np.asarray(np.exp(self.log_ratios(k, calibration)) * bucket.inside)
 
-    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
+    def informed(self, k: int, ratios: Floats | None) -> Flags:
         """Tell which pairs of bucket k have words that are known: all."""
         return np.ones(len(self.text.buckets[k].pairs), dtype=bool)
 
@@ -193,7 +190,7 @@ class Fitting:
         return sum(int((bucket.pairs >= 0).sum()) for bucket in self.buckets) < FEW
 
     def calibrate(self) -> Calibration:
-        """Return slope and bias of the head alone; the transitions are estimated with them."""
+        """Return slope and bias of the scorer alone; the transitions are estimated with them."""
         cells = [np.asarray(own, np.float64).ravel() for own in self.scores.found.values()]
         deviation = float(np.concatenate(cells).std()) if cells else 0.0
         fitted = Calibration(SHARPNESS / max(deviation, 1e-6), 1.0, 0.0, 1.0)
@@ -230,7 +227,7 @@ class Fitting:
         return hmm_posteriors(self.buckets[k], ratios, nulls, self.transitions, self.null, jumps=jumps)
 
     def weight(self, fitted: Calibration, other: TextScores, positions: HiddenMarkov) -> float:
-        """Return the weight beside another head with its positions, of the calibration of this head alone."""
+        """Return the weight beside another scorer with its positions, calibrated alone."""
         if self._few:
             return UNFITTED
         sides = self.scores.text.source, self.scores.text.target

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Longs
 from nmtalign.encoders.translator import CrossAttention, Words
-
-Integers = NDArray[np.int64]
 
 
 class Choice(NamedTuple):
@@ -31,7 +29,7 @@ class Choice(NamedTuple):
     gain: float
 
 
-def likelihood_gain(source: Integers, target: Integers) -> float:
+def likelihood_gain(source: Longs, target: Longs) -> float:
     """Return the mean of log p(target | source) / p(target) over links, each left out of its own counts.
 
     It is high where the same words are linked again and again: Model 1 (Brown et al. 1993), in which each
@@ -64,7 +62,7 @@ def rank(pairs: Sequence[Words], found: Iterable[CrossAttention]) -> list[Choice
         One a pair.
     """
     numbers: tuple[dict[str, int], dict[str, int]] = {"": 0}, {}
-    links: list[Integers] = []  # of each pair, shape (2, L, H + 1, T): numbers of source words
+    links: list[Longs] = []  # of each pair, shape (2, L, H + 1, T): numbers of source words
     targets: list[int] = []
     for pair, attention in zip(pairs, found, strict=True):
         if not all(pair):

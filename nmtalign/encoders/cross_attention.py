@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import AnyArray, Reals
 from nmtalign.encoders.attention_files import read_matrices
 from nmtalign.encoders.choice import rank
 from nmtalign.encoders.files import Given, WordPair, beside
@@ -23,10 +22,8 @@ from nmtalign.encoders.translator import Translator
 from nmtalign.errors import DataError
 from nmtalign.text.subwords import join_pieces, word_numbers
 
-FEW, CHOSEN = 20, 300  # pairs from which on a head is chosen, and most that are looked at
-ROUNDED = 1e-3  # rows may differ so much from a sum of 1: programs write few decimals
-
-Floats = NDArray[np.floating]
+FEW, CHOSEN = 20, 300  # least pairs to choose a head, and most pairs used
+ROUNDED = 1e-3  # tolerance of row sums, because programs write few decimals
 
 
 @dataclass(frozen=True)
@@ -67,16 +64,16 @@ class Reading:
         return f"layers={layers} heads={heads} shift={self.shift} pieces={pieces}{normalized}"
 
     def words(self, pieces: Sequence[str]) -> list[str]:
-        """Return the words that the pieces of a line make."""
+        """Return the words made of the pieces of a line."""
         return list(pieces) if self.pieces is None else join_pieces(pieces, self.pieces)
 
-    def given(self, pieces: WordPair, attention: NDArray[Any]) -> Given:
+    def given(self, pieces: WordPair, attention: AnyArray) -> Given:
         """Return the words of one pair of pieces with their weights; errors as of :meth:`weights`."""
         weights = self.weights(attention, *pieces)
         words = self.words(pieces[0]), self.words(pieces[1])
         return Given(words, weights, partial(self.by_head, attention, *pieces))
 
-    def weights(self, attention: NDArray[Any], source: Sequence[str], target: Sequence[str]) -> Floats:
+    def weights(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> Reals:
         """Return the weights of the words of one pair, target words by source words; rows sum to 1 at most.
 
         Parameters
@@ -106,9 +103,7 @@ class Reading:
         sums = rows @ weights @ columns.T
         return np.asarray(np.minimum(sums / rows.sum(axis=1, keepdims=True), 1))  # sums round
 
-    def by_head(
-        self, attention: NDArray[Any], source: Sequence[str], target: Sequence[str]
-    ) -> dict[str, Floats]:
+    def by_head(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> dict[str, Reals]:
         """Return the weights as of :meth:`weights` by each head alone; none where there is one.
 
         Examples
@@ -129,7 +124,7 @@ class Reading:
             for head in heads
         }
 
-    def _averaged(self, attention: NDArray[Any], S: int, T: int) -> Floats:
+    def _averaged(self, attention: AnyArray, S: int, T: int) -> Reals:
         """Return the mean over the chosen layers and heads, as many rows and columns as there are."""
         weights = _numbers(attention)
         weights = _chosen(_chosen(weights, 0, self.layers, "layer"), 1, self.heads, "head")
@@ -147,8 +142,8 @@ class Reading:
             sums = np.maximum(sums, 1)
         return np.asarray((weights / np.where(sums > 0, sums, 1)).mean(axis=(0, 1)))
 
-    def _check_sums(self, sums: Floats) -> None:
-        """Refuse rows that sum neither to 1 nor to 0, from sums of shape (layers, heads, T)."""
+    def _check_sums(self, sums: Reals) -> None:
+        """Raise a DataError for rows whose sum is neither 1 nor 0, from sums of shape (layers, heads, T)."""
         wrong = np.argwhere((np.abs(sums - 1) > ROUNDED) & (sums != 0))
         if not len(wrong):
             return
@@ -162,7 +157,7 @@ class Reading:
             " divide each row by its sum"
         )
 
-    def _shifted(self, weights: Floats, S: int, T: int) -> Floats:
+    def _shifted(self, weights: Reals, S: int, T: int) -> Reals:
         """Return the rows of the target pieces; a piece without a row gets zeros."""
         rows = np.arange(T) + (0 if self.shifted else self.shift)
         there = (rows >= 0) & (rows < len(weights))
@@ -174,7 +169,7 @@ class Reading:
 def read_attention(
     path: str | Path, reading: Reading, pairs: Iterable[WordPair], *, encoding: str = "utf-8"
 ) -> Iterator[Given]:
-    """Yield the weights that a file has for each pair of pieces; a DataError if they do not fit."""
+    """Yield the weights in a file for each pair of pieces; DataError if they do not fit."""
     return beside(pairs, read_matrices(path, encoding=encoding), path, reading.given)
 
 
@@ -203,18 +198,18 @@ def best_reading(translator: Translator, pairs: Iterator[WordPair]) -> tuple[Rea
     return Reading((best.layer,), None if best.head is None else (best.head,), best.shift), rest
 
 
-def _numbers(attention: NDArray[Any]) -> Floats:
+def _numbers(attention: AnyArray) -> Reals:
     """Return weights of shape (layers, heads, T, S)."""
     if attention.dtype.kind not in "fiub" or attention.ndim not in (2, 4):
         found = f"{attention.dtype} of shape {attention.shape}"
         raise DataError(f"expected numbers of shape (T, S) or (layers, heads, T, S), found {found}")
-    weights: Floats = attention.astype(np.float64)
+    weights: Reals = attention.astype(np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise DataError("expected attention weights, found a negative one, NaN or infinity")
     return weights[None, None] if weights.ndim == 2 else weights
 
 
-def _chosen(weights: Floats, axis: int, numbers: tuple[int, ...] | None, name: str) -> Floats:
+def _chosen(weights: Reals, axis: int, numbers: tuple[int, ...] | None, name: str) -> Reals:
     if numbers is None:
         return weights
     if max(numbers) >= weights.shape[axis]:
@@ -222,8 +217,8 @@ def _chosen(weights: Floats, axis: int, numbers: tuple[int, ...] | None, name: s
     return np.asarray(np.take(weights, numbers, axis=axis))
 
 
-def _membership(numbers: Sequence[int]) -> Floats:
+def _membership(numbers: Sequence[int]) -> Reals:
     """Return which pieces are part of which word, shape (words, pieces)."""
     words = numbers[-1] + 1 if numbers else 0
-    of_word: Floats = np.equal.outer(np.arange(words), np.asarray(numbers, dtype=np.int64)).astype(np.float64)
+    of_word: Reals = np.equal.outer(np.arange(words), np.asarray(numbers, dtype=np.int64)).astype(np.float64)
     return of_word

@@ -16,17 +16,15 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats
 from nmtalign.encoders.files import PRODUCTS, Given, WordPair, finite
 from nmtalign.encoders.transformer import Encoder
 from nmtalign.errors import DataError, NmtalignError
 
-Floats = NDArray[np.float32]
-
-PAIRS = 512  # whose vectors are in memory
-CELLS = 1 << 26  # of one pair
-REMEMBERED = 10_000  # pairs whose similarities stay in memory: a text is fitted to before it is aligned
+PAIRS = 512  # pairs whose vectors are in memory
+CELLS = 1 << 26  # greatest number of cells of a pair
+REMEMBERED = 10_000  # pairs whose similarities stay in memory, for fitting and then aligning a text
 
 
 @dataclass(eq=False)
@@ -103,7 +101,7 @@ class _Cache:
         self.path = path
 
     def read(self, pairs: dict[str, WordPair]) -> dict[str, Floats]:
-        """Return what is there of some pairs."""
+        """Return the stored arrays of some pairs."""
         rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in pairs])
         found = {}
         for (key, pair), row in zip(pairs.items(), rows, strict=True):
@@ -113,7 +111,7 @@ class _Cache:
         return found
 
     def write(self, found: dict[str, Floats]) -> None:
-        """Keep arrays."""
+        """Store arrays."""
         values = [(key, np.ascontiguousarray(own).tobytes()) for key, own in found.items()]
         self._run("INSERT OR REPLACE INTO similarities VALUES (?, ?)", values)
 

@@ -11,22 +11,18 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nmtalign.arrays import Archive, Rows, in_order, is_archive, read_array
+from nmtalign.arrays import Archive, Floats, Integers, Reals, Rows, in_order, is_archive, read_array
 from nmtalign.encoders.attention_files import read_npz
 from nmtalign.errors import DataError
 from nmtalign.files import file_in
 from nmtalign.names import SIDES
 
-Floats = NDArray[np.floating]
-Ints = NDArray[np.integer]
 WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
 Item = TypeVar("Item")
 
 
-
-def cosines(source: Floats, target: Floats) -> NDArray[np.float32]:
+def cosines(source: Reals, target: Reals) -> Floats:
     """Return the cosines (T, S) of the vectors (S, D) and (T, D) of two sentences; 0 for a zero vector.
 
     Examples
@@ -40,7 +36,7 @@ def cosines(source: Floats, target: Floats) -> NDArray[np.float32]:
     return np.asarray(units[1] @ units[0].T)
 
 
-def dot_products(source: Floats, target: Floats) -> Floats:
+def dot_products(source: Reals, target: Reals) -> Reals:
     """Return the dot products (T, S) of the vectors (S, D) and (T, D) of two sentences."""
     return np.asarray(target @ source.T, np.float32)
 
@@ -61,8 +57,8 @@ class Given(NamedTuple):
     """
 
     words: WordPair
-    matrix: Floats
-    by_head: Callable[[], dict[str, Floats]] = dict
+    matrix: Reals
+    by_head: Callable[[], dict[str, Reals]] = dict
 
 
 def beside(
@@ -92,7 +88,7 @@ def beside(
         raise DataError(f"expected arrays for {number} pairs, as the text has, found more").at(path)
 
 
-def finite(matrix: Floats) -> NDArray[np.float32]:
+def finite(matrix: Reals) -> Floats:
     """Return similarities in single precision; a DataError if one is no number."""
     found = np.asarray(matrix, np.float32)
     if not np.isfinite(found).all():
@@ -105,7 +101,7 @@ def read_similarities(path: str | Path, pairs: Iterable[WordPair]) -> Iterator[G
     return beside(pairs, read_npz(path), path, _similarities)
 
 
-def _similarities(words: WordPair, found: Floats) -> Given:
+def _similarities(words: WordPair, found: Reals) -> Given:
     S, T = map(len, words)
     if not S * T:
         return Given(words, np.zeros((T, S)))
@@ -146,9 +142,9 @@ def read_vectors(path: str | Path, product: str, pairs: Iterable[WordPair]) -> I
 
 
 def _products(
-    product: Callable[[Floats, Floats], Floats],
+    product: Callable[[Reals, Reals], Reals],
     words: WordPair,
-    found: Sequence[tuple[Floats, Ints | None]],
+    found: Sequence[tuple[Reals, Integers | None]],
 ) -> Given:
     if not all(words):
         return Given(words, np.zeros((len(words[1]), len(words[0]))))
@@ -164,7 +160,7 @@ class _Side(NamedTuple):
     """One side of a text; `read` gives the vectors of a sentence, and the word of each if of sub-words."""
 
     sentences: int
-    read: Callable[[int], tuple[Floats, Ints | None]]
+    read: Callable[[int], tuple[Reals, Integers | None]]
 
 
 def _of_archive(path: Path, side: str) -> _Side:
@@ -202,14 +198,14 @@ def _of_folder(path: Path, side: str) -> _Side:
         found = f"expected {int(lengths.sum())} vectors, found an array of {vectors.shape}"
         raise DataError(found).at(rows)
 
-    def read(n: int) -> tuple[Floats, Ints | None]:
+    def read(n: int) -> tuple[Reals, Integers | None]:
         own = int(ends[n] - lengths[n]), int(ends[n])
         return vectors.read(*own), None if of_word is None else of_word.read(*own)
 
     return _Side(len(lengths), read)
 
 
-def word_means(vectors: Floats, words: Ints) -> Floats:
+def word_means(vectors: Reals, words: Integers) -> Reals:
     """Return the mean vector (words, D) of the sub-words of each word; `words` numbers them from 0, in order.
 
     Examples

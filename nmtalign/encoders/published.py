@@ -9,12 +9,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Reals
 from nmtalign.attention.weights import entmax15, softmax
-from nmtalign.positions.model import Matrix, Posteriors
-
-Inside = NDArray[np.bool_]  # (T, S, B)
+from nmtalign.positions.model import Posteriors
 
 
 class Method(NamedTuple):
@@ -36,7 +34,7 @@ class Method(NamedTuple):
         """Of token vectors: ``cosine`` or ``dot``."""
         return "cosine" if self.threshold is None else "dot"
 
-    def posteriors(self, similarities: Matrix, inside: Inside) -> Posteriors:
+    def posteriors(self, similarities: Reals, inside: Flags) -> Posteriors:
         """Return the posteriors of a bucket of similarities, `PADDED` outside of the sentences."""
         forward, reverse = (self.normalize(similarities, axis) * inside for axis in (1, 0))
         cosines = self.product == "cosine"
@@ -55,7 +53,7 @@ METHODS = {
 USUAL = "simalign-itermax"
 
 
-def attention_posteriors(weights: Matrix, inside: Inside) -> Posteriors:
+def attention_posteriors(weights: Reals, inside: Flags) -> Posteriors:
     """Return posteriors from the weights (T, S, B) that target words give to source words.
 
     What a word gave to the end of the sentence is lost to it: rows of `forward` sum to at most 1. Columns of

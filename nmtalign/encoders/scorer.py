@@ -1,13 +1,13 @@
-"""The contextual head: likelihood ratios from the similarities of the tokens of one sentence pair.
+"""The scorer of an encoder: likelihood ratios from the similarities of the tokens of one sentence pair.
 
     log r(t, s) = slope (log p(s|t) + log S + log p(t|s) + log T) / 2 + bias
 
-where p(s|t) and p(t|s) are softmaxes of the similarities over each side at a fitted temperature. Another head
-is mixed with it log-linearly:
+where p(s|t) and p(t|s) are softmaxes of the similarities over each side at a fitted temperature. Another
+scorer is mixed with it log-linearly:
 
     log r = ((1 - weight) log r_base + weight log r) / (weight² + (1 - weight)²)
 
-The divisor is 1 for one head and 1/2 for two of one weight: each adds evidence of its own.
+The divisor is 1 for one scorer and 1/2 for two of one weight: each adds evidence of its own.
 
 Axes: B pairs of a bucket, T target words, S source words.
 """
@@ -38,7 +38,7 @@ _RANGES = {"scale": {"low": 0}, "slope": {}, "bias": {}, "weight": {"low": 0, "h
 
 @dataclass(frozen=True)
 class _Words:
-    """The words that a head knows; an encoder alone knows all."""
+    """The words that a scorer knows; an encoder alone knows all."""
 
     known: Container[str] | None
     text: TextSettings
@@ -47,7 +47,7 @@ class _Words:
         return self.known is None or self.text.normalized([str(word)])[0] in self.known
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncoderScorer(Scorer):
     """Similarities of tokens in their sentence pair, by themselves or mixed with another scorer."""
 
@@ -156,7 +156,7 @@ class EncoderScorer(Scorer):
     @classmethod
     def from_state(cls, stored: Stored) -> EncoderScorer:
         """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
-        layer = int(stored.number("layer", low=0, high=1000))
+        layer = stored.whole("layer", low=0, high=1000)
         encoder = Encoder(stored.text("name"), layer, download=False)  # the folder may be a stranger's
         calibration = Calibration(*(stored.number(name, **own) for name, own in _RANGES.items()))
         base = stored.open("base") if "base" in stored.parts() else None

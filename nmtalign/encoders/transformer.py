@@ -14,16 +14,14 @@ from textwrap import shorten
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats, Longs
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.names import DEVICES
 
-Floats = NDArray[np.float32]
-
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
-LONGEST = 512  # sub-words of a window, where the model has no limit of its own
-_SPECIAL = 2  # positions that some models keep for themselves
+LONGEST = 512  # sub-words of a window, if the model has no limit
+_SPECIAL = 2  # positions that some models reserve
 
 
 def packages() -> tuple[Any, Any]:
@@ -40,7 +38,7 @@ def packages() -> tuple[Any, Any]:
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that is not there."""
+    """Raise a UsageError if a device is missing."""
     if device not in DEVICES:
         raise UsageError(f"expected one of the devices {', '.join(DEVICES)}, found {device!r}")
     if device == "cpu":
@@ -81,7 +79,7 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
 
 
 def limit_of(tokenizer: Any, config: Any) -> int:
-    """Return how many sub-words a model takes."""
+    """Return the greatest number of sub-words of a model."""
     positions = getattr(config, "max_position_embeddings", None) or LONGEST
     return int(min(tokenizer.model_max_length, positions - _SPECIAL))
 
@@ -99,7 +97,7 @@ class Window(NamedTuple):
 
     sentence: int
     ids: list[int]
-    words: NDArray[np.int64]
+    words: Longs
 
 
 @dataclass(eq=False)
@@ -145,13 +143,13 @@ class Pieces:
     def _ids(self, text: Any, **settings: Any) -> Any:
         return self.tokenizer(**{"text_target" if self.target else "text": text}, **settings)["input_ids"]
 
-    def _inside(self, words: Sequence[str]) -> tuple[list[int], NDArray[np.int64]]:
+    def _inside(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return the sub-words of a sentence without special ones, and the word of each."""
         pieces = self.of(words)
         of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
         return [number for piece in pieces for number in piece], of_word
 
-    def whole(self, words: Sequence[str]) -> tuple[list[int], NDArray[np.int64]]:
+    def whole(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return all sub-words of a sentence, and the word of each; -1 for special ones."""
         (ids, of_word), (before, after) = self._inside(words), self.special
         return [*before, *ids, *after], np.pad(of_word, (len(before), len(after)), constant_values=-1)
@@ -273,7 +271,7 @@ def _means(total: Floats, pieces: Sequence[Sequence[int]]) -> Floats:
 
 
 class Sized(Protocol):
-    """What has sub-words."""
+    """An item with sub-words."""
 
     @property
     def ids(self) -> list[int]: ...
@@ -293,14 +291,14 @@ def batches(items: Sequence[Item], tokens: int) -> Iterator[list[Item]]:
 
 
 def inputs(batch: Sequence[Item], pieces: Pieces) -> dict[str, list[list[int]]]:
-    """Return what a model takes of a batch: sub-words, padded, and which are no padding."""
+    """Return the inputs of a model: padded sub-words, and a mask without the padding."""
     ids = [item.ids for item in batch]
     mask = padded([[1] * len(own) for own in ids], 0)
     return {"input_ids": padded(ids, pieces.tokenizer.pad_token_id or 0), "attention_mask": mask}
 
 
 def padded(rows: Sequence[Sequence[int]], padding: int) -> list[list[int]]:
-    """Return rows of the length of the longest."""
+    """Pad rows to the length of the longest."""
     width = max(map(len, rows))
     return [[*row, *[padding] * (width - len(row))] for row in rows]
 

@@ -16,8 +16,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats, Longs
 from nmtalign.encoders.transformer import (
     Pieces,
     batches,
@@ -30,10 +30,9 @@ from nmtalign.encoders.transformer import (
 )
 from nmtalign.errors import UsageError
 
-Floats = NDArray[np.float32]
 Words = tuple[Sequence[str], Sequence[str]]
 
-PAIRS = 64  # whose weights are in memory
+PAIRS = 64  # pairs whose weights are in memory
 TOKENS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
 
 
@@ -51,7 +50,7 @@ class CrossAttention(NamedTuple):
     """
 
     weights: Floats
-    words: NDArray[np.int64]
+    words: Longs
     first: int
 
     def of_words(self, count: int, shift: int) -> Floats:
@@ -71,9 +70,9 @@ class _Forced(NamedTuple):
 
     number: int
     ids: list[int]
-    words: NDArray[np.int64]
+    words: Longs
     labels: list[int]
-    of_labels: NDArray[np.int64]
+    of_labels: Longs
 
 
 @dataclass(eq=False)
@@ -140,7 +139,7 @@ class Translator:
             number += len(part)
 
     def _forced(self, number: int, pair: Words) -> _Forced:
-        """Return the sub-words of a pair; none of one that is too long."""
+        """Return the sub-words of a pair; none if the pair is too long."""
         _, sides = self._opened
         whole = [side.whole(words) for side, words in zip(sides, pair, strict=True)]
         size, limit = max(len(ids) for ids, _ in whole), sides[0].limit

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cached_property
+from operator import attrgetter, index
+from reprlib import repr as short
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.errors import DataError
-from nmtalign.views import Viewable
+from nmtalign.door import one_line
+from nmtalign.errors import DataError, UsageError
+from nmtalign.views import Result, Viewable
+
+BothWords = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class Link(NamedTuple):
@@ -24,9 +30,18 @@ class Link(NamedTuple):
     target: int
 
 
+def as_links(links: Any) -> frozenset[Link]:
+    """Return pairs of positions as a set of links; a DataError if they are none."""
+    try:
+        return frozenset(Link(index(s), index(t)) for s, t in links)
+    except (TypeError, ValueError):
+        wanted = "expected links as pairs (source, target) of whole numbers"
+        raise DataError(f"{wanted}, found {short(links)}") from None
+
+
 def _checked(links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> frozenset[Link]:
     """Return `links` as a set, refusing positions outside the two sentences."""
-    result = frozenset(Link(int(s), int(t)) for s, t in links)
+    result = as_links(links)
     for link in result:
         if not (0 <= link.source < source_length and 0 <= link.target < target_length):
             raise DataError(
@@ -36,7 +51,7 @@ def _checked(links: Iterable[tuple[int, int]], source_length: int, target_length
     return result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, init=False)
 class Alignment(Viewable):
     """The links of one sentence pair.
 
@@ -64,8 +79,13 @@ class Alignment(Viewable):
     source_length: int
     target_length: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "links", _checked(self.links, self.source_length, self.target_length))
+    def __init__(self, links: Iterable[tuple[int, int]], source_length: int, target_length: int) -> None:
+        checked = _checked(links, source_length, target_length)
+        vars(self).update({"links": checked, "source_length": source_length, "target_length": target_length})
+
+    def __repr__(self) -> str:
+        links = " ".join(f"{s}-{t}" for s, t in self)
+        return one_line(f"Alignment of {self.source_length} and {self.target_length} words: {links}")
 
     def __iter__(self) -> Iterator[Link]:
         return iter(sorted(self.links))
@@ -97,23 +117,31 @@ class Alignment(Viewable):
         return cls(links, cells.shape[1], cells.shape[0])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, init=False)
 class GoldAlignment:
     """Gold links of one sentence pair: `sure` ones are a subset of `possible` ones (Och and Ney, 2003).
+
+    Parameters
+    ----------
+    sure, possible : iterable of (int, int)
+        ``(source, target)`` positions from 0; kept as frozensets.
 
     Raises
     ------
     DataError
         If a sure link is not possible, or a position is negative.
+
+    Examples
+    --------
+    >>> GoldAlignment({(0, 0)}, {(0, 0), (1, 1)})
+    GoldAlignment: 0-0 1p1
     """
 
     sure: frozenset[Link]
     possible: frozenset[Link]
 
-    def __post_init__(self) -> None:
-        for name in ("sure", "possible"):
-            links = frozenset(Link(int(s), int(t)) for s, t in getattr(self, name))
-            object.__setattr__(self, name, links)
+    def __init__(self, sure: Iterable[tuple[int, int]], possible: Iterable[tuple[int, int]]) -> None:
+        vars(self).update({"sure": as_links(sure), "possible": as_links(possible)})
         stray = self.sure - self.possible
         if stray:
             s, t = min(stray)
@@ -123,8 +151,12 @@ class GoldAlignment:
         if any(s < 0 or t < 0 for s, t in self.possible):
             raise DataError("a gold link has a negative position; positions count from 0")
 
+    def __repr__(self) -> str:
+        kinds = (f"{s}{'-' if (s, t) in self.sure else 'p'}{t}" for s, t in sorted(self.possible))
+        return one_line(f"GoldAlignment: {' '.join(kinds)}")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class AlignmentMatrix(Viewable):
     """Attention weights of one sentence pair, read-only and finite.
 
@@ -140,17 +172,24 @@ class AlignmentMatrix(Viewable):
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        weights = np.array(self.weights, dtype=np.result_type(self.weights, np.float32))
-        object.__setattr__(self, "source_tokens", tuple(self.source_tokens))
-        object.__setattr__(self, "target_tokens", tuple(self.target_tokens))
-        expected = (len(self.target_tokens), len(self.source_tokens))
+    def __init__(
+        self, weights: ArrayLike, source_tokens: Sequence[str], target_tokens: Sequence[str]
+    ) -> None:
+        given = np.asarray(weights)
+        if given.dtype.kind not in "biuf":
+            raise DataError(f"expected weights as real numbers, found {short(weights)}")
+        weights = np.array(given, dtype=np.result_type(given, np.float32))
+        expected = (len(target_tokens), len(source_tokens))
         if weights.shape != expected:
             raise DataError(f"expected weights of shape (T, S) = {expected}, found {weights.shape}")
         if not np.isfinite(weights).all():
             raise DataError("the weights hold NaN or infinity")
         weights.flags.writeable = False
-        object.__setattr__(self, "weights", weights)
+        words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
+        vars(self).update({"weights": weights, **words})
+
+    def __repr__(self) -> str:
+        return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
 
     @property
     def T(self) -> AlignmentMatrix:
@@ -158,7 +197,7 @@ class AlignmentMatrix(Viewable):
         return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class AlignedPair(Viewable):
     """One aligned sentence pair: links, posteriors of both directions, pair score.
 
@@ -168,9 +207,9 @@ class AlignedPair(Viewable):
         The chosen links.
     matrix : AlignmentMatrix
         The weights the links were chosen from (both directions combined), shape (T, S).
-    forward, reverse : array of shape (T, S), optional
+    forward, reverse : array of shape (T, S)
         Weights of each direction: rows of `forward` sum to at most 1 (target words attend to source words;
-        the rest is the null word), columns of `reverse` sum to at most 1.
+        the rest is the null word), columns of `reverse` sum to at most 1. None in a picture of one matrix.
     probabilities : dict of Link to float
         Probability of every chosen link.
     score : float, optional
@@ -183,23 +222,55 @@ class AlignedPair(Viewable):
         Least probability of a link, where the method has one.
     second : float, optional
         Least probability of a second word in its direction, where the method looks for second words.
+    scores : array of shape (T, S)
+        Scores of the cells before position model and softmax, log likelihood ratios of a learned model. Cells
+        far from the path of a pair that was cut into pieces hold NaN. None where attention was given.
+
+    Examples
+    --------
+    >>> import nmtalign
+    >>> pair = nmtalign.load().align("the black cat", "le chat noir")
+    >>> pair
+    the-le  black-noir  cat-chat
+    >>> [(source, target) for source, target, probability in pair.words if probability > 0.5]
+    [('the', 'le'), ('black', 'noir'), ('cat', 'chat')]
     """
 
     alignment: Alignment
     matrix: AlignmentMatrix
-    forward: NDArray[np.floating] | None = None
-    reverse: NDArray[np.floating] | None = None
+    forward: NDArray[np.floating] = None  # type: ignore[assignment]
+    reverse: NDArray[np.floating] = None  # type: ignore[assignment]
     probabilities: dict[Link, float] = field(default_factory=dict)
     score: float | None = None
     settings: str = ""
     extraction: str = ""
     threshold: float | None = None
     second: float | None = None
+    scores: NDArray[np.floating] = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return one_line("  ".join(f"{source}-{target}" for source, target, _ in self.words) or "no links")
 
     @property
     def links(self) -> list[Link]:
         """The chosen links in order."""
         return list(self.alignment)
+
+    @property
+    def tokens(self) -> BothWords:
+        """All source words and all target words."""
+        return self.matrix.source_tokens, self.matrix.target_tokens
+
+    @property
+    def words(self) -> list[tuple[str, str, float]]:
+        """Source word, target word and probability of each link."""
+        source, target = self.tokens
+        return [(source[link.source], target[link.target], self.probability(link)) for link in self.links]
+
+    def probability(self, link: Link) -> float:
+        """Return the probability of a chosen link; where it has none of its own, the weight of its cell."""
+        found = self.probabilities.get(link)
+        return float(self.matrix.weights[link.target, link.source] if found is None else found)
 
     @property
     def posterior(self) -> NDArray[np.floating]:
@@ -209,17 +280,36 @@ class AlignedPair(Viewable):
     @property
     def target_null(self) -> NDArray[np.floating] | None:
         """Probability of each target word to have no source word, shape (T,)."""
-        return None if self.forward is None else np.clip(1.0 - self.forward.sum(axis=1), 0.0, 1.0)
+        return None if self.forward is None else np.asarray(np.clip(1.0 - self.forward.sum(axis=1), 0.0, 1.0))
 
     @property
     def source_null(self) -> NDArray[np.floating] | None:
         """Probability of each source word to have no target word, shape (S,)."""
-        return None if self.reverse is None else np.clip(1.0 - self.reverse.sum(axis=0), 0.0, 1.0)
+        return None if self.reverse is None else np.asarray(np.clip(1.0 - self.reverse.sum(axis=0), 0.0, 1.0))
 
 
-@dataclass(frozen=True)
-class AlignedBatch:
-    """The links of N sentence pairs as flat arrays: no Python object per link.
+class Origin(Protocol):
+    """What the pairs of a batch were made of."""
+
+    def tokens(self, n: int) -> BothWords:
+        """Return the words of pair n."""
+        ...
+
+    def attended(self, n: int) -> AlignedPair:
+        """Align pair n alone, with its attention: the same bits as in the batch."""
+        ...
+
+    def chosen(self, numbers: range) -> Origin:
+        """Return some of the pairs."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AlignedBatch(Sequence[AlignedPair], Result):
+    """The links of N sentence pairs as flat arrays, and a sequence of the pairs.
+
+    ``batch[n]`` has words and links at once. Its attention is computed when it is asked for, by aligning the
+    pair alone, which gives the same bits. In a table pairs count from 1.
 
     Attributes
     ----------
@@ -229,6 +319,17 @@ class AlignedBatch:
     probability : float32 array of shape (L,)
     scores : float64 array of shape (N,)
         Pair scores.
+    origin : Origin, optional
+        What knows the words; without it there are links, but no pairs.
+
+    Examples
+    --------
+    >>> import nmtalign
+    >>> batch = nmtalign.load().align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+    >>> batch
+    AlignedBatch of 2 pairs, 4 links
+    >>> batch[-1], batch[1:].links(0)
+    (a-un  dog-chien, [Link(source=0, target=0), Link(source=1, target=1)])
     """
 
     offsets: NDArray[np.int64]
@@ -236,20 +337,84 @@ class AlignedBatch:
     target: NDArray[np.int32]
     probability: NDArray[np.float32]
     scores: NDArray[np.float64]
+    origin: Origin | None = None
+
+    def __repr__(self) -> str:
+        return f"AlignedBatch of {len(self):,} pairs, {len(self.source):,} links"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __iter__(self) -> Iterator[list[Link]]:
-        return map(self.links, range(len(self)))
+    @overload
+    def __getitem__(self, n: int) -> AlignedPair: ...
+
+    @overload
+    def __getitem__(self, n: slice) -> AlignedBatch: ...
+
+    def __getitem__(self, n: int | slice) -> AlignedPair | AlignedBatch:
+        if isinstance(n, slice):
+            return self._chosen(range(len(self))[n])
+        return _PairOfBatch(self, self._number(n))
+
+    def _chosen(self, numbers: range) -> AlignedBatch:
+        places = (np.arange(*self.offsets[n : n + 2]) for n in numbers)
+        rows = np.concatenate([np.zeros(0, np.int64), *places])
+        sizes = np.diff(self.offsets)[numbers]
+        return AlignedBatch(
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+            self.source[rows],
+            self.target[rows],
+            self.probability[rows],
+            self.scores[numbers],
+            self.origin and self.origin.chosen(numbers),
+        )
+
+    def _number(self, n: int) -> int:
+        """Return the number of a pair, counted from the end if it is negative; IndexError outside."""
+        if not -len(self) <= n < len(self):
+            raise IndexError(f"expected the number of one of {len(self):,} pairs, from 0, found {n}")
+        return index(n) % len(self)
 
     def links(self, n: int) -> list[Link]:
         """Return the links of pair `n`, from 0, or from the end if it is negative; IndexError outside."""
-        if not -len(self) <= n < len(self):
-            raise IndexError(f"expected the number of one of {len(self):,} pairs, from 0, found {n}")
-        n %= len(self)
+        n = self._number(n)
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return [Link(int(s), int(t)) for s, t in zip(self.source[rows], self.target[rows], strict=True)]
+
+
+class _PairOfBatch(AlignedPair):
+    """A pair of a batch: its attention is computed when it is asked for."""
+
+    def __init__(self, batch: AlignedBatch, n: int) -> None:
+        if batch.origin is None:
+            raise UsageError("this batch holds links without words; batch.links(n) returns those of pair n")
+        links = batch.links(n)
+        probability = batch.probability[batch.offsets[n] : batch.offsets[n + 1]].tolist()
+        vars(self).update(
+            _place=(batch.origin, n),
+            probabilities=dict(zip(links, probability, strict=True)),
+            score=float(batch.scores[n]),
+        )
+
+    @cached_property
+    def tokens(self) -> BothWords:
+        """All source words and all target words."""
+        origin, n = self.__dict__["_place"]
+        return origin.tokens(n)  # type: ignore[no-any-return]
+
+    @cached_property
+    def _attended(self) -> AlignedPair:
+        origin, n = self.__dict__["_place"]
+        return origin.attended(n)  # type: ignore[no-any-return]
+
+    @cached_property
+    def alignment(self) -> Alignment:
+        """The chosen links."""
+        return Alignment(frozenset(self.probabilities), *map(len, self.tokens))
+
+
+for _name in ("matrix", "forward", "reverse", "scores", "settings", "extraction", "threshold", "second"):
+    setattr(_PairOfBatch, _name, property(attrgetter(f"_attended.{_name}")))
 
 
 def joined_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
@@ -258,8 +423,8 @@ def joined_batches(batches: Sequence[AlignedBatch]) -> AlignedBatch:
     offsets = [batch.offsets[1:] + start for batch, start in zip(batches, starts, strict=False)]
     return AlignedBatch(
         np.concatenate([np.zeros(1, np.int64), *offsets]),
-        *(
-            np.concatenate([getattr(b, name) for b in batches])
-            for name in ("source", "target", "probability", "scores")
-        ),
+        np.concatenate([batch.source for batch in batches]),
+        np.concatenate([batch.target for batch in batches]),
+        np.concatenate([batch.probability for batch in batches]),
+        np.concatenate([batch.scores for batch in batches]),
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from itertools import zip_longest
 from operator import add
 from typing import Any
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Alignment, GoldAlignment
+from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.views import Listed
 
 METRICS = ("precision", "recall", "f1", "aer")
@@ -149,7 +150,7 @@ class Bootstrap:
         return float(low), float(high)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation(Scored, Listed):
     """Scores of a corpus, with the counts of each sentence.
 
@@ -163,8 +164,12 @@ class Evaluation(Scored, Listed):
     """
 
     sentences: tuple[Counts, ...]
-    intervals: dict[str, tuple[float, float]]
+    intervals: dict[str, tuple[float, float]] = field(hash=False)
     settings: str
+
+    def __repr__(self) -> str:
+        scores = f"AER {self.aer:.4f}, precision {self.precision:.4f}, recall {self.recall:.4f}"
+        return f"Evaluation of {len(self.sentences):,} pairs: {scores}"
 
     @property
     def counts(self) -> Counts:
@@ -195,16 +200,16 @@ def count(alignments: Iterable[Links], golds: Iterable[GoldAlignment]) -> tuple[
     return tuple(sentences)
 
 
-def evaluate(
-    alignments: Iterable[Links], golds: Iterable[GoldAlignment], *, bootstrap: Bootstrap | None = None
-) -> Evaluation:
+def evaluate(alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap | None = None) -> Evaluation:
     """Score alignments against gold links, with bootstrap intervals over sentences.
 
     Parameters
     ----------
-    alignments : iterable of Alignment or of sets of (source, target)
-    golds : iterable of GoldAlignment
-        As many as `alignments`.
+    alignments : AlignedBatch, path, or iterable
+        Of aligned pairs, alignments, sets of (source, target), or Pharaoh lines; a path is that of a file of
+        such lines.
+    golds : path, or iterable of GoldAlignment, of sets of (source, target), or of Pharaoh lines
+        As many as `alignments`; links of sets are sure.
     bootstrap : Bootstrap, optional
         How the intervals are found.
 
@@ -216,7 +221,7 @@ def evaluate(
     Raises
     ------
     DataError
-        If the numbers of alignments and of gold alignments differ.
+        If the numbers of alignments and of gold alignments differ, or links are none; names the pair.
 
     References
     ----------
@@ -228,9 +233,13 @@ def evaluate(
     >>> result = evaluate([{(0, 0), (1, 1), (2, 1)}], [gold])
     >>> round(result.precision, 3), result.recall, result.aer
     (0.667, 1.0, 0.25)
+    >>> result
+    Evaluation of 1 pairs: AER 0.2500, precision 0.6667, recall 1.0000
+    >>> evaluate(["0-0 1-1"], ["0-0 1p1"]).aer
+    0.0
     """
     bootstrap = bootstrap or Bootstrap()
-    sentences = count(alignments, golds)
+    sentences = count(given_links(alignments), given_gold(golds))
     drawn = _scores(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     settings = f"pairs:{len(sentences)}|bootstrap:{bootstrap.samples}|confidence:{bootstrap.confidence:g}"

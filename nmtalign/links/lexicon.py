@@ -55,6 +55,9 @@ class LinkCounts:
         self.source_null: Counter[str] = Counter()  # times it had no link
         self.target_null: Counter[str] = Counter()
 
+    def __repr__(self) -> str:
+        return f"LinkCounts of {len(self.pairs):,} word pairs, {self.pairs.total():,} links"
+
     def add(self, source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]]) -> None:
         """Count the links of one sentence pair, and its words without a link."""
         chosen = set(links)

@@ -9,17 +9,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats, Longs
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.positions.forward_backward import Posterior, forward_backward
 from nmtalign.positions.transitions import TransitionModel, Transitions, bucket_transitions, jump_counts
 
-Floats = NDArray[np.float32]
 BothTransitions = tuple[TransitionModel, TransitionModel]  # over source positions, over target positions
 
-STEPS = 2  # of posterior regularization; further ones come nearer and make no fewer errors
-SMOOTHING = np.float32(1e-2)  # added to posteriors and to their complements where their odds are taken
+STEPS = 2  # of posterior regularization; further steps agree better but remove no more errors
+SMOOTHING = np.float32(1e-2)  # added to posteriors and their complements before odds are taken
 
 
 class BothPosteriors(NamedTuple):
@@ -33,10 +32,8 @@ class BothPosteriors(NamedTuple):
         """p(s|t) p(t|s), the expected counts of links, shape (T, S, B)."""
         return np.asarray(self.forward.posterior * self.reverse.posterior.transpose(1, 0, 2))
 
-    def jumps(
-        self, bucket: Bucket, transitions: BothTransitions
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Return the expected jumps of both directions, as of :func:`jump_counts`; none if not counted."""
+    def jumps(self, bucket: Bucket, transitions: BothTransitions) -> list[tuple[Longs, Doubles]]:
+        """Return the expected jumps of both directions, as in :func:`jump_counts`; none if not counted."""
         sides = (bucket.source, bucket.source_lengths), (bucket.target, bucket.target_lengths)
         return [
             jump_counts(own.jumps, states, lengths, model)
@@ -56,7 +53,7 @@ class _Direction(NamedTuple):
         return np.asarray(ratios * (1 / self.null)[:, None, :], dtype=np.float32)
 
     def with_likelihood(self, first: Posterior, found: Posterior) -> Posterior:
-        """Return the posterior `found` with the log-likelihood of the first one, not over null."""
+        """Return the posterior `found` with the absolute log-likelihood of the posterior `first`."""
         of_null = np.log(self.null).sum(axis=0, dtype=np.float64)  # (B,)
         return found._replace(log_likelihood=first.log_likelihood + of_null)
 
@@ -97,14 +94,13 @@ def hmm_posteriors(
     agree : bool
         Take `STEPS` steps of symmetric posterior regularization.
     jumps : bool
-        As of :func:`~nmtalign.positions.forward_backward.forward_backward`.
+        As in :func:`~nmtalign.positions.forward_backward.forward_backward`.
 
     Notes
     -----
     Among the distributions over alignments in which both directions give each link the same probability,
     those nearest to the two models (in relative entropy) have the emissions ``r u`` and ``r / u``, with one
-    u = exp λ for each cell. A step goes to where the odds of both directions would meet if cells did not
-    touch each other::
+    u = exp λ for each cell. A step makes the odds of both directions equal, as if cells were independent::
 
         u <- u sqrt(odds of p(t|s) / odds of p(s|t))
 
@@ -135,7 +131,7 @@ def hmm_posteriors(
 
 
 def regularization_step(found: BothPosteriors) -> Floats:
-    """Return what u is multiplied by in a step of posterior regularization, (T, S, B)."""
+    """Return the factor of u in a step of posterior regularization, (T, S, B)."""
     step = _odds(found.reverse.posterior).transpose(1, 0, 2)
     step /= _odds(found.forward.posterior)
     return np.asarray(np.sqrt(step, out=step))

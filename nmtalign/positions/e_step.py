@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats, Integers, Ints, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
@@ -22,19 +22,15 @@ from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import TransitionModel
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Ints = NDArray[np.int32]
-
-MIN_LINK = 1e-5  # less likely links are not counted; a higher cut costs accuracy
+MIN_LINK = 1e-5  # less likely links are not counted; a higher threshold costs accuracy
 TINY = np.float32(1e-30)
 
 
 class Sparse(NamedTuple):
-    """Numbers to be added to some entries of an array."""
+    """Numbers to add to some entries of an array."""
 
-    place: NDArray[np.integer]
-    value: NDArray[np.floating]
+    place: Integers
+    value: Reals
 
 
 class BucketCounts(NamedTuple):
@@ -96,8 +92,8 @@ def model1_counts(bucket: Bucket, cells: Ints, words: Emissions, null: float, *,
 
 
 def _links(cells: Ints, counts: Floats) -> Sparse:
-    """Return the counts of the cells that are likely enough."""
-    kept = np.flatnonzero(counts > MIN_LINK)  # places: to index by truth values takes several times as long
+    """Return the counts of the cells above `MIN_LINK`."""
+    kept = np.flatnonzero(counts > MIN_LINK)  # indexing by truth values is several times slower
     return Sparse(cells.take(kept), counts.take(kept))
 
 
@@ -139,11 +135,11 @@ class EStep(NamedTuple):
     """The parameters of one EM iteration, and its E-step over a bucket."""
 
     null: float  # probability of the null word
-    words: Emissions | None = None  # left out in the very first iteration
-    transitions: BothTransitions | None = None  # left out in iterations of IBM model 1
-    mean: bool = False  # as of :func:`model1_counts`
-    agree: bool = False  # as of :func:`~nmtalign.positions.agreement.hmm_posteriors`
-    step: int = 1  # jumps are counted in every so many-th bucket
+    words: Emissions | None = None  # None in the first iteration
+    transitions: BothTransitions | None = None  # None in iterations of IBM model 1
+    mean: bool = False  # as in :func:`model1_counts`
+    agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`
+    step: int = 1  # jumps are counted in every `step`-th bucket
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
         """Return the expected counts of bucket k."""
@@ -188,7 +184,7 @@ class Totals(NamedTuple):
     def add(self, counts: BucketCounts) -> float:
         """Add the counts of a bucket, and return its log-likelihood."""
         for total, numbers in zip(self.sums, counts[:5], strict=True):
-            if numbers is not None:  # in the order they come, so that a sum does not depend on the workers
+            if numbers is not None:  # in order, so that a sum does not depend on the workers
                 np.add.at(total, numbers.place.ravel(), numbers.value.ravel().astype(np.float64))
         return counts.log_likelihood
 

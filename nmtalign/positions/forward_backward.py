@@ -1,7 +1,7 @@
 """Forward-backward over a bucket of sentence pairs.
 
-The observations are the T target words, the states the S source words. Every sum runs along another axis than
-the last, B, so that the numbers of a pair do not depend on which pairs it was stacked with.
+The T target words are the observations, the S source words the states. No sum runs along the last axis, B, so
+the numbers of a pair do not depend on the other pairs of its bucket.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats
 from nmtalign.positions.transitions import TINY, Transitions
 
-Floats = NDArray[np.float32]
-
 HEADROOM = 110  # bits that numbers below 1 may grow by; single precision has 128
-LOST = np.float32(1e-25)  # share of the greatest alpha below which one is 0
-PERIOD = 3  # words after which alphas are scaled, and that is looked at, whatever company a pair has
+LOST = np.float32(1e-25)  # alphas below this share of the greatest become 0
+PERIOD = 3  # rescale every 3 words, at fixed positions: results do not depend on the other pairs
 
 
 class Posterior(NamedTuple):
@@ -26,9 +24,9 @@ class Posterior(NamedTuple):
 
     # (T, S, B): p(s|t); rows sum to at most 1, the rest is the null word
     posterior: Floats
-    # expected jumps, as of :meth:`Transitions.expected_jumps`; None if they are not counted
+    # expected jumps, as in :meth:`Transitions.expected_jumps`; None if not counted
     jumps: Floats | None
-    log_likelihood: NDArray[np.float64]  # (B,): over that of null alone
+    log_likelihood: Doubles  # (B,): relative to the null word alone
 
 
 def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = False) -> Posterior:
@@ -37,23 +35,23 @@ def forward_backward(odds: Floats, transitions: Transitions, *, jumps: bool = Fa
     Parameters
     ----------
     odds : array of shape (T, S, B)
-        Likelihood of target word t under source word s over its likelihood under null (times the probability
-        of null); 0 in padded cells. So a word that null emits, or that is padding, changes nothing.
+        Likelihood of target word t under source word s, over its likelihood under the null word times the
+        probability of null; 0 in padded cells. Null-aligned words and padding therefore change nothing.
     jumps : bool
-        Count the expected jumps, too.
+        Also count the expected jumps.
 
     Notes
     -----
-    Alphas only grow from word to word. Before they overflow they are divided by a power of two, which rounds
-    nothing. What is below `LOST` of the greatest one is then 0: sums in single precision do not see it, and
-    products with numbers too small for full precision take many times as long.
+    Alphas only grow from word to word. Before an overflow, alphas are divided by a power of two, which is
+    exact. Alphas below `LOST` of the greatest become 0: they do not change sums in single precision, and
+    subnormal numbers slow products down many times.
 
     References
     ----------
     Rabiner (1989), equations 18 to 38, with the scaling of section V.A.
     """
     T, S, B = odds.shape
-    wild = math.log2(1 + float(odds.max(initial=0))) * PERIOD > HEADROOM  # scaled after each word
+    wild = math.log2(1 + float(odds.max(initial=0))) * PERIOD > HEADROOM  # rescale after each word
     alpha = np.empty((T + 1, S + 1, B), dtype=np.float32)  # p(position, words so far) over null, scaled
     alpha[0] = 0
     alpha[0, 0] = 1

@@ -8,23 +8,21 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import AnyArray, Floats
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel, initial_transitions
 from nmtalign.state import State, Stored
 
-Floats = NDArray[np.float32]
-
-NULL = 0.1  # probability of the null word where it is not learned with a lexicon
+NULL = 0.1  # probability of the null word for models without a lexicon
 THRESHOLD = 0.55  # least joint probability of a link; chosen on the development sets
-DOUBT = np.float32(1e-6)  # least distance of a posterior from 1: single precision knows no smaller one
+DOUBT = np.float32(1e-6)  # least distance of a posterior from 1 in single precision
 
 
 def joint_probability(forward: Floats, reverse: Floats) -> Floats:
-    """Return the probability of links from p(s|t) and p(t|s): half the mean of their logits.
+    """Return the probability of links, whose logit is half the mean logit of p(s|t) and p(t|s).
 
     ``g / (g + h)`` with ``g = (forward reverse)^(1/4)`` and ``h = ((1 - forward) (1 - reverse))^(1/4)``.
     Each direction is overconfident; halving calibrates (``scripts/calibration.py``).
@@ -38,7 +36,7 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
     g = np.asarray(forward * reverse)
     h = np.asarray(np.maximum(1 - forward, DOUBT))
     h *= np.maximum(1 - reverse, DOUBT)
-    for root in (g, h):  # in place: new arrays of this size take as long as the roots
+    for root in (g, h):  # in place: allocating new arrays would take as long as the roots
         np.sqrt(root, out=root)
         np.sqrt(root, out=root)
     h += g
@@ -55,7 +53,7 @@ def _stored_transitions(side: str, words: int, stored: Stored) -> TransitionMode
     return TransitionModel(tables, classes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HiddenMarkov:
     """Hidden Markov alignment model in both directions.
 
@@ -65,16 +63,16 @@ class HiddenMarkov:
     """
 
     transitions: BothTransitions  # over source positions and over target positions
-    # number of each source and target word in the classes of the transitions
+    # number of each source and target word, the index into the classes of the transitions
     numbers: Vocabularies
     null: float  # probability of the null word
-    agree: bool = False  # as of :func:`~nmtalign.positions.agreement.hmm_posteriors`
-    # pairs of a text that the transitions were fitted on; None if they were learned with a lexicon
+    agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`
+    # number of pairs that the transitions were fitted to; None if they were learned with a lexicon
     fitted: int | None = None
 
     @property
     def settings(self) -> str:
-        """Name, and what the transitions were fitted on, as one setting."""
+        """Name, and the number of pairs that the transitions were fitted to, as one setting."""
         if self.fitted is None:
             return "positions=hmm"
         return f"positions=hmm({f'fitted on {self.fitted} pairs' if self.fitted else 'unfitted'})"
@@ -83,25 +81,23 @@ class HiddenMarkov:
 
     @property
     def unfitted(self) -> bool:
-        """Whether the transitions are to be fitted to a text first."""
+        """Whether the transitions must be fitted to a text first."""
         return self.fitted == 0
 
     def state(self) -> State:
-        """Return the transitions; their words are those of the scorer."""
-        sides = dict(zip(("source", "target"), self.transitions, strict=True))
-        return State(
-            "hmm",
-            {"null": self.null, "agree": self.agree, "fitted": self.fitted},
-            {f"{side}_tables": own.tables for side, own in sides.items()}
-            | {f"{side}_classes": own.classes for side, own in sides.items()},
-        )
+        """Return the transitions; the scorer keeps the words."""
+        arrays: dict[str, AnyArray] = {}
+        for side, own, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
+            arrays[f"{side}_tables"] = own.tables
+            arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # no word has another class
+        return State("hmm", {"null": self.null, "agree": self.agree, "fitted": self.fitted}, arrays)
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
-        """Return what :meth:`state` was made of; `vocabularies` number the words that have classes."""
+        """Return the model with a state; `vocabularies` are those of the lexicon, if there is one."""
         fitted = None
-        if stored.value("fitted", object) is not None:  # then all words have one class
-            fitted, vocabularies = int(stored.number("fitted", low=0)), ({}, {})
+        if stored.value("fitted", object) is not None:  # all words have one class
+            fitted, vocabularies = stored.whole("fitted", low=0), ({}, {})
         first, second = (
             _stored_transitions(side, len(numbers), stored)
             for side, numbers in zip(("source", "target"), vocabularies, strict=True)
@@ -126,7 +122,7 @@ class HiddenMarkov:
         return self.transitions[n].renumbered(look_up(self.numbers[n], side.words))
 
     def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
-        """Return a function that computes the posteriors of the bucket of a number."""
+        """Return a function that computes the posteriors of a bucket, given its number."""
         scores.prepare(ratios=True)
         text = scores.text
         transitions = self.transitions_of(text.source, text.target)

@@ -1,7 +1,7 @@
 """Input and output of position models: scores of a text, and posteriors of both directions.
 
-Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on its company), T target words,
-S source words, V vocabulary.
+Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on the other pairs), T target
+words, S source words, V vocabulary.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats, Longs, Reals
 from nmtalign.corpus.text import EncodedText
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.state import State
 
-Floats = NDArray[np.float32]
-Matrix = NDArray[np.floating]
-Cells = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # target, source, column
+Cells = tuple[Longs, Longs, Longs]  # target, source, column
 
 
 class Emissions(NamedTuple):
@@ -40,13 +38,13 @@ class TextScores(Protocol):
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
-        """Likelihood ratio of each source and each target word under the null word, shape (V + 1,)."""
+        """Likelihood ratio of each source word and each target word under the null word, shape (V + 1,)."""
         ...
 
     def prepare(self, *, ratios: bool) -> None:
-        """Compute what all buckets share, and what their ratios do, before work is dealt out to processes."""
+        """Compute what all buckets share, for scores and maybe ratios, before processes are forked."""
 
-    def scores(self, k: int) -> Matrix:
+    def scores(self, k: int) -> Reals:
         """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         ...
 
@@ -56,26 +54,26 @@ class TextScores(Protocol):
 
     @property
     def training_words(self) -> tuple[int, int] | None:
-        """Source and target words of the text that was learned from; None if nothing was."""
+        """Number of source and target words of the training text; None without one."""
         ...
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]] | None:
-        """The words that were learned, of which a pair needs one to be judged; None where others count too."""
+        """The words of the training text; None if words outside the training text also count."""
         ...
 
     @property
-    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How often each source and target word occurs in the text that was learned from, each (V + 1,)."""
+    def training_counts(self) -> tuple[Longs, Longs]:
+        """How often each source and target word occurs in the training text, each (V + 1,)."""
         ...
 
     @property
     def agreed(self) -> bool:
-        """Whether the ratios are of posteriors of both directions, so that these need no agreement."""
+        """Whether the ratios come from posteriors of both directions, which need no further agreement."""
         ...
 
-    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
-        """Mark pairs (B,) or cells (T, S, B) of bucket k that the scores know of; others get no links."""
+    def informed(self, k: int, ratios: Floats | None) -> Flags:
+        """Mark the pairs (B,) or cells (T, S, B) of bucket k that may have links: words are known."""
         ...
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
@@ -84,7 +82,7 @@ class TextScores(Protocol):
 
 
 class PositionModel(Protocol):
-    """Posteriors of both directions from scores: where attention may go."""
+    """Turns scores into posteriors of both directions: where attention may go."""
 
     @property
     def has_null(self) -> bool:
@@ -93,7 +91,7 @@ class PositionModel(Protocol):
 
     @property
     def unfitted(self) -> bool:
-        """Whether the model has to be fitted to a text first."""
+        """Whether the model must be fitted to a text first."""
         ...
 
     @property
@@ -103,89 +101,89 @@ class PositionModel(Protocol):
 
     @property
     def transitions(self) -> BothTransitions | None:
-        """Those of a hidden Markov model."""
+        """The transitions of a hidden Markov model; None for other models."""
         ...
 
     @property
     def plain(self) -> PositionModel:
-        """The model without what rescores its posteriors."""
+        """The model without a rescorer."""
         ...
 
     def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
-        """Return a function that computes the posteriors of the bucket of a number."""
+        """Return a function that computes the posteriors of a bucket, given its number."""
         ...
 
     def state(self) -> State:
-        """Return what the model is made of."""
+        """Return the state, from which the class restores the model."""
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posteriors:
     """Attention in both directions over a bucket, arrays of shape (T, S, B)."""
 
     # p(s|t) and p(t|s)
-    forward: Matrix
-    reverse: Matrix
-    joint: Matrix  # probability of a link, from both directions
-    scores: Matrix | None = None  # what an argmax compares instead of posteriors
+    forward: Reals
+    reverse: Reals
+    joint: Reals  # probability of a link, from both directions
+    scores: Reals | None = None  # if given, an argmax compares the scores instead of the posteriors
 
-    def probability(self, cells: Cells) -> Matrix:
+    def probability(self, cells: Cells) -> Reals:
         """Return the joint probability of some cells."""
         return np.asarray(self.joint[cells])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SoftmaxPosteriors:
-    """Posteriors by a softmax of scores (T, S, B) over each side, computed when they are asked for."""
+    """Posteriors by a softmax of scores (T, S, B) over each side, computed on demand."""
 
-    scores: Matrix
-    inside: NDArray[np.bool_]
+    scores: Reals
+    inside: Flags
 
     @cached_property
-    def _rows(self) -> Matrix:
+    def _rows(self) -> Reals:
         """Logarithm of the sum over source words, shape (T, B)."""
         return _log_sum(self.scores, 1)
 
     @cached_property
-    def _columns(self) -> Matrix:
+    def _columns(self) -> Reals:
         """Logarithm of the sum over target words, shape (S, B)."""
         return _log_sum(self.scores, 0)
 
     @cached_property
-    def forward(self) -> Matrix:
+    def forward(self) -> Reals:
         """p(s|t); sums over source words are 1."""
         return np.exp(self.scores - self._rows[:, None]) * self.inside
 
     @cached_property
-    def reverse(self) -> Matrix:
+    def reverse(self) -> Reals:
         """p(t|s); sums over target words are 1."""
         return np.exp(self.scores - self._columns) * self.inside
 
     @property
-    def log_joint(self) -> Matrix:
+    def log_joint(self) -> Reals:
         """Logarithm of :attr:`joint`, inside of the sentences."""
         return np.asarray(self.scores - (self._rows[:, None] + self._columns) / 2)
 
     @cached_property
-    def joint(self) -> Matrix:
+    def joint(self) -> Reals:
         """sqrt(p(s|t) p(t|s))."""
         return np.exp(self.log_joint) * self.inside
 
-    def probability(self, cells: Cells) -> Matrix:
-        """Return the joint probability of some cells without computing all."""
+    def probability(self, cells: Cells) -> Reals:
+        """Return the joint probability of some cells, without computing all cells."""
         t, s, b = cells
         return np.exp(self.scores[cells] - (self._rows[t, b] + self._columns[s, b]) / 2)
 
 
 class BucketPosteriors(NamedTuple):
-    """Posteriors of a bucket, and the likelihood ratios (T, S, B) they come from where there is null."""
+    """Posteriors of a bucket, and their likelihood ratios (T, S, B) if the model has a null word."""
 
     posteriors: Posteriors | SoftmaxPosteriors
     ratios: Floats | None
 
 
-def _log_sum(scores: Matrix, axis: int) -> Matrix:
+def _log_sum(scores: Reals, axis: int) -> Reals:
     """Return log(sum(exp(scores))) along an axis before the last; never overflows."""
     top = scores.max(axis=axis)
     powers = scores - np.expand_dims(top, axis)

@@ -12,15 +12,15 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Reals
 from nmtalign.attention.positions import diagonal_prior
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
-from nmtalign.positions.model import BucketPosteriors, Matrix, SoftmaxPosteriors, TextScores
+from nmtalign.positions.model import BucketPosteriors, SoftmaxPosteriors, TextScores
 from nmtalign.state import State, Stored
 
-DIAGONAL = 4.0  # strength that suits cosines at their own temperature
+DIAGONAL = 4.0  # strength that suits cosines at their default temperature
 SOFTMAX_POSITIONS = ("none", "diagonal")
 
 
@@ -33,12 +33,12 @@ class SoftmaxPositions:
     name : {"none", "diagonal"}
         ``diagonal`` adds :func:`nmtalign.attention.positions.diagonal_prior` to the scores.
     strength : float, optional
-        Of the diagonal; 4 if left out.
+        Strength of the diagonal prior; default 4.
 
     Raises
     ------
     UsageError
-        If the name is unknown, or a strength is given to ``none`` or is negative.
+        If the name is unknown, or the strength is negative or given to ``none``.
     """
 
     name: str = "none"
@@ -80,7 +80,7 @@ class SoftmaxPositions:
         return self
 
     def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
-        """Return a function that computes the posteriors of the bucket of a number."""
+        """Return a function that computes the posteriors of a bucket, given its number."""
         scores.prepare(ratios=False)
 
         def attend(k: int) -> BucketPosteriors:
@@ -89,7 +89,7 @@ class SoftmaxPositions:
 
         return attend
 
-    def applied(self, scores: Matrix, bucket: Bucket) -> Matrix:
+    def applied(self, scores: Reals, bucket: Bucket) -> Reals:
         """Return scores (T, S, B) of a bucket with the log prior added."""
         if self.name == "none":
             return scores
@@ -103,5 +103,5 @@ class SoftmaxPositions:
 
 
 @lru_cache(maxsize=4096)
-def _prior(T: int, S: int, strength: float) -> NDArray[np.float64]:
+def _prior(T: int, S: int, strength: float) -> Doubles:
     return np.asarray(diagonal_prior(T, S, strength=strength))

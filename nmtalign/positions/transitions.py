@@ -4,8 +4,8 @@ From source position i, attention jumps to position j with probability ``p(j | i
 over the jump width ``j - i`` (Vogel et al. 1996), or stays at i while the target word is emitted by the null
 word (Och and Ney 2003). Frequent words have distributions of their own.
 
-Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on its company), S source words,
-K classes of words, V vocabulary.
+Axes: B pairs of a bucket (last, so that the numbers of a pair do not depend on the other pairs), S source
+words, K classes of words, V vocabulary.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats, Integers, Ints, Longs
 from nmtalign.corpus.buckets import LONG
 
-Floats = NDArray[np.float32]
-
-MAX_JUMP = 512  # widest jump; a wider one, in a long piece of a longer sentence, counts as this
-NEAR = 9  # the counts of jumps from this width on are smoothed
-STRENGTH = 50.0  # how many jumps the table of all words counts for beside a word's own
+MAX_JUMP = 512  # widest jump; wider jumps count as this one
+NEAR = 9  # counts of jumps of at least this width are smoothed
+STRENGTH = 50.0  # weight of the table of all words, in jumps, against the table of one word
 TINY = np.float32(1e-35)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
     """Transition probabilities of the sentences of a bucket."""
 
@@ -36,7 +34,7 @@ class Transitions:
 
     @cached_property
     def _matrices(self) -> Floats | None:
-        """The transitions by pair, (B, S + 1, S), where products of them are faster than sums over pairs."""
+        """The transitions by pair, (B, S + 1, S), for long sentences, where matrix products are faster."""
         if self.transition.shape[1] < LONG:
             return None
         return np.ascontiguousarray(self.transition.transpose(2, 0, 1))
@@ -57,8 +55,8 @@ class Transitions:
     def expected_jumps(self, alpha: Floats, beta: Floats, ends: Floats) -> Floats:
         """Return the expected jumps of the bucket, shape (S + 1, S + 1, B).
 
-        Those from i to j are the sum over t of ``alpha[t, i] p(j | i) beta[t, j]``, with shapes
-        (T, S + 1, B) and (T, S, B); those to the end of the sentence, the last column, are `ends` (S + 1, B).
+        Jumps from i to j are the sum over t of ``alpha[t, i] p(j | i) beta[t, j]``, with shapes (T, S + 1, B)
+        and (T, S, B). Jumps to the end of the sentence, the last column, are `ends` (S + 1, B).
         """
         jumps = np.empty((len(ends), len(ends), ends.shape[1]), dtype=np.float32)
         if self._matrices is None:
@@ -71,44 +69,42 @@ class Transitions:
         return jumps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TransitionModel:
     """Transition model of one direction: distributions of the jump width by class of word."""
 
     # (K, 2 * MAX_JUMP + 1): weight of each jump width from words of class k; class 0 is the sentence start
     tables: Floats
-    classes: NDArray[np.int32]  # (V + 1,): class of each word by its number
+    classes: Ints  # (V + 1,): class of each word by its number
 
     @cached_property
-    def sums(self) -> NDArray[np.float64]:
+    def sums(self) -> Doubles:
         """Running sums of the tables from the left, with a 0 in front, shape (K, 2 * MAX_JUMP + 2).
 
-        In double precision: what a sentence leaves of a table is the difference of two, and may be small.
+        In double precision, because the difference of two sums may be small.
         """
         sums = np.zeros((len(self.tables), self.tables.shape[1] + 1))
         np.cumsum(self.tables, axis=1, dtype=np.float64, out=sums[:, 1:])
         return sums
 
-    def renumbered(self, numbers: NDArray[np.integer]) -> TransitionModel:
-        """Return the model for other word numbers; `numbers` gives the old number of each word, or -1."""
+    def renumbered(self, numbers: Integers) -> TransitionModel:
+        """Return the model for other word numbers; `numbers` holds the old number of each word, or -1."""
         rare = len(self.tables) - 1
         classes = np.where(numbers >= 0, self.classes[numbers], rare).astype(np.int32)
         found = TransitionModel(self.tables, classes)
-        found.__dict__["sums"] = self.sums  # of the same tables; they take longer than a pair of sentences
+        found.__dict__["sums"] = self.sums  # same tables, and computing sums is slow
         return found
 
 
 def initial_transitions(vocabulary: int, own: int) -> TransitionModel:
-    """Return a model that prefers one step ahead; the `own` most frequent words get tables of their own."""
+    """Return a model that prefers one step ahead; each of the `own` most frequent words has a table."""
     widths = np.arange(-MAX_JUMP, MAX_JUMP + 1)
     table = np.exp(-np.abs(widths - 1) / 2) + 1e-3
     classes = np.minimum(np.arange(vocabulary + 1), own + 1).astype(np.int32)
     return TransitionModel(np.tile((table / table.sum()).astype(np.float32), (own + 2, 1)), classes)
 
 
-def bucket_transitions(
-    model: TransitionModel, source: NDArray[np.int32], lengths: NDArray[np.int64], null: float
-) -> Transitions:
+def bucket_transitions(model: TransitionModel, source: Ints, lengths: Longs, null: float) -> Transitions:
     """Return the transitions, times 1 - `null`, between source words (S, B), in sentences of `lengths`."""
     S, B = source.shape
     tables = model.tables
@@ -132,12 +128,12 @@ def bucket_transitions(
 
 
 def jump_counts(
-    expected: Floats, source: NDArray[np.int32], lengths: NDArray[np.int64], model: TransitionModel
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    expected: Floats, source: Ints, lengths: Longs, model: TransitionModel
+) -> tuple[Longs, Doubles]:
     """Return expected jumps (S + 1, S + 1, B) as places in the flattened tables, distinct, and counts."""
     S1, _, B = expected.shape
     reach = min(S1, MAX_JUMP)
-    near = 2 * reach + 1  # widths from -reach to reach, all that there are; a small table stays in the cache
+    near = 2 * reach + 1  # widths from -reach to reach; a small table stays in the cache
     row = np.zeros((S1, B), dtype=np.int32)
     row[1:] = model.classes.take(source)
     row *= near
@@ -152,7 +148,7 @@ def jump_counts(
     return words * model.tables.shape[1] + (width + MAX_JUMP - reach), counts[found].astype(np.float64)
 
 
-def _smooth(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _smooth(counts: Doubles) -> Doubles:
     """Spread the counts of far jumps evenly over widths that grow with the distance, along the last axis."""
     result, a = counts.copy(), NEAR
     while a <= MAX_JUMP:
@@ -163,7 +159,7 @@ def _smooth(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def estimate_transitions(counts: NDArray[np.float64], model: TransitionModel) -> TransitionModel:
+def estimate_transitions(counts: Doubles, model: TransitionModel) -> TransitionModel:
     """M-step: return a transition model from expected jumps.
 
     A word's own table is interpolated with that of all words, with weight ``n / (n + STRENGTH)`` for n jumps.

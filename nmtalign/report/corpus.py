@@ -15,20 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.corpus.line_words import links_of_words, words_of_lines
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.sample import CELLS, SamplePair
+from nmtalign.scorers.scorer import UnknownWords
 from nmtalign.text.bitext import SentencePair
 
 CHUNK = 1000  # pairs aligned at a time when looking for the worst
-BY_HEAD = 200  # pairs of a report whose heads are shown one by one, as far as
-WEIGHTS = 1_500_000  # weights of heads go, so that a report stays below 3 MB
-CELLS = 16_000_000  # weights (T x S) of all pairs of a page or picture; a million takes 40 MB
+BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as
+WEIGHTS = 1_500_000  # weights of these go, so that a report stays below 3 MB
 
-ByHead = dict[str, NDArray[np.floating]]
+Parts = dict[str, NDArray[np.floating]]
 
 
 class Record(NamedTuple):
@@ -44,8 +45,10 @@ class Record(NamedTuple):
         Links of other systems.
     aligned : AlignedPair, optional
         Where the attention is given; else an aligner computes it.
-    by_head : callable, optional
-        Computes the weights of each head by itself, where the attention is given.
+    by_part : callable, optional
+        Computes the weights of each scorer or attention head by itself, where the attention is given.
+    typed : bool
+        The pair is no line of a file: its tokens are shown, where of others words between spaces are.
     """
 
     number: int
@@ -53,7 +56,8 @@ class Record(NamedTuple):
     gold: GoldAlignment | None
     others: dict[str, frozenset[Link]]
     aligned: AlignedPair | None = None
-    by_head: Callable[[], ByHead] | None = None
+    by_part: Callable[[], Parts] | None = None
+    typed: bool = False
 
 
 def read_corpus(
@@ -61,7 +65,7 @@ def read_corpus(
     *,
     gold: str | Path | None = None,
     others: Mapping[str, str | Path] | None = None,
-    aligned: Iterable[tuple[AlignedPair, Callable[[], ByHead]]] | None = None,
+    aligned: Iterable[tuple[AlignedPair, Callable[[], Parts]]] | None = None,
     encoding: str = "utf-8",
 ) -> Iterator[Record]:
     """Yield sentence pairs with their gold links and the links of other systems.
@@ -74,7 +78,7 @@ def read_corpus(
     others : dict of str to path, optional
         Pharaoh links of other systems, by name.
     aligned : iterable of (AlignedPair, callable), optional
-        The attention of each pair, where it is known, and what computes that of each head.
+        The attention of each pair, where it is known, and what computes that of each of its heads.
     encoding : str
         Of the files.
 
@@ -186,7 +190,7 @@ def _aligned(
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
         text = encode_lines([record.pair for record in chunk], aligner.text, aligner.languages)
-        batch = aligner.align_text(text)
+        batch = links_of_words(aligner.align_text(text), text.line_words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
 
@@ -221,19 +225,23 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
     if (cells := cells_of(record, aligner)) > CELLS:
         found = f"expected at most {CELLS:,} weights (target by source words), found {cells:,}"
         raise DataError(f"pair {record.number}: {found}; align gives the links alone")
-    return aligner.attend(*record.pair)
+    return _attended(record, aligner)
 
 
-def heads_of(record: Record, aligner: Aligner | None) -> ByHead:
-    """Return the weights (T, S) of each head by itself; none where there is one head."""
+def _attended(record: Record, aligner: Aligner) -> AlignedPair:
+    return aligner.attend(*record.pair) if record.typed else aligner.attend_words(record.pair)
+
+
+def parts_of(record: Record, aligner: Aligner | None) -> Parts:
+    """Return the weights (T, S) of each scorer, or attention head, by itself; none where there is one."""
     if aligner is None:
-        return record.by_head() if record.by_head else {}
+        return record.by_part() if record.by_part else {}
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
-    return {name: aligner.with_scorers([name]).attend(*record.pair).matrix.weights for name in names}
+    return {name: _attended(record, aligner.with_scorers([name])).matrix.weights for name in names}
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
-    """Align records for a report, with all weights; those of each head for the first `BY_HEAD` pairs.
+    """Align records for a report, with all weights; those of each scorer for the first `BY_PART` pairs.
 
     Pairs that go beyond `CELLS` weights in all are left out with a warning.
 
@@ -251,16 +259,16 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
         cells += more
         aligned = attention_of(record, aligner)
         T, S = aligned.matrix.weights.shape
-        heads = heads_of(record, aligner) if len(pairs) < BY_HEAD and room > 0 else {}
-        room -= len(heads) * T * S
+        parts = parts_of(record, aligner) if len(pairs) < BY_PART and room > 0 else {}
+        room -= len(parts) * T * S
         pairs.append(
             SamplePair(
                 record.number,
                 aligned,
                 record.gold,
                 {name: _inside(links, S, T, record.number) for name, links in record.others.items()},
-                None if aligner is None else aligner.unknown_words(*record.pair),
-                heads,
+                None if aligner is None else _unknown(record, aligner),
+                parts,
             )
         )
     if left_out:
@@ -270,6 +278,16 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
             raise DataError(f"{text}; align gives the links alone")
         warnings.warn(text, stacklevel=2)
     return pairs
+
+
+def _unknown(record: Record, aligner: Aligner) -> UnknownWords | None:
+    """Return the positions of the words that are, or have a token that is, unknown."""
+    found = aligner.unknown_words(*record.pair)
+    words = None if record.typed else words_of_lines([record.pair], aligner.text, aligner.languages)
+    if found is None or words is None:
+        return found
+    source, target = ({int(own.numbers[n]) for n in side} for own, side in zip(words, found, strict=True))
+    return frozenset(source), frozenset(target)
 
 
 def _inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:

@@ -124,23 +124,33 @@ def draw_heatmap(
     return page.figure
 
 
-def matrices_of(pair: AlignedPair, view: str = "combined") -> dict[str, AlignmentMatrix]:
+def matrices_of(pair: AlignedPair, values: str = "combined") -> dict[str, AlignmentMatrix]:
     """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
-    `view` is ``combined``, ``forward``, ``reverse``, or ``all`` for one panel each.
+    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three.
 
     Raises
     ------
     UsageError
-        If the pair does not have that direction.
+        If the pair does not have these.
+    DataError
+        If `values` is ``scores``, and the pair was too long to be aligned in one piece.
     """
-    named = {"forward": pair.forward, "reverse": pair.reverse, "combined": pair.matrix.weights}
-    matrices = {name: replace(pair.matrix, weights=w) for name, w in named.items() if w is not None}
-    if view == "all":
-        return matrices
-    if view not in matrices:
-        raise UsageError(f"expected one of the views {', '.join(matrices)} or all, found {view!r}")
-    return {"": matrices[view]}
+    own = {
+        "forward": pair.forward,
+        "reverse": pair.reverse,
+        "combined": pair.posterior,
+        "scores": pair.scores,
+    }
+    known = {name: weights for name, weights in own.items() if weights is not None}
+    if values == "all":
+        known.pop("scores", None)
+        return {name: replace(pair.matrix, weights=weights) for name, weights in known.items()}
+    if values not in known:
+        raise UsageError(f"expected one of the values {', '.join(known)} or all, found {values!r}")
+    if np.isnan(known[values]).any():
+        raise DataError("the pair was aligned in pieces, and words that no piece has together have no score")
+    return {"": replace(pair.matrix, weights=known[values])}
 
 
 def cropped(

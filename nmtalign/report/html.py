@@ -12,8 +12,9 @@ import hashlib
 import html
 import json
 import math
+import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -21,20 +22,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.door import as_path
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts
+from nmtalign.links.formats import format_gold
+from nmtalign.links.given import GivenGold, given_gold
 from nmtalign.output import Outputs
-from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon
+from nmtalign.report.sample import SamplePair, best_sources, best_targets, distributions, lexicon, numbered
 from nmtalign.report.style import scale, visible
 from nmtalign.report.summary import Figure, headline, summarize
 
-# What the page draws, a file each; all share one scope, and what is read at once stands before its readers.
-SCRIPTS = (
-    *(f"pairs/{name}" for name in ("pairs", "reasons", "curves", "fan", "matrix", "cards")),
-    *(f"tools/{name}" for name in ("index", "find", "spotting", "errors", "editor")),
-    "report",
-)
+REPORT, TYPING = "report.js", "tools/typing.js"  # a page begins with one of them
+_IMPORT = re.compile(r'^import (?:\{[^}]*\} from )?"([^"]+)";\n', re.MULTILINE)
 
 
 def html_report(
@@ -86,7 +86,7 @@ def html_typing(models: Sequence[str], example: tuple[str, str]) -> str:
     answered with :func:`report_data`, or ``{"error": ...}``.
     """
     data = report_data([]) | {"models": list(models), "example": example}
-    return _page(data, "Word alignment", kind="cards", scripts=(*SCRIPTS, "tools/typing"), connect="'self'")
+    return _page(data, "Word alignment", kind="cards", module=TYPING, connect="'self'")
 
 
 def _page(
@@ -94,10 +94,10 @@ def _page(
     title: str,
     *,
     kind: str = "report",
-    scripts: Sequence[str] = SCRIPTS,
+    module: str = REPORT,
     connect: str = "'none'",
 ) -> str:
-    script, style = _script(scripts), _asset("report.css")
+    script, style = _script(module), _unindented(_asset("report.css"))
     text = _json(data)
     identity = hashlib.sha256(text.encode()).hexdigest()[:16]
     return _asset("report.html").format(
@@ -112,9 +112,45 @@ def _page(
     )
 
 
-def write_report(path: str | Path, pairs: Sequence[SamplePair], **options: Any) -> None:
-    """Write the HTML file of :func:`html_report`, which takes the same options, under its name when whole."""
-    page = html_report(pairs, **options)
+def write_report(
+    path: str | Path,
+    pairs: Iterable[AlignedPair] | Sequence[SamplePair],
+    *,
+    gold: GivenGold | None = None,
+    title: str = "Word alignment",
+    corpus: Sequence[Figure] = (),
+) -> None:
+    """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
+
+    Parameters
+    ----------
+    path : str or Path
+    pairs : AlignedBatch, or iterable of AlignedPair or of SamplePair
+        All are shown, with their attention; a slice such as ``batch[:200]`` chooses some. Pairs count from 1.
+    gold : path or iterable, optional
+        Gold links of each pair, as of :func:`nmtalign.evaluate`. For pairs of :class:`SamplePair`, which have
+        their own, Pharaoh lines of the whole corpus, as of :func:`html_report`.
+    title, corpus
+        As of :func:`html_report`.
+
+    Raises
+    ------
+    UsageError
+        If something is no aligned pair, or all together are too large for a page.
+    DataError
+        If there is not gold for each pair, or a link lies outside of its pair.
+
+    Examples
+    --------
+    >>> import nmtalign, tempfile
+    >>> batch = nmtalign.load().align_batch([("the cat", "le chat"), ("a dog", "un chien")])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     nmtalign.write_report(f"{folder}/report.html", batch, gold=["0-0 1-1", "0-0"])
+    """
+    path, golds = as_path(path), None if gold is None else list(given_gold(gold))
+    listed = numbered(pairs, golds)
+    lines = None if golds is None else list(map(format_gold, golds))
+    page = html_report(listed, title=title, corpus=corpus, gold=lines)
     with Outputs() as files:
         files.text(path).write(page)
 
@@ -132,8 +168,24 @@ def _asset(name: str) -> str:
     return resources.files("nmtalign.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _script(names: Sequence[str] = SCRIPTS) -> str:
-    return "\n".join(['"use strict";', "(() => {", *(_asset(f"{name}.js") for name in names), "})();"])
+@functools.cache
+def modules(name: str) -> tuple[str, ...]:
+    """Return the names of all JavaScript modules that one needs, each behind those that it imports itself."""
+    folder = posixpath.dirname(name)
+    imported = [posixpath.normpath(posixpath.join(folder, path)) for path in _IMPORT.findall(_asset(name))]
+    return (*dict.fromkeys(needed for path in imported for needed in modules(path)), name)
+
+
+@functools.cache
+def _script(name: str) -> str:
+    """Return a module and all that it needs as one script in one scope, without imports and exports."""
+    texts = [re.sub(r"^export ", "", _IMPORT.sub("", _asset(m)), flags=re.MULTILINE) for m in modules(name)]
+    return "\n".join(['"use strict";', "(() => {", *map(_unindented, texts), "})();"])
+
+
+def _unindented(text: str) -> str:
+    """Return `text` without the spaces before its lines, a fifteenth of a page of few pairs."""
+    return re.sub(r"^ +", "", text, flags=re.MULTILINE)
 
 
 def _hash(text: str) -> str:
@@ -158,7 +210,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     directions = [
         name for name in ("forward", "reverse") if any(getattr(p.aligned, name) is not None for p in pairs)
     ]
-    heads = dict.fromkeys(name for pair in pairs for name in pair.heads)
+    parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
     figures = [*corpus, *summarize(pairs)]
     return {
         "headline": headline(figures),
@@ -167,8 +219,8 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "gold": with_gold,
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
-        "views": ["combined", *directions, *heads],
-        "colours": scale(),
+        "views": ["combined", *directions, *parts],
+        "colors": scale(),
         "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
         "plots": [distribution._asdict() for distribution in distributions(pairs)],
@@ -215,8 +267,7 @@ def _pair_data(pair: SamplePair) -> dict[str, Any]:
 
 
 def _thousandths(pair: AlignedPair, link: Link) -> int:
-    weight = pair.matrix.weights[link.target, link.source]
-    return round(1000 * float(pair.probabilities.get(link, weight)))
+    return round(1000 * pair.probability(link))
 
 
 def _known(score: float) -> float | None:
@@ -230,7 +281,7 @@ def _gold_data(gold: GoldAlignment) -> list[int]:
 def _matrices(pair: SamplePair) -> dict[str, tuple[float, float, str]]:
     aligned = pair.aligned
     named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
-    named |= pair.heads
+    named |= pair.parts
     return {name: pack(weights) for name, weights in named.items() if weights is not None}
 
 

@@ -10,17 +10,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.door import as_path
 from nmtalign.errors import UsageError
-from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, Link
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
-from nmtalign.report.heatmap import draw_heatmap, matrices_of
+from nmtalign.report.heatmap import check_format, draw_heatmap, matrices_of, save_heatmaps
 from nmtalign.report.html import html_cards, html_report
-from nmtalign.report.sample import SamplePair
+from nmtalign.report.sample import SamplePair, numbered
 from nmtalign.report.tables import link_table
 
 if TYPE_CHECKING:
@@ -66,8 +68,7 @@ def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page
     >>> page.html.count("chien")
     2
     """
-    numbered = [SamplePair(n, pair) for n, pair in enumerate(pairs, 1)]
-    return Page(html_report(numbered, title=title))
+    return Page(html_report(numbered(pairs), title=title))
 
 
 @singledispatch
@@ -152,6 +153,11 @@ def _(result: AlignedPair) -> Any:
 
 
 @to_table.register
+def _(result: AlignedBatch) -> Any:
+    return link_table(result)
+
+
+@to_table.register
 def _(result: Alignment) -> Any:
     return _frame(list(result), columns=["source_position", "target_position"])
 
@@ -172,7 +178,7 @@ def _(result: Aligner) -> Any:
     parts = {
         "scorer": result.scorer.settings,
         "positions": result.positions.settings,
-        "extraction": result.links,
+        "extraction": result.resolved_extraction,
         "text": result.text,
     }
     return _frame({"setting": {name: str(part) for name, part in parts.items()}})
@@ -193,14 +199,20 @@ def _differences(first: Evaluation, second: Evaluation) -> pd.DataFrame:
     return _frame(rows, index=list(METRICS), columns=columns)
 
 
-def to_heatmap(result: Any, *, view: str = "combined", **options: Any) -> Figure:
+def to_heatmap(result: Any, *, values: str = "combined", **options: Any) -> Figure:
     """Draw a result; the links are marked unless `links` says otherwise. A notebook shows the figure.
 
-    `view` chooses among the weights of an aligned pair, as in :func:`nmtalign.report.heatmap.matrices_of`.
+    `values` chooses among the arrays of an aligned pair, as in :func:`nmtalign.report.heatmap.matrices_of`.
     """
     pair = _pair(result)
-    matrices = matrices_of(result, view) if isinstance(result, AlignedPair) else {"": pair.matrix}
+    matrices = matrices_of(result, values) if isinstance(result, AlignedPair) else {"": pair.matrix}
     return _displayed(draw_heatmap(matrices, **{"links": pair.alignment.links or None, **options}))
+
+
+def save(result: Any, path: str | Path, **options: Any) -> None:
+    """Save the picture of a result; options as of :func:`to_heatmap`."""
+    check_format(as_path(path))
+    save_heatmaps([to_heatmap(result, **options)], path)
 
 
 def to_comparison(first: Any, second: Any) -> Any:

@@ -5,23 +5,26 @@ Axes: T target words, S source words.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from reprlib import repr as short
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.errors import DataError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment
 from nmtalign.links.extraction import argmax_forward
 
 TRANSLATIONS = 1000  # most of them in a report
+CELLS = 16_000_000  # weights (T x S) of all pairs of a page or picture; a million takes 40 MB
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SamplePair:
     """One sentence pair of a report.
 
@@ -35,8 +38,8 @@ class SamplePair:
         Links of other systems by their name.
     unknown : (frozenset of int, frozenset of int), optional
         Positions of source and target words without a vector; None for models without vectors.
-    heads : dict of str to array of shape (T, S)
-        Weights of each head by itself, where there are several.
+    parts : dict of str to array of shape (T, S)
+        Weights of each scorer or attention head by itself, where there are several.
 
     Raises
     ------
@@ -49,7 +52,7 @@ class SamplePair:
     gold: GoldAlignment | None = None
     others: Mapping[str, Alignment] = field(default_factory=dict)
     unknown: tuple[frozenset[int], frozenset[int]] | None = None
-    heads: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
+    parts: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         T, S = self.aligned.matrix.weights.shape
@@ -61,10 +64,34 @@ class SamplePair:
         except DataError as error:
             raise DataError(f"pair {self.number}: {error}; are the files made from the same words?") from None
 
+    def __repr__(self) -> str:
+        return f"SamplePair {self.number}: {self.aligned}"
+
     def agreement(self, name: str) -> float:
         """Return the F1 of the links against those of the system `name`, 1 when neither has any."""
         ours, theirs = self.aligned.alignment.links, self.others[name].links
         return 2 * len(ours & theirs) / (len(ours) + len(theirs)) if ours or theirs else 1.0
+
+
+def numbered(
+    pairs: Iterable[AlignedPair] | Iterable[SamplePair], gold: Sequence[GoldAlignment] | None = None
+) -> list[SamplePair]:
+    """Return aligned pairs as a report shows them, counted from 1; those of SamplePair stay as they are."""
+    if not isinstance(pairs, Iterable) or isinstance(pairs, str):
+        raise UsageError(f"expected aligned pairs, found {short(pairs)}")
+    listed = list(pairs)
+    shown = [pair for pair in listed if isinstance(pair, SamplePair)]
+    aligned = [pair for pair in listed if isinstance(pair, AlignedPair)]
+    if len(listed) not in (len(shown), len(aligned)):
+        raise UsageError(f"expected aligned pairs alone, found {short(listed)}")
+    if shown:
+        return shown
+    if gold is not None and len(gold) != len(aligned):
+        raise DataError(f"expected gold links for each of {len(aligned):,} pairs, found {len(gold):,}")
+    if sum(math.prod(map(len, pair.tokens)) for pair in aligned) > CELLS:
+        raise UsageError(f"expected at most {CELLS:,} weights for a page; choose pairs, as batch[:200]")
+    golds = [None] * len(aligned) if gold is None else gold
+    return [SamplePair(n, pair, own) for n, (pair, own) in enumerate(zip(aligned, golds, strict=True), 1)]
 
 
 def best_sources(pair: AlignedPair) -> list[int]:
@@ -189,7 +216,7 @@ def lexicon(pairs: Iterable[SamplePair]) -> list[Translation]:
         matrix = pair.aligned.matrix
         for link in pair.aligned.alignment:
             key = matrix.source_tokens[link.source].lower(), matrix.target_tokens[link.target].lower()
-            found[key].append(pair.aligned.probabilities.get(link, matrix.weights[link.target, link.source]))
+            found[key].append(pair.aligned.probability(link))
     entries = [Translation(*key, len(values), float(np.mean(values))) for key, values in found.items()]
     entries.sort(key=lambda e: (-e.links, -e.probability, e.source, e.target))
     return entries[:TRANSLATIONS]

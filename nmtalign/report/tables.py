@@ -41,12 +41,8 @@ def link_rows(pairs: Iterable[AlignedPair], *, first: int = 1) -> Iterator[LinkR
     cell in the matrix.
     """
     for number, pair in enumerate(pairs, first):
-        for link in pair.alignment:
-            s, t = link
-            probability = float(pair.probabilities.get(link, pair.matrix.weights[t, s]))
-            yield LinkRow(
-                number, s, pair.matrix.source_tokens[s], t, pair.matrix.target_tokens[t], probability
-            )
+        for (s, t), (source, target, probability) in zip(pair.links, pair.words, strict=True):
+            yield LinkRow(number, s, source, t, target, probability)
 
 
 def batch_rows(
@@ -71,7 +67,7 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair, *, first: int = 1) ->
 
     Parameters
     ----------
-    pairs : AlignedPair or iterable of AlignedPair
+    pairs : AlignedPair, AlignedBatch, or iterable of AlignedPair
     first : int
         Number of the first pair.
 

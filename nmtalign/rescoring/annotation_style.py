@@ -1,7 +1,7 @@
-"""The annotators' convention: is a word without a partner linked to the partner of its neighbor?
+"""Annotation style: do annotators link a word without a translation to the partner of its neighbor?
 
-Some annotators link an article or particle without a translation to what its neighbor is linked to, others
-leave it without a link. Gold links tell which, for the word before and after, on each side, and word by word.
+Some annotators link an article or particle without a translation to the partner of its neighbor, others leave
+the word unlinked. Gold links show the style, for neighbors before and after, on each side, and word by word.
 
 Axes: T target words, S source words, B pairs of a bucket.
 """
@@ -11,27 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats, Integers
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.links.extraction import beside_links
 from nmtalign.positions.hmm import THRESHOLD
-from nmtalign.rescoring.features import FREQUENT, Counts, Floats, Ints
+from nmtalign.rescoring.features import FREQUENT, Counts
 
 KINDS = 4  # a free target word after and before the linked one, a free source word likewise
-PRIOR, STRENGTH = 0.2, 10  # share of linked words before any is seen, and how many words it counts for
-WORD_STRENGTH = 3  # how many occurrences of a word the share of all frequent words counts for
-
-Links = NDArray[np.bool_]
+PRIOR, STRENGTH = 0.2, 10  # prior share of linked words, and its weight in words
+WORD_STRENGTH = 3  # weight of the share of all frequent words, in occurrences of one word
 
 
-def free_words(joint: Floats, bucket: Bucket, places: Counts) -> Iterator[tuple[Links, Ints]]:
-    """Yield, by kind, the cells (T, S, B) that link a free word to its neighbor's partner, and its place.
+def free_words(joint: Floats, bucket: Bucket, places: Counts) -> Iterator[tuple[Flags, Integers]]:
+    """Yield, by kind, the cells (T, S, B) that link a free word as its neighbor, and the word's place.
 
     Parameters
     ----------
     joint : float32 array (T, S, B)
-        Probability of links; a word is free if none reaches the threshold.
+        Probability of links; a word is free if no link reaches the threshold.
     bucket : Bucket
     places : pair of int arrays (V,)
         Place of each source and target word among the frequent ones, 0 for all others.
@@ -49,8 +47,8 @@ class AnnotationStyle:
     def __init__(self) -> None:
         self._linked, self._seen = np.zeros((2, KINDS, FREQUENT + 1))
 
-    def add(self, joint: Floats, bucket: Bucket, places: Counts, sure: Links, possible: Links) -> None:
-        """Count the free words of a bucket; links that are possible and not sure tell nothing."""
+    def add(self, joint: Floats, bucket: Bucket, places: Counts, sure: Flags, possible: Flags) -> None:
+        """Count the free words of a bucket; links that are only possible do not count."""
         for kind, (cells, place) in enumerate(free_words(joint, bucket, places)):
             judged = cells & (sure | ~possible)
             self._seen[kind] += np.bincount(place[judged], minlength=FREQUENT + 1)
@@ -68,7 +66,7 @@ class AnnotationStyle:
 
 
 def with_style(joint: Floats, shares: Floats, bucket: Bucket, places: Counts) -> Floats:
-    """Return the joint probability (T, S, B) with the links of free words that the convention asks for."""
+    """Return the joint probability (T, S, B) with links of free words in the annotation style."""
     result = joint.copy()
     for own, (cells, place) in zip(shares, free_words(joint, bucket, places), strict=True):
         share = own[place]

@@ -1,7 +1,7 @@
-"""What the rescorer sees of a cell: features of the cell and its neighborhood, and frequent words.
+"""Features of a cell for the rescorer: scores of the cell and its neighbors, and frequent words.
 
-All numbers lie on a grid of 1/65536, so that their products with weights on a grid are exact in double
-precision, in whatever order they are summed: a pair has the same bits in any company.
+All features are multiples of 1/65536, so that sums of products with weights on a grid are exact in double
+precision in any order: the results of a pair do not depend on the other pairs.
 
 Axes: B pairs of a bucket, T target words, S source words, F features, V words of a text.
 """
@@ -13,24 +13,22 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats, Integers, Reals
 from nmtalign.corpus.buckets import Bucket
-from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.integer]
-Counts = tuple[Ints, Ints]
+Counts = tuple[Integers, Integers]
 Vectors = tuple[Floats, Floats]
 
 LEXICAL = 14  # features from the emissions
 POSTERIOR = 13  # further features from posteriors
 LOGIT = LEXICAL + POSTERIOR - 1  # the feature that is the log odds of the joint probability
-FREQUENT = 60  # words of a side that have a weight of their own
+FREQUENT = 60  # words of a side that have a weight
 GRID, LARGEST = np.float32(65536), np.float32(32)
-SCALE = np.float32(0.4)  # of log ratios: brings them to the size of the other features
-OUTSIDE = np.float32(-20)  # scaled log ratio of cells that are not there, where a maximum is taken
-LOWEST = np.float32(-2)  # feature of neighbors
+SCALE = np.float32(0.4)  # factor of log ratios, for the size of the other features
+OUTSIDE = np.float32(-20)  # scaled log ratio outside of the matrix, under a maximum
+LOWEST = np.float32(-2)  # least feature of neighbors
 LEAST = np.float32(1e-6)  # ratio under a logarithm
 FLOOR = np.float32(1e-4)  # probability under a logarithm
 EXTREME = np.float32(12)  # log odds
@@ -47,36 +45,36 @@ class Inputs(NamedTuple):
     """
 
     features: Floats
-    target_words: Ints
-    source_words: Ints
+    target_words: Integers
+    source_words: Integers
 
-    def cells(self, pair: int, chosen: NDArray[np.bool_]) -> Inputs:
+    def cells(self, pair: int, chosen: Flags) -> Inputs:
         """Return chosen cells (T, S) of a pair as N pairs of one word each."""
         words = self.target_words[pair], self.source_words[pair]
         target, source = (np.broadcast_to(own, chosen.shape)[chosen][:, None, None] for own in words)
         return Inputs(self.features[pair][chosen][:, None, None], target, source)
 
 
-def on_grid(values: NDArray[np.floating]) -> Floats:
-    """Return `values` rounded to multiples of 1/65536, none beyond 32 in size."""
+def on_grid(values: Reals) -> Floats:
+    """Return `values` rounded to multiples of 1/65536, from -32 to 32."""
     return np.asarray(np.rint(np.clip(values, -LARGEST, LARGEST) * GRID) / GRID, np.float32)
 
 
 class Words(NamedTuple):
-    """What is known of the words of a text, by word number.
+    """What is known about the words of a text, by word number.
 
     Attributes
     ----------
     counts : pair of float32 arrays (V,)
-        log(count + 1) / 5 of source and target words in the bitext that was learned from.
+        log(count + 1) / 5 of source and target words in the training text.
     same : int array (V,)
-        Number of the target word that is spelled like a source word, or -1.
+        Number of the target word with the spelling of a source word, or -1.
     frequent : pair of int arrays (V,)
         Place of source and target words among the frequent ones, from 1.
     """
 
     counts: Vectors
-    same: Ints
+    same: Integers
     frequent: Counts
 
 
@@ -86,20 +84,17 @@ def known_words(
     counts: Counts,
     frequent: tuple[Sequence[str], Sequence[str]],
 ) -> Words:
-    """Look the words of a text up."""
+    """Look up the words of a text."""
     logs = [(np.log(np.asarray(own) + 1) / 5).astype(np.float32) for own in counts]
-    place = {word: k for k, word in enumerate(target.words)}
-    places = [_places(few, side.words) for few, side in zip(frequent, (source, target), strict=True)]
+    places = [
+        look_up(number_words(["", *few]), side.words, 0)
+        for few, side in zip(frequent, (source, target), strict=True)
+    ]
     return Words(
         (logs[0], logs[1]),
-        np.array([place.get(word, -1) for word in source.words], dtype=np.int32),
+        look_up(number_words(target.words), source.words),
         (places[0], places[1]),
     )
-
-
-def _places(few: Sequence[str], words: Sequence[str]) -> Ints:
-    place = {word: k for k, word in enumerate(few, 1)}
-    return np.array([place.get(word, 0) for word in words], dtype=np.int32)
 
 
 def lexical_features(bucket: Bucket, ratios: Floats, nulls: Vectors, known: Words) -> list[Floats]:
@@ -141,7 +136,7 @@ def _distance(bucket: Bucket) -> Floats:
     return (4 * (across - down[:, None])).astype(np.float32)
 
 
-def _framed(cells: NDArray[np.floating], value: np.floating) -> Floats:
+def _framed(cells: Reals, value: np.floating) -> Floats:
     """Return cells (T, S, B) with a frame of one cell of `value` around them."""
     return np.pad(cells.astype(np.float32), ((1, 1), (1, 1), (0, 0)), constant_values=value)
 
@@ -177,7 +172,7 @@ def log_odds(probability: Floats) -> Floats:
 
 
 def inputs_of(bucket: Bucket, known: Words, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Inputs:
-    """Return what the network sees of a bucket, from arrays (T, S, B)."""
+    """Return the inputs of the network for a bucket, from arrays (T, S, B)."""
     T, S, B = bucket.shape
     features = lexical_features(bucket, ratios, nulls, known) + posterior_features(*posteriors)
     cells = np.empty((B, T, S, len(features)), np.float32)
@@ -191,7 +186,7 @@ def inputs_of(bucket: Bucket, known: Words, ratios: Floats, nulls: Vectors, *pos
 
 
 def part_of(bucket: Bucket, columns: slice) -> Bucket:
-    """Return a bucket of some of the pairs."""
+    """Return a bucket with some of the pairs."""
     return replace(
         bucket,
         pairs=bucket.pairs[columns],

@@ -2,8 +2,8 @@
 
     e(t, s) = v . tanh(P phi(t, s) + b) + u . phi(t, s) + a[f_t] + c[e_s] + o
 
-phi(t, s) are features of a cell, a and c are weights of frequent words. A score is the log odds of a link
-against none: that of the null word is 0.
+phi(t, s) are the features of a cell, a and c the weights of frequent words. A score is the log odds of a
+link; the score of the null word is 0.
 
 Axes: B pairs, T target words, S source words, F features, A size of the attention layer, C frequent words and
 all others.
@@ -20,20 +20,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Integers, Reals
 from nmtalign.errors import DataError
 from nmtalign.rescoring.features import FREQUENT, LEXICAL, LOGIT, POSTERIOR, Inputs
 
-Array = NDArray[np.floating]
-
 FEATURES = LEXICAL + POSTERIOR  # F
 HIDDEN = 16  # A of a network before the mean of several
-FINE = 2.0**18  # grid of weights, 22 bits of a product of features (21 bits) leave 10 for the sum
+FINE = 2.0**18  # grid of weights of 22 bits; products with features of 21 bits leave 10 bits for the sum
 
 
 class Weights(NamedTuple):
-    """The numbers that are learned.
+    """The learned weights.
 
     Attributes
     ----------
@@ -41,20 +39,20 @@ class Weights(NamedTuple):
     b, v : arrays of shape (A,)
     u : array of shape (F,)
     a, c : arrays of shape (C,)
-        Of frequent target and source words; the first entry, that of all other words, stays 0.
+        For frequent target and source words; the first entry, for all other words, stays 0.
     o : array of shape (1,)
     """
 
-    P: Array
-    b: Array
-    v: Array
-    u: Array
-    a: Array
-    c: Array
-    o: Array
+    P: Reals
+    b: Reals
+    v: Reals
+    u: Reals
+    a: Reals
+    c: Reals
+    o: Reals
 
     def check(self) -> None:
-        """Refuse weights whose shapes do not fit each other."""
+        """Raise a DataError if the shapes do not fit each other."""
         F, C, A = FEATURES, FREQUENT + 1, len(self.v)
         expected = (F, A), (A,), (A,), (F,), (C,), (C,), (1,)
         for name, own, shape in zip(self._fields, self, expected, strict=True):
@@ -63,25 +61,25 @@ class Weights(NamedTuple):
                 raise DataError(f"expected weights of the rescorer that fit each other, {found}")
 
     def copy(self) -> Weights:
-        """Return weights of their own memory."""
+        """Return a copy."""
         return Weights(*(w.copy() for w in self))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Network:
     """A network with its weights."""
 
     weights: Weights
 
-    def replace(self, weights: Sequence[Array]) -> Network:
+    def replace(self, weights: Sequence[Reals]) -> Network:
         """Return the network with other weights."""
         return Network(Weights(*weights))
 
     def rounded(self) -> Network:
-        """Return the network with weights on a grid, for which :meth:`scores` is exact in its sums."""
+        """Return the network with weights on a grid, on which the sums of :meth:`scores` are exact."""
         return self.replace([(np.rint(w * FINE) / FINE).astype(np.float32) for w in self.weights])
 
-    def scores(self, inputs: Inputs) -> Array:
+    def scores(self, inputs: Inputs) -> Reals:
         """Return the log odds e of links, float32 (B, T, S)."""
         w = self.weights
         # NumPy's einsum sums each cell by itself, so that its bits depend on no other
@@ -90,8 +88,8 @@ class Network:
             e + _product(inputs.features, w.u) + w.a[inputs.target_words] + w.c[inputs.source_words] + w.o
         )
 
-    def gradient(self, inputs: Inputs, upstream: Array) -> Weights:
-        """Return the gradient of a loss from that by the scores, (B, T, S)."""
+    def gradient(self, inputs: Inputs, upstream: Reals) -> Weights:
+        """Return the gradient of a loss from its gradient by the scores, (B, T, S)."""
         w, rows, slopes = self.weights, inputs.features.reshape(upstream.size, -1), upstream.ravel()
         active = np.tanh(inputs.features @ w.P + w.b).reshape(upstream.size, -1)  # (cells, A)
         inner = slopes[:, None] * w.v * (1 - active * active)
@@ -103,12 +101,12 @@ class Network:
         return Weights(rows.T @ inner, inner.sum(axis=0), slopes @ active, *last)
 
 
-def _product(rows: Array, weights: Array) -> Array:
+def _product(rows: Reals, weights: Reals) -> Reals:
     """Return ``rows @ weights`` summed in double precision."""
     return np.asarray(rows.astype(np.float64) @ weights.astype(np.float64)).astype(weights.dtype)
 
 
-def _by_class(upstream: Array, places: NDArray[np.integer], size: int) -> Array:
+def _by_class(upstream: Reals, places: Integers, size: int) -> Reals:
     """Return the sum of the gradient over the cells of each frequent word."""
     found = np.bincount(np.broadcast_to(places, upstream.shape).ravel(), upstream.ravel(), size)
     found[0] = 0
@@ -134,7 +132,7 @@ def mean_of(networks: Sequence[Network]) -> Network:
     return Network(Weights(**(hidden | direct | {"v": hidden["v"] / n})))
 
 
-def sigmoid(e: Array) -> Array:
+def sigmoid(e: Reals) -> Reals:
     """Return ``1 / (1 + exp(-e))``."""
     return np.asarray(1 / (1 + np.exp(-np.clip(e, -60, 60))))
 
@@ -143,8 +141,8 @@ class Batch(NamedTuple):
     """A minibatch: inputs, and for each cell (B, T, S) its target from 0 to 1 and its importance."""
 
     inputs: Inputs
-    targets: Array
-    importance: Array
+    targets: Reals
+    importance: Reals
 
 
 def loss_and_gradient(network: Network, batch: Batch) -> tuple[float, Weights]:

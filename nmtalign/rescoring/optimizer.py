@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.floating]
+from nmtalign.arrays import Reals
 
 BETAS = (0.9, 0.99)
 EPSILON = 1e-8
@@ -35,13 +34,13 @@ class Adam:
     True
     """
 
-    def __init__(self, parameters: Sequence[Array]) -> None:
+    def __init__(self, parameters: Sequence[Reals]) -> None:
         self.parameters = parameters
         self.steps = 0
         self.means = [np.zeros_like(p) for p in parameters]
         self.squares = [np.zeros_like(p) for p in parameters]
 
-    def step(self, gradients: Sequence[Array], rate: float) -> None:
+    def step(self, gradients: Sequence[Reals], rate: float) -> None:
         """Take one step against the gradients, arrays of the shapes of the parameters."""
         self.steps += 1
         b1, b2 = BETAS

@@ -1,4 +1,4 @@
-"""The rescorer: a network that looks at the posteriors of a whole matrix once more, taught by gold links.
+"""The rescorer: a neural network, trained on gold links, that corrects the posteriors of a sentence pair.
 
 Its scores e are log odds of links. They are mixed log-linearly with the posteriors,
 
@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats
 from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
@@ -28,7 +28,6 @@ from nmtalign.rescoring.annotation_style import KINDS, with_style
 from nmtalign.rescoring.features import (
     FREQUENT,
     Counts,
-    Floats,
     Vectors,
     Words,
     inputs_of,
@@ -39,15 +38,15 @@ from nmtalign.rescoring.features import (
 from nmtalign.rescoring.network import Network, Weights, sigmoid
 from nmtalign.state import State, Stored
 
-COLUMN_MULTIPLE, CELLS = 16, 1 << 15  # pairs, and about as many cells, that are scored at a time
-MIN_POSTERIOR = np.float32(0.003)  # links that one direction at least holds for as likely are judged
+COLUMN_MULTIPLE, CELLS = 16, 1 << 15  # columns, and approximate cells, scored at a time
+MIN_POSTERIOR = np.float32(0.003)  # links are rescored if one direction gives them this probability
 SMALLEST = np.float32(1e-30)  # probability under a logarithm
-LEAST_NULL = np.float32(1e-6)  # the same of the null word
+LEAST_NULL = np.float32(1e-6)  # probability of the null word under a logarithm
 
 ThreeMatrices = tuple[Floats, Floats, Floats]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rescorer:
     """A rescorer of alignment posteriors.
 
@@ -58,14 +57,14 @@ class Rescorer:
         w, from 0 (changes nothing) to 1 (aligns alone).
     frequent : (sequence of str, sequence of str)
         Source and target words that have a weight of their own.
-    convention : float32 array (KINDS, FREQUENT + 1)
+    style : float32 array (KINDS, FREQUENT + 1)
         Shares of :class:`~nmtalign.rescoring.annotation_style.AnnotationStyle`.
     """
 
     network: Network
     weight: float
     frequent: tuple[tuple[str, ...], tuple[str, ...]]
-    convention: Floats
+    style: Floats
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= 1:
@@ -83,7 +82,7 @@ class Rescorer:
         return Reader(self, known_words(source, target, counts, self.frequent))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rescored:
     """A position model whose posteriors are rescored."""
 
@@ -130,9 +129,9 @@ class Rescored:
         return rescored
 
     def state(self) -> State:
-        """Return the position model, the weights of the network and what the convention counts."""
+        """Return the position model, the weights of the network and what the style counts."""
         own = self.rescorer
-        arrays = own.network.weights._asdict() | {"convention": own.convention}
+        arrays = own.network.weights._asdict() | {"style": own.style}
         words = {f"{side}_frequent": own.frequent[n] for n, side in enumerate(("source", "target"))}
         return State(
             "rescored", {"weight": own.weight}, arrays, words=words, parts={"base": self.base.state()}
@@ -145,13 +144,13 @@ class Rescored:
         weights.check()
         for name, own in weights._asdict().items():
             stored.array(name, "f", own.shape)  # finite
-        convention = stored.array("convention", "f", (KINDS, FREQUENT + 1), low=0, high=1)
+        style = stored.array("style", "f", (KINDS, FREQUENT + 1), low=0, high=1)
         frequent = tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))
-        rescorer = Rescorer(Network(weights), stored.number("weight", low=0, high=1), frequent, convention)
+        rescorer = Rescorer(Network(weights), stored.number("weight", low=0, high=1), frequent, style)
         return cls(stored.open("base", vocabularies), rescorer)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reader:
     """Rescores the buckets of one text."""
 
@@ -159,7 +158,7 @@ class Reader:
     known: Words
 
     def scores(self, bucket: Bucket, ratios: Floats, nulls: Vectors, *posteriors: Floats) -> Floats:
-        """Return the log odds of links, (T, S, B); the same bits for a pair in any company."""
+        """Return the log odds of links, (T, S, B); they do not depend on the other pairs."""
         e = np.empty(bucket.shape, np.float32)
         T, S, B = bucket.shape
         width = max(COLUMN_MULTIPLE, CELLS // (T * S) // COLUMN_MULTIPLE * COLUMN_MULTIPLE)
@@ -189,7 +188,7 @@ class Reader:
         nulls : (float32 array, float32 array)
             Likelihood ratios of source and of target words under null, by word number.
         forward, reverse, joint : float32 arrays (T, S, B)
-            Posteriors before.
+            Posteriors before rescoring.
 
         Returns
         -------
@@ -204,10 +203,10 @@ class Reader:
         mixed = mix(forward, e, w, inside, axis=1), mix(reverse, e, w, inside, axis=0)
         doubtful = (np.maximum(forward, reverse) > MIN_POSTERIOR) & inside
         judged = np.where(doubtful, sigmoid((1 - w) * log_odds(joint) + w * e), joint)
-        return *mixed, with_style(judged, self.rescorer.convention, bucket, self.known.frequent)
+        return *mixed, with_style(judged, self.rescorer.style, bucket, self.known.frequent)
 
 
-def mix(p: Floats, e: Floats, weight: np.floating, inside: NDArray[np.bool_], axis: int) -> Floats:
+def mix(p: Floats, e: Floats, weight: np.floating, inside: Flags, axis: int) -> Floats:
     """Return ``softmax((1 - weight) log p + weight e)`` over an axis and the null word, whose score is 0."""
     null = np.log(np.maximum(1 - p.sum(axis=axis, keepdims=True), LEAST_NULL)) * (1 - weight)
     words = np.log(np.maximum(p, SMALLEST)) * (1 - weight) + weight * e

@@ -1,7 +1,7 @@
-"""Training of a rescorer by gold links.
+"""Training of a rescorer on gold links.
 
-It minimizes the binary cross-entropy of links with Adam, one pair a minibatch, and keeps the weights of the
-least loss of held-out minibatches. Gold links are 1 where sure, 0 where absent, left out where possible.
+Adam minimizes the binary cross-entropy of links, one pair a minibatch; early stopping keeps the weights with
+the least held-out loss. Sure links are 1, absent links 0, and links that are only possible are left out.
 
 Axes: B pairs, T target words, S source words.
 """
@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nmtalign.arrays import Flags
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.positions.model import BucketPosteriors, TextScores
-from nmtalign.rescoring.annotation_style import AnnotationStyle, Links
+from nmtalign.rescoring.annotation_style import AnnotationStyle
 from nmtalign.rescoring.features import Inputs, Words, inputs_of, known_words
 from nmtalign.rescoring.network import Batch, Network, Weights, initial, loss_and_gradient, mean_of
 from nmtalign.rescoring.optimizer import Adam
@@ -29,22 +30,22 @@ Report = Callable[[str], None]
 
 
 class Sample(NamedTuple):
-    """A text with what attends in its buckets: the scores of its words and the posteriors of the aligner."""
+    """The scores of a text, and the function that computes the posteriors of its buckets."""
 
     scores: TextScores
     attend: Callable[[int], BucketPosteriors]
 
 
-FEW_GOLD = 10  # gold pairs with which a rescorer has the weight 1/2
-FEWEST_GOLD = 50  # gold pairs that teach a rescorer
-LONGEST = 128  # words of a side of the pairs that teach
-SURE = np.float32(2)  # importance of a sure link: error rates ask for links of low odds
+FEW_GOLD = 10  # gold pairs that give a rescorer the weight 1/2
+FEWEST_GOLD = 50  # gold pairs needed to train a rescorer
+LONGEST = 128  # words of a side; longer gold pairs are ignored
+SURE = np.float32(2)  # importance of a sure link; error rates favor recall
 RATE = 0.01  # learning rate of the first step; it falls linearly
 LAST_RATE = 0.05  # last learning rate, as a share of the first
-EPOCHS, STEP = 60, 16  # and minibatches of one step
-HELD_OUT = 6  # one minibatch in so many chooses the epoch
-DECAY = np.float32(1e-4)  # of weights inside and after a tanh towards zero, of all others to the first ones
-NETWORKS = 3  # the mean of so many
+EPOCHS, STEP = 60, 16  # epochs, and minibatches of a step
+HELD_OUT = 6  # every sixth minibatch is held out, to choose the epoch
+DECAY = np.float32(1e-4)  # of P and v towards zero, of other weights towards their initial values
+NETWORKS = 3  # number of networks whose mean is taken
 
 
 def learn_from_gold(
@@ -55,36 +56,37 @@ def learn_from_gold(
     seed: int = 0,
     report: Report | None = None,
 ) -> Rescorer:
-    """Train a rescorer on gold links, which starts as the aligner itself; count their convention.
+    """Train a rescorer on gold links, and count the annotation style.
 
-    Few pairs hold out fewer: the mean of networks that start, and hold out, differently errs less.
+    The initial network changes nothing. The mean of several networks, with several seeds and held-out pairs,
+    makes fewer errors.
 
     Parameters
     ----------
     sample : Sample
-        The pairs that have gold links, with an aligner without a rescorer.
+        The pairs with gold links, and posteriors without a rescorer.
     gold : sequence of GoldAlignment
-        Of each pair.
+        Gold links of each pair.
     frequent : (sequence of str, sequence of str)
-        Source and target words that get a weight of their own.
+        Source and target words that have a weight.
     seed : int
     report : callable, optional
-        Called with a line of text at the end.
+        Called with a line of text after training.
     """
     text, words = sample.scores.text, (tuple(frequent[0]), tuple(frequent[1]))
-    known, convention = (
+    known, style = (
         known_words(text.source, text.target, sample.scores.training_counts, words),
         AnnotationStyle(),
     )
-    batches = list(minibatches(sample, gold, known, convention))
+    batches = list(minibatches(sample, gold, known, style))
     seeds = range(NETWORKS * seed, NETWORKS * (seed + 1))
     network = mean_of([trained(initial(k), batches, k) for k in seeds]).rounded()
     if report is not None:
         report(f"rescorer: taught by the gold links of {len(gold):,} pairs")
-    return Rescorer(network, len(gold) / (len(gold) + FEW_GOLD), words, convention.shares())
+    return Rescorer(network, len(gold) / (len(gold) + FEW_GOLD), words, style.shares())
 
 
-def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Links, Links]:
+def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Flags, Flags]:
     """Return the sure and the possible links of a bucket, each (T, S, B)."""
     sure, possible = np.zeros((2, *bucket.shape), dtype=bool)
     for column in np.flatnonzero(bucket.pairs >= 0).tolist():
@@ -96,16 +98,16 @@ def _gold_cells(bucket: Bucket, gold: Sequence[GoldAlignment]) -> tuple[Links, L
 
 
 def minibatches(
-    sample: Sample, gold: Sequence[GoldAlignment], known: Words, convention: AnnotationStyle
+    sample: Sample, gold: Sequence[GoldAlignment], known: Words, style: AnnotationStyle
 ) -> Iterator[Batch]:
-    """Yield a minibatch for each pair, a list of the cells that count; count the convention of the links."""
+    """Yield a minibatch of cells for each pair, and count the annotation style."""
     for k, bucket in enumerate(sample.scores.text.buckets):
         found, ratios = sample.attend(k)
         posteriors = found.forward, found.reverse, found.joint
         assert ratios is not None  # rescorers are trained on models with a null word
         inputs = inputs_of(bucket, known, ratios, sample.scores.null_ratios, *posteriors)
         sure, possible = _gold_cells(bucket, gold)
-        convention.add(found.joint, bucket, known.frequent, sure, possible)
+        style.add(found.joint, bucket, known.frequent, sure, possible)
         doubtful = (np.maximum(found.forward, found.reverse) > MIN_POSTERIOR) & bucket.inside
         importance = doubtful.astype(np.float32)
         importance[possible] *= SURE * sure[possible]
@@ -117,14 +119,14 @@ def minibatches(
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
-    """Return one minibatch of several; several are lists of cells."""
+    """Join minibatches."""
     inputs, targets, importance = zip(*batches, strict=True)
     whole = Inputs(*(np.concatenate(parts) for parts in zip(*inputs, strict=True)))
     return Batch(whole, np.concatenate(targets), np.concatenate(importance))
 
 
 def trained(first: Network, batches: Sequence[Batch], seed: int) -> Network:
-    """Return the network with the weights of the least held-out loss, on their grid."""
+    """Return the network with the least held-out loss, with weights on the grid."""
     if not batches:
         return first.rounded()
     random = np.random.default_rng(seed)
@@ -145,12 +147,12 @@ def _loss(network: Network, held: Sequence[Batch]) -> float:
 
 
 def _anchor(first: Weights) -> Weights:
-    """Return what weights decay to."""
+    """Return the values towards which weights decay."""
     return first._replace(**{name: np.zeros_like(getattr(first, name)) for name in ("P", "v")})
 
 
 def _run_epoch(network: Network, adam: Adam, batches: Sequence[Batch], anchor: Weights) -> None:
-    """Take the steps of one pass over the minibatches."""
+    """Take the steps of one epoch."""
     steps = EPOCHS * -(-len(batches) // STEP)
     for start in range(0, len(batches), STEP):
         _, gradient = loss_and_gradient(network, joined(batches[start : start + STEP]))
@@ -162,10 +164,10 @@ def _run_epoch(network: Network, adam: Adam, batches: Sequence[Batch], anchor: W
 def gold_of_pairs(
     gold: Sequence[GoldAlignment], source: EncodedSide, target: EncodedSide
 ) -> dict[int, GoldAlignment]:
-    """Return the gold links to train on, by number of their pair from 0.
+    """Return the gold links of training pairs by number of the pair, from 0; positions count words of lines.
 
-    As many lines as pairs are one for each, an empty one where there is none; fewer are those of the last
-    pairs.
+    Gold with as many lines as pairs has a line for each, which may be empty. Gold with fewer lines is for the
+    last pairs.
 
     Raises
     ------
@@ -190,9 +192,9 @@ def gold_of_pairs(
 
 
 def _check_inside(n: int, links: GoldAlignment, source: EncodedSide, target: EncodedSide) -> None:
-    S, T = int(source.lengths[n]), int(target.lengths[n])
+    S, T = source.size(n), target.size(n)
     for s, t in links.possible:
         if s >= S or t >= T:
             what = f"gold link {s}-{t} lies outside of a pair of {S} and {T} words, number {n + 1}"
             words = " ".join(source.sentence(n))[:60]
-            raise DataError(f"{what}: {words!r}; was the text cut into words otherwise?")
+            raise DataError(f"{what}: {words!r}; positions count the words between spaces, from 0")

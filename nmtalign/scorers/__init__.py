@@ -1,1 +1,1 @@
-"""Floor 4: heads: likelihood ratios and attention scores of word pairs."""
+"""Floor 4: scorers: likelihood ratios and attention scores of word pairs."""

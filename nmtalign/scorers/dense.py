@@ -1,8 +1,8 @@
-"""Dense heads: log likelihood ratios of word pairs from the cosines of their vectors.
+"""Dense scorers: log likelihood ratios of word pairs from the cosines of their vectors.
 
     log r(e, f) = c cos(e, f) - (log Z_e + log Z_f) / 2        Z_e = sum over f of p(f) exp(c cos(e, f))
 
-so that words that are near to everything gain nothing, and a ratio of 1 is chance.
+so that words near to everything gain nothing. A ratio of 1 is chance.
 
 Axes: V vocabulary (word 0 is padding), N words asked for, D dimension, P word pairs.
 """
@@ -15,41 +15,38 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Codes, Flags, Floats, Integers, Reals
 from nmtalign.corpus.sides import look_up, number_words
 from nmtalign.corpus.text import EncodedText
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios
 from nmtalign.state import State, Stored
 
-Floats = NDArray[np.float32]
-Codes = NDArray[np.int8]
-
-SCORE_LIMIT = np.float32(40)  # of a score: exp of it and of its opposite are far from overflow and from zero
-CELLS, PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: all of some words, and chosen ones
-FREQUENT = 1024  # words that log Z is taken over
-CODE_LIMIT = 127  # largest code
+SCORE_LIMIT = np.float32(40)  # bound of scores, far from overflow and underflow of exp
+CELLS, PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: in a full table, and in a list
+FREQUENT = 1024  # number of frequent words that log Z sums over
+CODE_LIMIT = 127  # greatest code
 
 
 class KnownVectors(NamedTuple):
-    """What a dense head knows of the words of one side of a text."""
+    """What a dense scorer knows about the words of one side of a text."""
 
     vectors: Floats  # (V, D); zero without a vector
     norms: Floats  # (V,): log Z
-    known: NDArray[np.bool_]  # (V,): which have a vector
+    known: Flags  # (V,): which have a vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DenseScorer:
-    """Dense head: word vectors of two languages in one space."""
+    """Dense scorer: word vectors of two languages in one space."""
 
     name: str
     # ``words[0]`` is the padding
     source_words: Sequence[str]
     target_words: Sequence[str]
-    # (V, D): directions of the vectors, in steps of 1/127 of the largest entry; zero for words without a
-    # vector, which get no ratio
+    # (V, D): directions of the vectors, in steps of 1/127 of the greatest entry; zero for words without a
+    # vector, whose pairs get no ratio
     source: Codes
     target: Codes
     # (V,): log Z of each word
@@ -59,7 +56,7 @@ class DenseScorer:
     weight: float  # in the log-linear interpolation
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
-        """Return the log likelihood ratios of the word pairs of which both words have a vector."""
+        """Return the log likelihood ratios of the word pairs whose words both have a vector."""
         source = text.source.memo((self, 0), lambda: self._known_vectors(0, text.source.words))
         target = text.target.memo((self, 1), lambda: self._known_vectors(1, text.target.words))
         pairs = text.index
@@ -69,7 +66,7 @@ class DenseScorer:
         return LogRatios(place, log_ratios(vectors, norms, *words))
 
     def _known_vectors(self, side: int, words: Sequence[str]) -> KnownVectors:
-        """Look up words of one side (0: source, 1: target); unknown ones are found as the padding."""
+        """Look up words of one side (0: source, 1: target); unknown words are treated as padding."""
         codes, norms = ((self.source, self.source_norms), (self.target, self.target_norms))[side]
         rows = look_up(self._numbers[side], words, 0)
         vectors = _vectors(codes[rows], self.scale)
@@ -80,7 +77,7 @@ class DenseScorer:
         return number_words(self.source_words), number_words(self.target_words)
 
     def state(self) -> State:
-        """Return the head as plain values; its words are those of the lexicon that it is mixed with."""
+        """Return the scorer as plain values and arrays; the lexicon keeps the words."""
         return State(
             "dense",
             {"name": self.name, "weight": self.weight, "scale": self.scale},
@@ -104,15 +101,15 @@ class DenseScorer:
 def make_dense_scorer(
     name: str,
     words: tuple[Sequence[str], Sequence[str]],
-    counts: tuple[NDArray[np.integer], NDArray[np.integer]],
-    vectors: tuple[NDArray[np.floating], NDArray[np.floating]],
+    counts: tuple[Integers, Integers],
+    vectors: tuple[Reals, Reals],
     *,
     scale: float,
     weight: float,
 ) -> DenseScorer:
-    """Make a dense head; `name`, `scale` and `weight` are as of :class:`DenseScorer`.
+    """Make a dense scorer; `name`, `scale` and `weight` are as in :class:`DenseScorer`.
 
-    Its `words` (the first is the padding) have falling `counts` (V,), and `vectors` (V, D) of any length.
+    The `words` start with the padding; `counts` (V,) fall; `vectors` (V, D) may have any length.
     """
     codes = _rounded(vectors[0]), _rounded(vectors[1])
     source, target = (_vectors(side, scale) for side in codes)
@@ -132,14 +129,14 @@ def _vectors(codes: Codes, scale: float) -> Floats:
     return vectors
 
 
-def _rounded(vectors: NDArray[np.floating]) -> Codes:
-    """Round the direction of vectors to whole numbers up to 127."""
+def _rounded(vectors: Reals) -> Codes:
+    """Round the directions of vectors to integers from -127 to 127."""
     largest = np.abs(vectors).max(axis=1, initial=0, keepdims=True)
     return np.rint(vectors * (CODE_LIMIT / np.where(largest > 0, largest, 1))).astype(np.int8)
 
 
-def _shares(counts: NDArray[np.integer]) -> Floats:
-    """Return the shares of the most frequent words among themselves, by word number."""
+def _shares(counts: Integers) -> Floats:
+    """Return the relative frequencies of the most frequent words, by word number."""
     frequent = counts[: FREQUENT + 1].astype(np.float64)
     shares: Floats = (frequent / max(frequent.sum(), 1)).astype(np.float32)
     return shares
@@ -148,8 +145,8 @@ def _shares(counts: NDArray[np.integer]) -> Floats:
 def log_ratios(
     vectors: tuple[Floats, Floats],
     norms: tuple[Floats, Floats],
-    source: NDArray[np.integer],
-    target: NDArray[np.integer],
+    source: Integers,
+    target: Integers,
 ) -> Floats:
     """Return ``k . q - (log Z_e + log Z_f) / 2`` of pairs of words, given by number, shape (N,).
 

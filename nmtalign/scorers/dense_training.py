@@ -1,4 +1,4 @@
-"""Dense heads beside a lexicon: spectral vectors of the lexicon's own links, and given vectors of one space.
+"""Dense scorers beside a lexicon: spectral vectors of its links, or given vectors in one space.
 
 Spectral vectors score words that were never linked, and smooth links that were seen once.
 
@@ -20,42 +20,39 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Integers, Reals
 from nmtalign.errors import DataError
 from nmtalign.scorers.dense import FREQUENT, SCORE_LIMIT, DenseScorer, make_dense_scorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.vectors.correspondence import correspondence_analysis
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-Doubles = NDArray[np.float64]
-Matrix = NDArray[np.floating]
-
 DIMENSION = 32
-SPECTRAL_SCALE = 14.0  # of cosines; chosen on the development sets, as is the weight of the preset
-MIN_LINKS = 0.05  # links that are expected less often are noise
+SPECTRAL_SCALE = 14.0  # of cosines; chosen on the development sets, like the weight in the preset
+MIN_LINKS = 0.05  # smaller expected counts of links are noise
 MAX_SCALE = 60.0
-SETTLED = 1 + 1e-6  # factor within which a scale is found
-WEIGHT = 0.45  # of the head, where none is given: the least mean error in scripts/evaluate_vectors_head.py
+SETTLED = 1 + 1e-6  # precision of a scale, as a factor
+WEIGHT = 0.45  # default, the least mean error in scripts/evaluate_vectors_head.py
 
 
 def make_vectors_scorer(
     lexicon: Lexicon, source: Embeddings, target: Embeddings, *, weight: float = WEIGHT
 ) -> DenseScorer:
-    """Make a head of given vectors for the words of a lexicon; its scale is fitted to the lexicon's links.
+    """Make a scorer of given vectors for the words of a lexicon, and fit its scale to the links.
 
     Parameters
     ----------
     lexicon : Lexicon
     source, target : Embeddings
-        Of one space.
+        Vectors in one space.
     weight : float
-        In the log-linear interpolation.
+        Weight in the log-linear interpolation.
 
     Raises
     ------
     DataError
-        As of :func:`check_vectors`.
+        As in :func:`check_vectors`.
     """
     words = lexicon.source_words, lexicon.target_words
     check_vectors((source, target), words)
@@ -68,7 +65,7 @@ def make_vectors_scorer(
 
 
 def check_vectors(vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[str], Sequence[str]]) -> None:
-    """Refuse vectors that differ in length, or know no word of a side.
+    """Raise a DataError if vectors differ in dimension, or know no word of a side.
 
     Parameters
     ----------
@@ -90,14 +87,14 @@ def check_vectors(vectors: tuple[Embeddings, Embeddings], words: tuple[Sequence[
             raise DataError(f"the vectors know none of the {name} words; are the languages swapped?")
 
 
-def fitted_scale(lexicon: Lexicon, vectors: tuple[NDArray[np.floating], NDArray[np.floating]]) -> float:
-    """Return the scale of cosines, 1 to `MAX_SCALE`, under which the links of frequent words are likeliest.
+def fitted_scale(lexicon: Lexicon, vectors: tuple[Reals, Reals]) -> float:
+    """Return the scale of cosines, from 1 to `MAX_SCALE`, with the greatest likelihood of frequent links.
 
     Parameters
     ----------
     lexicon : Lexicon
     vectors : (array, array) of shapes (V, D)
-        Unit rows by word number.
+        Unit rows, by word number.
     """
     if lexicon.whole is None:
         return 1.0
@@ -111,21 +108,21 @@ def fitted_scale(lexicon: Lexicon, vectors: tuple[NDArray[np.floating], NDArray[
     return table.maximum(Links(s[kept], t[kept], lexicon.whole.counts[kept]))
 
 
-def _shares(counts: NDArray[np.integer]) -> Doubles:
+def _shares(counts: Integers) -> Doubles:
     return np.asarray(counts / max(int(counts.sum()), 1))
 
 
 class Links(NamedTuple):
     """Expected links: source words, target words and counts, each (L,)."""
 
-    source: NDArray[np.integer]
-    target: NDArray[np.integer]
-    counts: NDArray[np.floating]
+    source: Integers
+    target: Integers
+    counts: Reals
 
 
 @dataclass(frozen=True)
 class ScaleLikelihood:
-    """L(b) of scores (V, V) between words of two languages that have these shares of a text.
+    """L(b) of scores (V, V) between words of two languages, given the shares of the words.
 
     Examples
     --------
@@ -136,17 +133,17 @@ class ScaleLikelihood:
     True
     """
 
-    scores: Matrix
-    shares: tuple[Matrix, Matrix]
+    scores: Reals
+    shares: tuple[Reals, Reals]
 
-    def likelihood(self, scale: float) -> tuple[Matrix, Matrix, Matrix]:
+    def likelihood(self, scale: float) -> tuple[Reals, Reals, Reals]:
         """Return exp(b s) (V, V), and Z of source and of target words."""
         found = np.asarray(self.scores.dtype.type(scale) * self.scores)
         np.exp(np.clip(found, -SCORE_LIMIT, SCORE_LIMIT, out=found), out=found)
         return found, found @ self.shares[1], self.shares[0] @ found
 
     def derivatives(self, scale: float, links: Links) -> tuple[float, float]:
-        """Return dL/db and -d2L/db2: what the links have above their expectation, and its variance."""
+        """Return dL/db and -d2L/db2: observed minus expected scores of the links, and their variance."""
         likelihood, of_source, of_target = self.likelihood(scale)
         rows = np.bincount(links.source, links.counts, len(of_source))
         columns = np.bincount(links.target, links.counts, len(of_target))
@@ -154,7 +151,7 @@ class ScaleLikelihood:
         weights += np.outer(self.shares[0], (columns / of_target).astype(likelihood.dtype))
         likelihood *= self.scores
         means = likelihood @ self.shares[1] / of_source, self.shares[0] @ likelihood / of_target
-        weights *= likelihood  # expected links of each word with each, times their score
+        weights *= likelihood  # expected links of all words, times their scores
         seen = 2 * float(links.counts @ self.scores[links.source, links.target])
         slope = seen - float(weights.sum(dtype=np.float64))
         weights *= self.scores
@@ -162,7 +159,7 @@ class ScaleLikelihood:
         return slope, max(squares - float(rows @ means[0] ** 2 + columns @ means[1] ** 2), 1e-9)
 
     def maximum(self, links: Links, *, low: float = 1.0, high: float = MAX_SCALE) -> float:
-        """Return the likeliest scale from `low` to `high`: Newton's method, halving where it leaves them."""
+        """Return the likeliest scale from `low` to `high`, by Newton's method, safeguarded by bisection."""
         scale = math.sqrt(low * high)
         while high / low > SETTLED:
             slope, spread = self.derivatives(scale, links)
@@ -176,9 +173,9 @@ class ScaleLikelihood:
 
 
 def learn_spectral(lexicon: Lexicon, weight: float, *, seed: int = 0) -> DenseScorer | None:
-    """Make a spectral head from the counts of a lexicon; `seed` is that of the random projection.
+    """Make a spectral scorer from the counts of a lexicon; `seed` is for the random projection.
 
-    None if nothing was linked, or the lexicon has no view of whole words.
+    None if nothing was linked, or the lexicon does not count whole words.
 
     References
     ----------

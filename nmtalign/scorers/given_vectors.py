@@ -1,7 +1,7 @@
-"""Given word vectors as the only head of an aligner: attention scores between the words of a sentence pair.
+"""Given word vectors as the only scorer of an aligner: attention scores of the words of a sentence pair.
 
-Products of vectors are exact (:func:`nmtalign.scorers.scoring.exact_rows`): equal words get equal scores, and a
-pair gets the same bits in any bucket.
+Dot products are exact (:func:`nmtalign.scorers.vector_scores.exact_rows`), so equal words get equal scores,
+and the scores of a pair do not depend on its bucket.
 
 Axes: B pairs of a bucket, T target words, S source words, N words, K size of a prepared vector.
 """
@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
@@ -24,21 +24,18 @@ from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.model import PositionModel
 from nmtalign.scorers.dense import SCORE_LIMIT
 from nmtalign.scorers.scorer import Pairs, Scorer
-from nmtalign.scorers.scoring import VectorScore
 from nmtalign.scorers.temperature import FITTED, fit_temperature, fit_transitions
+from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored
 from nmtalign.vectors.embeddings import Embeddings
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-
-GATHERED = 1 << 16  # numbers of vectors that are gathered at a time: they stay in the second-level cache
-REFERENCE, COSTLY_REFERENCE = 1024, 128  # most frequent words that log Z is taken over
+GATHERED = 1 << 16  # entries of vectors gathered at a time; they fit the second-level cache
+REFERENCE, COSTLY_REFERENCE = 1024, 128  # number of frequent words that log Z sums over
 ROWS = 4096  # words whose log Z is computed at a time
 
 
 class Reference(NamedTuple):
-    """Frequent words that log Z is a mean over, and their shares of a text (sum 1)."""
+    """Frequent words that log Z sums over, and their shares of a text, which sum to 1."""
 
     words: Sequence[str]
     share: Doubles
@@ -49,33 +46,33 @@ class Reference(NamedTuple):
         return Reference(self.words[:limit], share / max(share.sum(), 1e-9))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VectorScorer(Scorer):
-    """Word vectors of two languages that share a space, and their attention score."""
+    """Word vectors of two languages in one space, and the attention score that compares them."""
 
     # vectors of equal length
     source: Embeddings
     target: Embeddings
-    scorer: VectorScore
-    # frequent source and target words of the text; left out, the first words of the vectors
+    score: VectorScore
+    # frequent source and target words of the fitted text; None takes the first words of the vectors
     references: tuple[Reference, Reference] | None = None
-    tune: bool = False  # whether the temperature may be fitted to a text
+    tune: bool = False  # whether to fit the temperature to a text
 
     @property
     def settings(self) -> str:
-        """Score and policy for unknown words, as settings."""
-        return f"{self.scorer.settings} unknown={self.source.unknown}"
+        """The score, and the policy for unknown words."""
+        return f"{self.score.settings} unknown={self.source.unknown}"
 
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
     fit_pairs: ClassVar[int] = FITTED
 
     def state(self) -> State:
-        """Return the vectors, the score, and the words that ratios are relative to."""
+        """Return the vectors, the score, and the reference words."""
         sides = {"source": self.source, "target": self.target}
         shares, words = {}, {}
         for name, reference in zip(sides, self.references or (), strict=False):
             shares[f"{name}_share"], words[f"{name}_reference"] = reference.share, reference.words
-        parts = {name: own.state() for name, own in sides.items()} | {"score": self.scorer.state()}
+        parts = {name: own.state() for name, own in sides.items()} | {"score": self.score.state()}
         return State("vectors", {"tune": self.tune}, shares, words=words, parts=parts)
 
     @classmethod
@@ -89,37 +86,39 @@ class VectorScorer(Scorer):
         return cls(source, target, score, references, stored.value("tune", bool))
 
     def only(self, names: Iterable[str]) -> VectorScorer:
-        """Refuse: there is one."""
-        raise UsageError("word vectors are one scorer; only a learned model has several to choose from")
+        """Return the scorer itself; UsageError for any other."""
+        if set(names) == set(self.names):
+            return self
+        raise UsageError("word vectors are the only scorer; only a learned model has several to choose from")
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
-        """Fit the temperature where it is free, and the transitions of the hidden Markov model."""
+        """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
         pairs = [pair for pair in pairs[:FITTED] if all(pair)]
         if not pairs:
             return self, positions
-        scale, transitions = self.scorer.scale, unfitted_hmm().transitions
+        scale, transitions = self.score.scale, unfitted_hmm().transitions
         if self.tune:
             factor, transitions = fit_temperature(pairs, self._table, workers)
             scale *= factor
         text = encode_text(pairs)
         references = reference_of(text.source), reference_of(text.target)
-        scorer = replace(self, scorer=replace(self.scorer, scale=scale), references=references)
+        scorer = replace(self, score=replace(self.score, scale=scale), references=references)
         transitions = fit_transitions(scorer.read(text), transitions, workers)
-        null = NULL if self.scorer.null is None else self.scorer.null
+        null = NULL if self.score.null is None else self.score.null
         return scorer, HiddenMarkov(transitions, ({}, {}), null, fitted=len(pairs))
 
     def _table(self, text: EncodedText) -> Floats:
         """Return the scores of all words of a text with each other, (V source, V target)."""
         keys, queries = self.prepared(text.source.words, text.target.words)
-        return np.asarray(self.scorer.score(queries, keys), dtype=np.float32).T
+        return np.asarray(self.score(queries, keys), dtype=np.float32).T
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
-        """The source and target words that have a vector of their own."""
+        """The source and target words that have a vector."""
         return self.source.vocabulary, self.target.vocabulary
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
-        """Return the positions of words without a vector of their own."""
+        """Return the positions of words without a vector."""
         first, second = (
             frozenset(np.flatnonzero(np.asarray(side.vocabulary.rows(words)) < 0).tolist())
             for side, words in ((self.source, source), (self.target, target))
@@ -145,13 +144,13 @@ class VectorScorer(Scorer):
         return found
 
     def _prepared(self, source: Floats, target: Floats) -> tuple[Doubles, Doubles]:
-        keys, queries = self.scorer.keys(source), self.scorer.queries(target)
+        keys, queries = self.score.keys(source), self.score.queries(target)
         return np.asarray(keys, np.float64), np.asarray(queries, np.float64)
 
     @cached_property
     def known_references(self) -> tuple[Reference, Reference]:
-        """The references, by default the first words of the vectors, all alike."""
-        limit = COSTLY_REFERENCE if self.scorer.costly else REFERENCE
+        """The reference words; by default the first words of the vectors, with equal shares."""
+        limit = COSTLY_REFERENCE if self.score.costly else REFERENCE
         if self.references is not None:
             first, second = (reference.first(limit) for reference in self.references)
             return first, second
@@ -169,17 +168,17 @@ class VectorScorer(Scorer):
         """Return log Z of source and of target words, from their prepared vectors."""
         (source, target), compared = self.known_references, self._compared
         of_keys = [
-            _log_mean(self.scorer.score(compared[1], keys[at : at + ROWS]).T, target.share)
+            _log_mean(self.score(compared[1], keys[at : at + ROWS]).T, target.share)
             for at in range(0, len(keys), ROWS)
         ]
         of_queries = [
-            _log_mean(self.scorer.score(queries[at : at + ROWS], compared[0]), source.share)
+            _log_mean(self.score(queries[at : at + ROWS], compared[0]), source.share)
             for at in range(0, len(queries), ROWS)
         ]
         return np.concatenate(of_keys), np.concatenate(of_queries)
 
 
-def _log_mean(scores: NDArray[np.floating], share: Doubles) -> Floats:
+def _log_mean(scores: Reals, share: Doubles) -> Floats:
     """Return the logarithm of the mean of exp(scores) over the last axis, row by row."""
     likelihood = np.ascontiguousarray(np.clip(scores, -SCORE_LIMIT, SCORE_LIMIT))
     np.exp(likelihood, out=likelihood)
@@ -198,40 +197,40 @@ def reference_of(side: EncodedSide) -> Reference:
     return Reference(words, counts / max(counts.sum(), 1))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CellScores:
-    """Scores of a text by word vectors: `keys` (V, K) of its source words, `queries` of its target words."""
+    """Scores of a text by word vectors: `keys` (V, K) of source words, `queries` (V, K) of target words."""
 
     text: EncodedText
     keys: Doubles
     queries: Doubles
-    head: VectorScorer
-    known: tuple[NDArray[np.bool_], NDArray[np.bool_]]  # source and target words with a vector, each (V,)
+    scorer: VectorScorer
+    known: tuple[Flags, Flags]  # source and target words with a vector, each (V,)
     training_words: ClassVar[None] = None
     vocabularies: ClassVar[None] = None
     agreed: ClassVar[bool] = False
 
     @property
-    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Nothing was learned from a text."""
+    def training_counts(self) -> tuple[Longs, Longs]:
+        """Zeros: given vectors come without a training text."""
         return np.zeros(len(self.keys), np.int64), np.zeros(len(self.queries), np.int64)
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
-        """Null emits every word as chance does."""
+        """Ones: the null word emits every word by chance."""
         return np.ones(len(self.keys), np.float32), np.ones(len(self.queries), np.float32)
 
     def prepare(self, *, ratios: bool) -> None:
-        """Compute the scores of word pairs where they are costly, and for ratios log Z of all words."""
+        """Compute costly scores once for each word pair, and log Z of all words if ratios are needed."""
         if ratios:
             self._norms  # noqa: B018
-        if self.head.scorer.costly:
+        if self.scorer.score.costly:
             self._by_pair  # noqa: B018
 
     def scores(self, k: int) -> Doubles:
         """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
         bucket = self.text.buckets[k]
-        if self.head.scorer.costly:
+        if self.scorer.score.costly:
             return np.where(bucket.inside, self._by_pair.take(self.text.index.cells[k]), PADDED)
         T, S, B = bucket.shape
         found = np.empty((T, S, B))
@@ -239,8 +238,8 @@ class CellScores:
         for at in range(0, B, width):
             columns = slice(at, at + width)
             queries, keys = self.queries[bucket.target[:, columns].T], self.keys[bucket.source[:, columns].T]
-            found[..., columns] = self.head.scorer.score(queries, keys).transpose(1, 2, 0)
-        np.clip(found, PADDED / 10, -PADDED / 10, out=found)  # no word scores below the padding
+            found[..., columns] = self.scorer.score(queries, keys).transpose(1, 2, 0)
+        np.clip(found, PADDED / 10, -PADDED / 10, out=found)  # the padding scores lowest
         found[~bucket.inside] = PADDED
         return found
 
@@ -252,28 +251,28 @@ class CellScores:
         logits -= (of_source[bucket.source] + of_target[bucket.target][:, None]) / 2
         return np.asarray(np.exp(logits, out=logits) * bucket.inside)
 
-    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
-        """Mark cells (T, S, B) of bucket k: a word has a vector, and so has one of each sentence."""
+    def informed(self, k: int, ratios: Floats | None) -> Flags:
+        """Mark the cells (T, S, B) of bucket k with a known word, in pairs with known words on both sides."""
         bucket = self.text.buckets[k]
         source, target = self.known[0][bucket.source], self.known[1][bucket.target]
         return np.asarray((target[:, None] | source) & (source.any(axis=0) & target.any(axis=0)))
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
-        """Return the evidence of each cell that its pair is parallel: its log ratio, 0 for less than 1."""
+        """Return the evidence of each cell that its pair is parallel: the log ratio, at least 0."""
         return np.asarray(np.log(np.maximum(ratios, np.float32(1))))
 
     @cached_property
     def _by_pair(self) -> Doubles:
-        """Score of each word pair (P,): cheaper where a score takes more than a product."""
+        """Score of each word pair (P,), computed once because the score is costly."""
         pairs = self.text.index
         found = np.empty(len(pairs))
         width = max(1, GATHERED // self.keys.shape[1])
         for at in range(0, len(pairs), width):
             some = slice(at, at + width)
             queries, keys = self.queries[pairs.target[some]], self.keys[pairs.source[some]]
-            found[some] = self.head.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
+            found[some] = self.scorer.score(queries[:, None], keys[:, None])[:, 0, 0]
         return found
 
     @cached_property
     def _norms(self) -> tuple[Floats, Floats]:
-        return self.head.log_norms(self.keys, self.queries)
+        return self.scorer.log_norms(self.keys, self.queries)

@@ -1,4 +1,4 @@
-"""The heads of a learned model: the lexicon, and others log-linearly interpolated with it.
+"""The scorers of a learned model: the lexicon, and scorers interpolated log-linearly with the lexicon.
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of a text.
 """
@@ -10,45 +10,43 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Floats, Longs
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.model import Emissions
-from nmtalign.scorers.counts import Smoothing, ViewCounts, emissions, view_product
+from nmtalign.scorers.counts import FormPairCounts, Smoothing, emissions, mean_ratios
+from nmtalign.scorers.forms import FormPairs
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.scorer import TINY, Head, Scorer
-from nmtalign.scorers.views import View
+from nmtalign.scorers.scorer import TINY, MixedScorer, Scorer
 from nmtalign.state import State, Stored
 
-Floats = NDArray[np.float32]
 
+class CountedForms(NamedTuple):
+    """Pairs of forms of a text with their counts, one entry for each kind of form."""
 
-class SeenViews(NamedTuple):
-    """Views of the word pairs of a text, with their counts."""
-
-    views: Sequence[View]
-    counts: Sequence[ViewCounts]
+    forms: Sequence[FormPairs]
+    counts: Sequence[FormPairCounts]
     smoothing: Smoothing
 
 
-def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText) -> Emissions:
-    """Interpolate the emissions of a lexicon with heads, one after the other.
+def interpolated(emissions: Emissions, scorers: Sequence[MixedScorer], text: EncodedText) -> Emissions:
+    """Interpolate the emissions of a lexicon with scorers, one after another.
 
     Notes
     -----
-    ``log r = (1 - weight) log r_before + weight log r_head`` for the word pairs that a head knows (Klakow
-    1998, log-linear interpolation); the others stay as they are.
+    ``log r = (1 - weight) log r_before + weight log r_head`` for the word pairs that a scorer knows
+    (log-linear interpolation, Klakow 1998); the ratios of other word pairs stay.
     """
-    for head in heads:
-        place, values = head.log_ratios(text)
+    for scorer in scorers:
+        place, values = scorer.log_ratios(text)
         pairs = emissions.pairs.copy()
         mixed = pairs.take(place)
-        possible = mixed > 0  # the padding and what cannot be stays 0
+        possible = mixed > 0  # ratios of 0 stay 0
         np.log(np.maximum(mixed, TINY, out=mixed), out=mixed)
-        mixed *= np.float32(1 - head.weight)
-        mixed += values * np.float32(head.weight)
+        mixed *= np.float32(1 - scorer.weight)
+        mixed += values * np.float32(scorer.weight)
         np.exp(mixed, out=mixed)
         mixed *= possible
         pairs[place] = mixed
@@ -56,31 +54,31 @@ def interpolated(emissions: Emissions, heads: Sequence[Head], text: EncodedText)
     return emissions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mixture(Scorer):
-    """A lexicon and the heads that are mixed with it."""
+    """A lexicon, and the scorers that are mixed with the lexicon."""
 
     lexicon: Lexicon
-    # A head of weight 1 replaces what stands before it, for the word pairs that it knows
+    # a scorer of weight 1 replaces the scorers before it, for the word pairs that it knows
     others: tuple[Any, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the heads with an influence: a weight of 1 hides those before it."""
+        """Names of the scorers that have an influence: a weight of 1 hides the scorers before it."""
         found = ["lexicon"]
-        for head in self.others:
-            found = [head.name] if head.weight == 1 else [*found, head.name]
+        for scorer in self.others:
+            found = [scorer.name] if scorer.weight == 1 else [*found, scorer.name]
         return tuple(found)
 
     @property
     def settings(self) -> str:
-        """The heads, and what the lexicon looks at, in a few words."""
-        letters = (map(str, dict.fromkeys(view.letters)) for view in self.lexicon.views)
-        return f"scorers={','.join(self.names)} views={','.join(map('/'.join, letters))}"
+        """Names of the scorers, and letters of the forms of the lexicon."""
+        letters = (map(str, dict.fromkeys(kind.letters)) for kind in self.lexicon.forms)
+        return f"scorers={','.join(self.names)} forms={','.join(map('/'.join, letters))}"
 
     def state(self) -> State:
-        """Return the states of the lexicon and of the other heads, in their order."""
-        others = {head.name: head.state() for head in self.others}
+        """Return the states of the lexicon and of the other scorers, in order."""
+        others = {scorer.name: scorer.state() for scorer in self.others}
         return State("mixture", parts={"lexicon": self.lexicon.state(), **others})
 
     @classmethod
@@ -91,36 +89,36 @@ class Mixture(Scorer):
         return cls(lexicon, tuple(others))
 
     def only(self, names: Iterable[str]) -> Mixture:
-        """Return some of the heads; without the lexicon the first of the others replaces it."""
+        """Return a mixture of some scorers; without the lexicon, the first scorer gets weight 1."""
         wanted = set(names)
         missing = sorted(wanted - set(self.names))
         if missing or not wanted:
             found = f"this model has the scorers {','.join(self.names)}, not {','.join(missing) or 'none'}"
             raise UsageError(found)
-        kept = [head for head in self.others if head.name in wanted]
+        kept = [scorer for scorer in self.others if scorer.name in wanted]
         if "lexicon" not in wanted:
             kept[0] = replace(kept[0], weight=1.0)
         return replace(self, others=tuple(kept))
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
-        """The source and target words that were learned from."""
+        """The source and target words of the training text."""
         return self.lexicon.numbers
 
-    def with_scorer(self, head: Head) -> Mixture:
-        """Return the mixture with one head more."""
-        return replace(self, others=(*self.others, head))
+    def with_scorer(self, scorer: MixedScorer) -> Mixture:
+        """Return the mixture with one more scorer."""
+        return replace(self, others=(*self.others, scorer))
 
-    def read(self, text: EncodedText, seen: SeenViews | None = None) -> PairScores:
-        """Return the scores of a text; `seen` are its views where they are known from training."""
-        seen = seen or SeenViews(*self.lexicon.looked_up(text.source, text.target, text.index))
+    def read(self, text: EncodedText, seen: CountedForms | None = None) -> PairScores:
+        """Return the scores of a text; `seen` are the counts of the training text, if this is the text."""
+        seen = seen or CountedForms(*self.lexicon.looked_up(text.source, text.target, text.index))
         mixed = interpolated(emissions(*seen), self.others, text)
         return PairScores(text, mixed, leave_one_out_evidence(seen), self.lexicon)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairScores:
-    """Emissions of a text, and the evidence `worth` (P,) of its word pairs for pair scores."""
+    """Emissions of a text, and the evidence `worth` (P,) of word pairs for pair scores."""
 
     text: EncodedText
     emissions: Emissions
@@ -130,29 +128,29 @@ class PairScores:
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
-        """Likelihood ratio of each source and each target word under the null word."""
+        """Likelihood ratio of each source word and each target word under the null word."""
         return self.emissions.source_null, self.emissions.target_null
 
     @property
     def training_words(self) -> tuple[int, int]:
-        """Number of source and target words that were learned from."""
+        """Number of source and target words of the training text."""
         return int(self.lexicon.source_counts.sum()), int(self.lexicon.target_counts.sum())
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
-        """The source and target words that were learned from."""
+        """The source and target words of the training text."""
         return self.lexicon.numbers
 
     @property
-    def training_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How often each source and target word of the text occurs in the training bitext."""
+    def training_counts(self) -> tuple[Longs, Longs]:
+        """How often each source and target word of the text occurs in the training text."""
         known = self.lexicon.known(self.text.source, self.text.target)
         counts = self.lexicon.source_counts, self.lexicon.target_counts
         first, second = (np.where(k < 0, 0, own[k]) for k, own in zip(known, counts, strict=True))
         return first, second
 
     def prepare(self, *, ratios: bool) -> None:
-        """Do nothing: all word pairs have their ratio."""
+        """Do nothing: the ratios of all word pairs are known."""
 
     def ratios(self, k: int) -> Floats:
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
@@ -163,8 +161,8 @@ class PairScores:
         ratios = self.ratios(k)
         return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDED)
 
-    def informed(self, k: int, ratios: Floats | None) -> NDArray[np.bool_]:
-        """Tell of which pairs (B,) of bucket k ratios are above chance, or tell words of both sides apart."""
+    def informed(self, k: int, ratios: Floats | None) -> Flags:
+        """Tell which pairs (B,) have a ratio above chance, or ratios that differ along both sides."""
         found = self.ratios(k) if ratios is None else ratios
         informed = np.asarray(found.max(axis=(0, 1)) > 1)
         rest = np.flatnonzero(~informed)
@@ -178,8 +176,8 @@ class PairScores:
         return self.worth.take(self.text.index.cells[k])
 
 
-def leave_one_out_evidence(seen: SeenViews) -> Floats:
-    """Return the evidence (P,) of word pairs, with one link less of each: no pair is evidence for itself."""
+def leave_one_out_evidence(seen: CountedForms) -> Floats:
+    """Return the evidence (P,) of word pairs, each without one of its links, so no pair supports itself."""
     less = [c._replace(pairs=np.maximum(c.pairs - 1, 0)) for c in seen.counts]
-    ratios = view_product(seen.views, less, seen.smoothing)
+    ratios = mean_ratios(seen.forms, less, seen.smoothing)
     return np.asarray(np.log(np.maximum(ratios, np.float32(1))))

@@ -1,4 +1,4 @@
-"""What scores the word pairs or cells of a text: the first part of an aligner."""
+"""Scorers: the part of an aligner that scores the word pairs or cells of a text."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats, Integers
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.state import State
 from nmtalign.text.tokenization import TextSettings
 
-Floats = NDArray[np.float32]
 Words = Sequence[str]
 Pairs = Sequence[tuple[Words, Words]]
 UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
@@ -24,16 +23,16 @@ TINY = np.float32(1e-30)  # least ratio under a logarithm
 
 
 class Scorer(Protocol):
-    """Scores of word pairs or cells: a lexicon, given vectors, an encoder, or a mixture of scorers.
+    """Scores word pairs or cells: a lexicon, given vectors, an encoder, or a mixture of scorers.
 
-    A scorer inherits what it does not say. Its class makes it again from its state
+    Subclasses inherit the defaults below. The class of a scorer restores the scorer from its state
     (:data:`nmtalign.aligner.model_folder.KINDS`).
     """
 
-    fit_pairs: ClassVar[int] = 0  # pairs of a text that it wants to be fitted to
-    parallel: ClassVar[bool] = True  # whether several processes may read texts
-    lexicon: Any = None  # the lexicon, where there is one
-    looked_up: TextSettings | None = None  # how words are normalized, where that is not left to the aligner
+    fit_pairs: ClassVar[int] = 0  # number of pairs that :meth:`fitted` needs
+    parallel: ClassVar[bool] = True  # whether several processes may call :meth:`read`
+    lexicon: Any = None  # the lexicon, if there is one
+    looked_up: TextSettings | None = None  # how words are normalized; None leaves this to the aligner
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,7 +41,7 @@ class Scorer(Protocol):
 
     @property
     def settings(self) -> str:
-        """What makes the scores, in one line."""
+        """The settings of the scores in one line."""
         ...
 
     @property
@@ -55,43 +54,43 @@ class Scorer(Protocol):
         ...
 
     def state(self) -> State:
-        """Return what the scorer is made of."""
+        """Return the state, from which the class restores the scorer."""
         ...
 
     def only(self, names: Iterable[str]) -> Scorer:
-        """Return a scorer of some of the scorers that are mixed; UsageError if one is missing."""
+        """Return a mixture of some of the scorers; UsageError if one is missing."""
         ...
 
     @property
     def unfitted(self) -> bool:
-        """Whether the scorer has to be fitted before it scores."""
+        """Whether the scorer must be fitted before it scores."""
         return False
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
-        """Return the scorer, and the positions, fitted to pairs of normalized words."""
+        """Return the scorer and the position model, fitted to pairs of normalized words."""
         return self, positions
 
     def running(self, **settings: Any) -> Scorer:
-        """Return the scorer with other settings of how it runs; UsageError if there are none such."""
+        """Return the scorer with other runtime settings; UsageError if the scorer has no such setting."""
         raise UsageError(f"{', '.join(settings)}: only for a model that was learned with an encoder")
 
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:
-        """Return the positions of words without a vector; None where words need none."""
+        """Return the positions of words without a vector; None if words need no vectors."""
         return None
 
 
 class LogRatios(NamedTuple):
     """Log likelihood ratios of some word pairs of a text."""
 
-    place: NDArray[np.integer]  # numbers of the word pairs
+    place: Integers  # numbers of the word pairs
     values: Floats  # their log likelihood ratios to chance
 
 
-class Head(Protocol):
-    """Anything that gives log likelihood ratios to word pairs.
+class MixedScorer(Protocol):
+    """A scorer beside the lexicon, which gives log likelihood ratios to word pairs.
 
-    `weight` is that of the log-linear interpolation with the heads before it, from 0 to 1; a head that
-    can be saved has a state, and its class makes the head again from it and the lexicon.
+    `weight`, from 0 to 1, is the weight in the log-linear interpolation with the scorers before this one. Its
+    class restores a scorer from its state and the lexicon.
     """
 
     @property

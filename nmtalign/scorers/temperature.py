@@ -4,9 +4,9 @@ The likelihood ratio of two words comes from their score,
 
     r(e, f) = exp(score(e, f) - (log Z_e + log Z_f) / 2)      Z_e = sum over f of p(f) exp(score(e, f)),
 
-and 1 is the ratio of the null word. Transitions and temperature are estimated by expectation-maximization,
-the temperature by the likelihood that :mod:`nmtalign.scorers.dense_training` writes down.
-The probability of null is fixed: its maximum likelihood estimate gave a larger error on nearly every text.
+and 1 is the ratio of the null word. Transitions and temperature are estimated by expectation-maximization;
+the temperature maximizes the likelihood in :mod:`nmtalign.scorers.dense_training`. The probability of null is
+fixed, because its maximum likelihood estimate gave a greater error on nearly every text.
 
 Axes: V vocabulary (word 0 is padding), P word pairs that meet.
 
@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Doubles, Floats
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.positions.agreement import BothTransitions
@@ -33,12 +33,10 @@ from nmtalign.positions.model import Emissions, TextScores
 from nmtalign.positions.transitions import estimate_transitions
 from nmtalign.scorers.dense_training import Links, ScaleLikelihood
 
-Floats = NDArray[np.float32]
-
-FITTED = 5_000  # pairs of a text that transitions are fitted on
-TUNED = 1 << 13  # words on either side of them that the temperature is fitted on: one number needs fewer
-ITERATIONS, MAX_ITERATIONS = 3, 10  # of transitions; of the temperature until it moves by less than SETTLED
-SETTLED = 0.02
+FITTED = 5_000  # pairs of a text to which transitions are fitted
+TUNED = 1 << 13  # words of a side to which the temperature is fitted; one number needs fewer data
+ITERATIONS, MAX_ITERATIONS = 3, 10  # of transitions; of the temperature, at most
+SETTLED = 0.02  # change of the log scale below which the temperature is found
 MAX_STEP = 4  # factor by which an iteration may change the scale of the scores
 
 
@@ -53,8 +51,8 @@ def fit_temperature(
 ) -> tuple[float, BothTransitions]:
     """Return the factor of plain scores (1 / temperature), and transitions, by expectation-maximization.
 
-    The scale moves by one step of Newton's method an iteration. It starts where scores deviate by 1 from
-    their mean, whatever size the vectors have.
+    Each iteration takes one step of Newton's method. The initial scale gives the scores a standard deviation
+    of 1, whatever the length of the vectors.
     """
     sizes = np.cumsum([max(map(len, pair)) for pair in pairs])
     text = encode_text(pairs[: max(1, int((sizes <= TUNED).sum()))])
@@ -74,12 +72,12 @@ def fit_temperature(
 
 
 def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: int) -> BothTransitions:
-    """Return the transitions of a text after some EM iterations with its likelihood ratios as emissions."""
+    """Return the transitions after `ITERATIONS` of EM with the likelihood ratios of a text as emissions."""
     scores.prepare(ratios=True)
     text = scores.text
     ratios = np.zeros(len(text.index), np.float32)
     for k, cells in enumerate(text.index.cells):
-        ratios[cells] = scores.ratios(k)  # all cells of a word pair have the same ratio to the bit
+        ratios[cells] = scores.ratios(k)  # all cells of a word pair have exactly the same ratio
     for _ in range(ITERATIONS):
         transitions, _ = _iterated(text, ratios, transitions, workers)
     return transitions
@@ -87,7 +85,7 @@ def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: i
 
 def _iterated(
     text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
-) -> tuple[BothTransitions, NDArray[np.float64]]:
+) -> tuple[BothTransitions, Doubles]:
     """Return the transitions after one more EM iteration, and the agreed links of word pairs (P,)."""
     nulls = [np.ones(len(side.words), np.float32) for side in (text.source, text.target)]
     first, second = (

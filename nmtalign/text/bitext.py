@@ -24,13 +24,17 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
+from nmtalign.door import as_path, one_line
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, named, parse_json, try_lines
 from nmtalign.text.catalogs import read_po
 from nmtalign.text.columns import ROWS, read_parquet, read_table
 from nmtalign.text.memories import read_tmx, read_xliff
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OnError = Callable[[DataError], None]
 Select = tuple[str, str] | None
@@ -90,6 +94,8 @@ def read_bitext(
     [SentencePair(source='the cat', target='le chat')]
     """
     check_encoding(encoding)
+    for path in (source,) if target is None else (source, target):
+        as_path(path)
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
@@ -102,23 +108,76 @@ def read_bitext(
     return Bitext(lambda: _settled(named(source, records()), on_error), (source,))
 
 
-class Bitext:
+class Bitext(Sequence[SentencePair]):
     """The sentence pairs of one or two files; each iteration reads them anew.
+
+    ``len``, ``bitext[n]``, ``bitext[3:9]`` and :meth:`frame` hold the pairs in memory from then on. A number
+    that no pair has is an IndexError.
 
     Raises
     ------
     UsageError
-        At the second iteration over standard input, which can be read only once.
+        At the second iteration over standard input, which can be read only once, unless it is held.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "pairs.tsv"
+    ...     _ = path.write_text("the cat\\tle chat\\na dog\\tun chien\\n", encoding="utf-8")
+    ...     bitext = read_bitext(path)
+    ...     len(bitext), bitext[-1].target, bitext[:1]
+    (2, 'un chien', Bitext of 1 pairs from pairs.tsv)
     """
 
     def __init__(self, read: Callable[[], Iterator[SentencePair]], files: Sequence[str | Path]) -> None:
-        self._read, self._once, self._begun = read, "-" in map(str, files), False
+        self._read, self._files, self._begun = read, files, False
+        self._held: list[SentencePair] | None = None
+
+    def __repr__(self) -> str:
+        files = " and ".join(Path(file).name for file in self._files)
+        count = "" if self._held is None else f" of {len(self._held):,} pairs"
+        return one_line(f"Bitext{count} from {files}")
 
     def __iter__(self) -> Iterator[SentencePair]:
-        if self._begun and self._once:
+        """Yield the pairs; what is held is known at the first one: ``list`` asks for the length before."""
+        if self._held is not None:
+            yield from self._held
+            return
+        if self._begun and "-" in map(str, self._files):
             raise UsageError("standard input can be read only once; write it to a file first")
         self._begun = True
-        return self._read()
+        yield from self._read()
+
+    @property
+    def _pairs(self) -> list[SentencePair]:
+        if self._held is None:
+            self._held = [*iter(self)]
+        return self._held
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    @overload
+    def __getitem__(self, n: int) -> SentencePair: ...
+
+    @overload
+    def __getitem__(self, n: slice) -> Bitext: ...
+
+    def __getitem__(self, n: int | slice) -> SentencePair | Bitext:
+        if isinstance(n, slice):
+            part = Bitext(self._read, self._files)
+            part._held = self._pairs[n]
+            return part
+        if not -len(self) <= n < len(self):
+            raise IndexError(f"expected the number of one of {len(self):,} pairs, from 0, found {n}")
+        return self._pairs[n]
+
+    def frame(self) -> pd.DataFrame:
+        """Return the pairs as a DataFrame with the columns ``source`` and ``target``."""
+        import pandas as pd
+
+        return pd.DataFrame(self._pairs, columns=list(SentencePair._fields))
 
 
 def _settled(records: Iterator[Record], on_error: OnError | None) -> Iterator[SentencePair]:

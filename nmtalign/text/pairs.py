@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
 from nmtalign.errors import DataError, UsageError
+from nmtalign.files import is_text
 from nmtalign.text.bitext import Bitext
 
 Words = Sequence[str]
@@ -50,6 +51,7 @@ def checked_pairs(pairs: Pairs, *, lines: bool | None = None) -> Iterator[Pair]:
 def _checked(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
     for number, row in enumerate(rows, 1):
         try:
+            row = row.tolist() if hasattr(row, "tolist") else row  # of an array (N, 2)
             if not isinstance(row, tuple | list) or len(row) != 2:
                 raise DataError(f"expected a pair (source, target), found {short(row)}")
             pair = checked_pair(*row)
@@ -61,6 +63,17 @@ def _checked(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
             raise error.at(f"pair {number:,}") from None
         lines = found
         yield pair
+
+
+def _begun(pairs: Iterator[Any]) -> Iterator[Any]:
+    """Yield from an iterator, and refuse one that has nothing left: it was read before."""
+    empty = True
+    for row in pairs:
+        empty = False
+        yield row
+    if empty:
+        found = "found an iterator with nothing left, such as a generator that was read before"
+        raise UsageError(f"expected sentence pairs, {found}; give a list, which can be read again")
 
 
 def checked_pair(source: Sentence, target: Sentence) -> Pair:
@@ -76,12 +89,14 @@ def _checked_side(side: Any, name: str) -> Sentence:
     if isinstance(side, str):
         if "\n" in side:
             raise DataError(f"expected one line a side, found a line break in the {name}")
+        if not (side.isascii() or is_text(side)):
+            raise DataError(f"expected text, found half of a character in the {name}: {short(side)}")
         return side
     words = side.tolist() if hasattr(side, "tolist") else side  # an array, as tables hold them
     if not isinstance(words, list | tuple):
         raise DataError(f"expected a line of text or a list of words as {name}, found {short(side)}")
     for word in words:
-        if not isinstance(word, str) or not word or "\n" in word:
+        if not isinstance(word, str) or not word or "\n" in word or not (word.isascii() or is_text(word)):
             found = f"expected words, none empty or with a line break, in the {name}"
             raise DataError(f"{found}, found {short(word)}")
     return words
@@ -99,6 +114,11 @@ def _rows(pairs: Any) -> Iterable[Any]:
     if isinstance(pairs, str | bytes | Path) or not isinstance(pairs, Iterable):
         wanted = "expected sentence pairs (source, target)"
         raise UsageError(f"{wanted}, found {short(pairs)}; nmtalign.read_bitext reads files")
+    if isinstance(pairs, Mapping | Set):
+        wanted = "expected sentence pairs in an order, such as a list of (source, target)"
+        raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short(pairs)}")
+    if isinstance(pairs, Iterator):
+        return _begun(pairs)
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_is_column, pairs)):
         source, target = map(len, pairs)
         if source != target:

@@ -408,7 +408,7 @@ class TextSettings:
 
     def words(self, text: str, *, language: str | None = None) -> list[str]:
         """Return the words to look up, one for each of :meth:`tokens`."""
-        return self._split(load_tokenizer(self.tokenizer, language), [text])[0]
+        return self._split(load_tokenizer(self.tokenizer, language), text)
 
     def words_of_pair(
         self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
@@ -421,19 +421,24 @@ class TextSettings:
         (['the', 'cat', '.'], ['le', 'chat', '.'])
         """
         first, second = map(load_tokenizer, self._of_sides, languages)
-        return self._split(first, pair[:1])[0], self._split(second, pair[1:])[0]
+        return self._split(first, pair[0]), self._split(second, pair[1])
 
-    def words_of_lines(
+    def tokens_of_lines(
         self, lines: Sequence[str], side: int, language: str | None = None
     ) -> tuple[list[str], list[int]]:
-        """Return the words of many lines of a side (0 or 1) one after the other, and how many each has.
+        """Return the tokens of many lines of a side (0 or 1) one after the other, and how many each has.
 
         Examples
         --------
-        >>> TextSettings("simple").words_of_lines(["The cat.", ""], 0)
-        (['the', 'cat', '.'], [3, 0])
+        >>> TextSettings("simple").tokens_of_lines(["The cat.", ""], 0)
+        (['The', 'cat', '.'], [3, 0])
         """
-        return self._split(load_tokenizer(self._of_sides[side], language), lines)
+        tokens = [*map(self.tokenizer_of(side, language).split, map(_bounded, lines))]
+        return [token for line in tokens for token in line], list(map(len, tokens))
+
+    def tokenizer_of(self, side: int, language: str | None = None) -> Tokenizer:
+        """Return the tokenizer of a side (0 or 1)."""
+        return load_tokenizer(self._of_sides[side], language)
 
     def tokens_of_pair(
         self, pair: tuple[str, str], languages: tuple[str | None, str | None] = (None, None)
@@ -455,13 +460,11 @@ class TextSettings:
         first, second = map(load_tokenizer, self._of_sides, languages)
         return first.split(_bounded(pair[0])), second.split(_bounded(pair[1]))
 
-    def _split(self, tokenizer: Tokenizer, lines: Sequence[str]) -> tuple[list[str], list[int]]:
-        """Return the words of lines one after the other, and how many each has."""
-        cut = self.cuts_at_spaces
-        bounded = map(_bounded, lines)
-        tokens = [tokenizer.split(self.folded(line) if cut else line) for line in bounded]
-        words = [word for line in tokens for word in line]
-        return words if cut else self.normalized(words), list(map(len, tokens))
+    def _split(self, tokenizer: Tokenizer, line: str) -> list[str]:
+        """Return the words of a line."""
+        if self.cuts_at_spaces:
+            return tokenizer.split(self.folded(_bounded(line)))
+        return self.normalized(tokenizer.split(_bounded(line)))
 
     @property
     def cuts_at_spaces(self) -> bool:
@@ -500,37 +503,37 @@ class TextSettings:
         return text.lower() if self.lowercase else text
 
 
-# --- whitespace tokens ---------------------------------------------------------------------------
+# --- words between spaces ------------------------------------------------------------------------
+
+SPACES = TextSettings("space", lowercase=False, unicode="none")  # words as they stand
 
 
-def remap(tokens: Iterable[Token], text: str) -> list[int]:
-    """Return for each token the number of the whitespace token of `text` that it begins in.
-
-    Whitespace tokens are what stands between ASCII spaces, counted from 0; double spaces count once.
+def words_at(starts: Iterable[int], line: str) -> list[int]:
+    """Return for each token of a line the number of the word between ASCII spaces that it begins in.
 
     Parameters
     ----------
-    tokens : iterable of Token
-        Tokens of `text`, of any tokenizer, in order.
-    text : str
-        The line they were cut from.
+    starts : iterable of int
+        Where the tokens begin, in order.
+    line : str
+        The line that they were cut from.
 
     Returns
     -------
     list of int
-        Never decreasing. A link (i, j) becomes (source[i], target[j]).
+        From 0, never decreasing; several spaces are one. A link (i, j) becomes (source[i], target[j]).
 
     Examples
     --------
     >>> line = "l'eau  froide."
-    >>> remap(TextSettings("simple").tokens(line), line)
+    >>> words_at([token.start for token in TextSettings("simple").tokens(line)], line)
     [0, 0, 1, 1]
     """
-    ends = [match.end() for match in re.finditer("[^ ]+", text)]
+    ends = [match.end() for match in re.finditer("[^ ]+", line)]
     numbers: list[int] = []
     word = 0
-    for token in tokens:
-        while word < len(ends) and ends[word] <= token.start:
+    for start in starts:
+        while word < len(ends) and ends[word] <= start:
             word += 1
         numbers.append(min(word, len(ends) - 1))  # a sub-word may stand for the space at the end
     return numbers

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, starmap
 from typing import Any
 
 import numpy as np
 
-from nmtalign.corpus.coverage import GLUED, ends_in_punctuation
+from nmtalign.corpus.coverage import GLUED, ends_in_punctuation, spaceless
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.sides import EncodedSide, NumberedWords, PairEncoder, look_up, number_words
 from nmtalign.errors import DataError
@@ -21,14 +20,10 @@ from nmtalign.text.tokenization import TextSettings
 
 Sides = tuple[Sequence[Sentence], Sequence[Sentence]]  # source and target sentences
 
-PAIRS = 5_000  # that are numbered at a time
-# Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
-_SPACELESS = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
-)
-UNCUT = 7.0  # mean letters of the words of such a script from which on they are taken for phrases
-EVEN = 2.0  # standard deviation of lengths below which their correlation says nothing
-FEWEST = 50  # pairs from which on statistics of lengths mean something
+PAIRS = 5_000  # pairs numbered at a time
+UNCUT = 7.0  # mean letters of the words of such a script above which words seem to be phrases
+EVEN = 2.0  # standard deviation of lengths below which the correlation says nothing
+FEWEST = 50  # pairs needed for statistics of lengths
 
 
 def encode_bitext(
@@ -37,9 +32,9 @@ def encode_bitext(
     languages: tuple[str | None, str | None],
     workers: int = 1,
 ) -> tuple[EncodedSide, EncodedSide, str]:
-    """Tokenize and number a bitext as it streams by; also return its SHA-256.
+    """Tokenize and number a streamed bitext; also return its SHA-256.
 
-    All sentences are lines, or all are lists of words, as the first one is.
+    Either all sentences are lines, or all are lists of words; the first pair decides.
     """
     digest, encoder, rest = hashlib.sha256(), PairEncoder(text, languages), iter(pairs)
     first = list(islice(rest, 1))
@@ -59,7 +54,7 @@ def encode_bitext(
 
 
 def _hashed(chunks: Iterable[Chunk], digest: hashlib._Hash, *, in_lines: bool) -> Iterator[Sides]:
-    """Yield both sides of chunks, which are pickled sooner than pairs, and add the lines to a digest."""
+    """Yield both sides of chunks, which pickle faster than pairs, and add the lines to a digest."""
     for first, pairs in chunks:
         rows = pairs if in_lines else [(" ".join(source), " ".join(target)) for source, target in pairs]
         lines = "".join([f"{source}\t{target}\n" for source, target in rows])
@@ -71,7 +66,7 @@ def _hashed(chunks: Iterable[Chunk], digest: hashlib._Hash, *, in_lines: bool) -
 
 
 def bitext_warnings(source: EncodedSide, target: EncodedSide) -> list[str]:
-    """Return a line of warning for each thing that looks wrong with a bitext."""
+    """Return warnings about a bitext that looks wrong, one line each."""
     s, t = source.lengths, target.lengths
     n = len(s)
     found = []
@@ -100,8 +95,8 @@ def _of_punctuation(side: EncodedSide) -> list[str]:
 
 
 def _uncut(side: EncodedSide, name: str) -> list[str]:
-    """Warn where a script without spaces is not cut into words."""
-    places = [k for k, word in enumerate(side.words) if _SPACELESS.search(word)]
+    """Warn if a text in a script without spaces is not cut into words."""
+    places = [k for k, word in enumerate(side.words) if spaceless(word)]
     if 2 * side.counts[places].sum() < side.counts.sum():
         return []
     mean = np.average([len(side.words[k]) for k in places], weights=side.counts[places])
@@ -125,12 +120,12 @@ def _same_sentences(source: EncodedSide, target: EncodedSide) -> int:
 
 
 def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
-    """Return Pearson's correlation, 1 where a side does not vary."""
+    """Return Pearson's correlation, 1 if a side is constant."""
     return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else 1.0
 
 
 def _of_lengths(s: np.ndarray[Any, Any], t: np.ndarray[Any, Any]) -> list[str]:
-    """Warn where the lengths of the two sides do not go together, or do so only after a shift."""
+    """Warn if sentence lengths of the two sides do not correlate, or correlate only after a shift."""
     here = _correlation(s, t)
     if here > 0.3 or min(s.std(), t.std()) < EVEN:
         return []

@@ -1,4 +1,4 @@
-"""Checkpoints of training: plain arrays in a file, with a key of what is trained."""
+"""Checkpoints of training: plain arrays in a file, and a hash of the settings and the text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import read_arrays
+from nmtalign.arrays import AnyArray, read_arrays
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
 from nmtalign.files import file_in
 from nmtalign.output import whole_file
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, AnyArray]
 
-SECONDS = 10.0  # between two writings
+SECONDS = 10.0  # between two checkpoints
 NAME = "lexicon.npz"
 _KEY = "key"
 
@@ -31,9 +31,9 @@ class Checkpoint:
     Parameters
     ----------
     path : str or Path
-        Written whole or not at all.
+        The file is written as a whole or not at all.
     key : str
-        Hash of the settings and the bitext; the state of another training is not read.
+        Hash of the settings and the bitext; a checkpoint with another key is ignored.
 
     Examples
     --------
@@ -52,29 +52,29 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def read(self) -> Arrays | None:
-        """Return the arrays, or None if there is no file, or one that belongs to something else."""
+        """Return the arrays, or None if no file has this key."""
         try:
             arrays = read_arrays(file_in(self.path.parent, self.path.name))
         except (OSError, DataError):
-            return None  # a damaged state costs time, no more
+            return None  # a damaged checkpoint costs time only
         return arrays if np.array_equal(arrays.pop(_KEY, ()), self._key) else None
 
     @property
     def _key(self) -> NDArray[np.uint8]:
         return np.frombuffer(self.key.encode(), np.uint8)
 
-    def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def write(self, arrays: Mapping[str, AnyArray]) -> None:
         """Write the arrays, or raise a DataError if the file cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(self.path) as partial, open(partial, "wb") as file:
                 np.savez(file, **{_KEY: self._key}, **arrays)  # type: ignore[arg-type]
         except OSError as error:
-            raise DataError(f"{self.path}: cannot keep the state of training: {error.strerror}") from None
+            raise DataError(f"{self.path}: cannot write the checkpoint: {error.strerror}") from None
         self._written = time.monotonic()
 
-    def write_if_due(self, arrays: Callable[[], Mapping[str, NDArray[Any]]]) -> None:
-        """Write what `arrays` returns if the last writing was `SECONDS` ago."""
+    def write_if_due(self, arrays: Callable[[], Mapping[str, AnyArray]]) -> None:
+        """Write what `arrays` returns if the last checkpoint is `SECONDS` old."""
         if time.monotonic() - self._written >= SECONDS:
             self.write(arrays())
 
@@ -82,10 +82,10 @@ class Checkpoint:
 def checkpoint_of(
     folder: str | Path | None, source: EncodedSide, target: EncodedSide, *others: object
 ) -> Checkpoint | None:
-    """Return the checkpoint of a training, in a folder; None without a folder.
+    """Return the checkpoint of a training run in a folder; None without a folder.
 
-    Its key is a hash of the sides and of `others`, all else that decides what is learned: arrays, tuples,
-    dataclasses and plain values.
+    The key is a hash of the sides and of `others`: everything else on which the model depends, as arrays,
+    tuples, dataclasses and plain values.
     """
     if folder is None:
         return None
@@ -97,7 +97,7 @@ def checkpoint_of(
 def remove_checkpoints(folder: str | Path) -> None:
     """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
     folder = Path(folder)
-    for path in (folder / NAME, *folder.glob(f".partial-*-{NAME}")):  # of a killed run
+    for path in (folder / NAME, *folder.glob(f".partial-*-{NAME}")):  # left by a killed run
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

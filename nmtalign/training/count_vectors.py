@@ -1,6 +1,6 @@
-"""Word vectors from what a lexicon has counted: correspondence analysis of its links.
+"""Word vectors from the expected links of a lexicon, by correspondence analysis.
 
-Axes: V words of one language (word 0 is padding), D dimensions, F forms of a view.
+Axes: V words of one language (word 0 is padding), D dimensions, F forms.
 """
 
 from __future__ import annotations
@@ -9,24 +9,22 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats, Reals
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.lexicon import Lexicon, StoredView
-from nmtalign.scorers.views import shorten
+from nmtalign.scorers.forms import shorten
+from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.training.em import Estimator, stored_lexicon
 from nmtalign.training.settings import Settings
 from nmtalign.vectors.correspondence import correspondence_analysis
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
-Floats = NDArray[np.floating]
-
-LEAST = 0.05  # links that are expected less often are noise
-POWER = 0.75  # of the scaled counts
-PREFIXES = (6, 5, 4, 3)  # letters by which words without links find relatives that have some
+LEAST = 0.05  # smaller expected counts of links are noise
+POWER = 0.75  # exponent of the scaled counts
+PREFIXES = (6, 5, 4, 3)  # letters by which words without links find related words with links
 
 
 def count_embeddings(
@@ -34,7 +32,7 @@ def count_embeddings(
 ) -> tuple[Embeddings, Embeddings]:
     """Return word vectors of both languages from the expected links of a lexicon.
 
-    A word without links gets the vector of the words with its longest prefix together: a supplementary point.
+    A word without links becomes a supplementary point: the joint vector of the words with its longest prefix.
 
     Parameters
     ----------
@@ -44,10 +42,10 @@ def count_embeddings(
     minimum : int
         Rarer words get no vector.
     subwords : bool
-        Analyse every view of the lexicon (words, their first letters) and put the vectors of the views, each
-        of length 1, side by side: the cosine of two words is the mean of their cosines in all views.
+        Analyze each kind of form (words, first letters) and concatenate the vectors of the forms, each of
+        length 1: the cosine of two words is the mean of the cosines of their forms.
     seed : int
-        Of the random projection.
+        Seed of the random projection.
 
     Returns
     -------
@@ -57,7 +55,7 @@ def count_embeddings(
     Raises
     ------
     UsageError
-        If the lexicon has no view of whole words, or D is less than 1 for each view.
+        If the lexicon does not count whole words, or D is less than the number of kinds of form.
     DataError
         If nothing was linked.
 
@@ -71,13 +69,13 @@ def count_embeddings(
     [[True, False], [False, True]]
     """
     whole = [] if lexicon.whole is None else [lexicon.whole]
-    views = lexicon.views if subwords else whole
-    if not whole or dimension < len(views) or minimum < 1:
-        found = f"{len(whole)} of them, {dimension} dimensions for {len(views)} views, minimum {minimum}"
-        raise UsageError(f"expected a view of whole words, a dimension a view, a minimum of 1; found {found}")
-    sizes = [len(part) for part in np.array_split(np.arange(dimension), len(views))]
+    forms = lexicon.forms if subwords else whole
+    if not whole or dimension < len(forms) or minimum < 1:
+        found = f"{len(whole)} of them, {dimension} dimensions for {len(forms)} forms, minimum {minimum}"
+        raise UsageError(f"expected counts of whole words, a dimension a form, minimum 1; found {found}")
+    sizes = [len(part) for part in np.array_split(np.arange(dimension), len(forms))]
     words = lexicon.source_words, lexicon.target_words
-    parts = [_view_vectors(view, words, n, seed) for view, n in zip(views, sizes, strict=True)]
+    parts = [_form_vectors(kind, words, n, seed) for kind, n in zip(forms, sizes, strict=True)]
     settings = {
         "method": "counts",
         "dimension": dimension,
@@ -104,12 +102,12 @@ def learn_counted(
     return count_embeddings(stored_lexicon(estimator, estimator.run()), **options)
 
 
-def _view_vectors(
-    view: StoredView, words: tuple[Sequence[str], Sequence[str]], size: int, seed: int
-) -> tuple[Floats, Floats]:
-    """Return the vectors of all words seen through a view, unit rows of shape (V, size)."""
-    forms = shorten(words[0], view.letters[0]), shorten(words[1], view.letters[1])
-    table = view.table(LEAST)
+def _form_vectors(
+    kind: StoredForms, words: tuple[Sequence[str], Sequence[str]], size: int, seed: int
+) -> tuple[Reals, Reals]:
+    """Return the vectors of the forms of all words, unit rows of shape (V, size)."""
+    forms = shorten(words[0], kind.letters[0]), shorten(words[1], kind.letters[1])
+    table = kind.table(LEAST)
     if not table.nnz:
         raise DataError("the lexicon has no links; it was learned from too little text")
     found = correspondence_analysis(table, size, power=POWER, seed=seed)
@@ -120,11 +118,11 @@ def _view_vectors(
     return rows[0], rows[1]
 
 
-def _with_relatives(vectors: NDArray[np.float32], linked: Floats, forms: Sequence[str]) -> Floats:
-    """Give forms without links the sum of the vectors of their longest prefix, weighted as its links are.
+def _with_relatives(vectors: Floats, linked: Reals, forms: Sequence[str]) -> Reals:
+    """Give forms without links the weighted sum of the vectors of the forms with the longest common prefix.
 
-    The scaled counts of a form are its counts over the root of their sum, so (but for the power) the joint
-    row of several forms is the sum of theirs, each times the root of its sum.
+    The scaled counts of a form are its counts over the root of their sum. So, but for the power, the joint
+    row of several forms is the sum of their rows, each times the root of the sum of its counts.
     """
     result = vectors.copy()
     weighted = vectors * np.sqrt(linked)[:, None].astype(np.float32)  # (F, D)

@@ -1,7 +1,7 @@
 """A bitext distributed over processes: E-step there, M-step here.
 
-Every n-th bucket goes to one of n shards. An E-step sends a shard the emissions of its words and word pairs
-(4 bytes each), and gets back their expected counts (8 bytes each).
+Each of n shards holds every n-th bucket. An E-step sends the emissions of words and word pairs to a shard (4
+bytes each), and receives their expected counts (8 bytes each).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Flags, Ints
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import (
@@ -29,10 +29,7 @@ from nmtalign.corpus.word_pairs import (
 from nmtalign.positions.e_step import EStep, ExpectedCounts, Totals
 from nmtalign.positions.model import Emissions
 
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
-
-CELLS = 1 << 22  # of a shard: 10,000 to 30,000 sentence pairs
+CELLS = 1 << 22  # cells of a shard: 10,000 to 30,000 sentence pairs
 
 Item = TypeVar("Item")
 
@@ -41,14 +38,14 @@ class Processes(Protocol):
     """Processes that hold the shards."""
 
     def keep(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Call a function in a process and return a handle of its result; handles may be arguments, too."""
+        """Call a function in a process and return a handle of its result; arguments may be handles."""
 
     def in_order(self, submit: Callable[[Item], Any], items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
-        """Yield items, in order, each with the result of which `submit` returned the handle."""
+        """Yield the items in order, each with the result whose handle `submit` returned."""
 
 
 class Shard(NamedTuple):
-    """Some buckets of a bitext, with numbers of their own for words and word pairs."""
+    """Some buckets of a bitext, with their own numbers of words and word pairs."""
 
     numbers: Sequence[int]  # number of each bucket in the whole bitext
     buckets: list[Bucket]
@@ -69,7 +66,7 @@ def pair_counts(shard: Shard) -> tuple[Ints, Ints, Ints]:
     return shard.pairs.source, shard.pairs.target, counts
 
 
-def thinned(shard: Shard, kept: NDArray[np.bool_]) -> Shard:
+def thinned(shard: Shard, kept: Flags) -> Shard:
     """Let the pairs that are not kept share one number; the padding stays number 0."""
     index, number = shard.pairs, np.where(kept, np.cumsum(kept), SHARED).astype(np.int32)
     number[0] = 0
@@ -107,10 +104,10 @@ class RemoteShard(NamedTuple):
 
 
 class DistributedBitext:
-    """A bitext in shards of about so many cells, which other processes hold.
+    """A bitext in shards of about `cells` cells, which other processes hold.
 
-    A model depends on the size of the shards, but never on the number of processes: the expected counts of a
-    text are the sum of those of its parts (Dempster, Laird and Rubin 1977).
+    A model depends on the size of the shards, but not on the number of processes: the expected counts of a
+    text are the sum of the expected counts of its parts (Dempster, Laird and Rubin 1977).
 
     Examples
     --------
@@ -144,7 +141,7 @@ class DistributedBitext:
         self.index, self.shards = self._numbered(held, is_large(buckets), source, target)
 
     def _sent(self, numbers: Sequence[int], buckets: Sequence[Bucket]) -> RemoteShard:
-        """Send a shard away."""
+        """Send a shard to a process."""
         own = [buckets[k] for k in numbers]
         source = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.source.ravel() for b in own)]))
         target = np.unique(np.concatenate([np.zeros(1, np.int32), *(b.target.ravel() for b in own)]))
@@ -178,7 +175,7 @@ class DistributedBitext:
         return kept_index(keys, targets, []), found
 
     def _thinned(self, own: RemoteShard, numbers: Ints) -> RemoteShard:
-        """Let a shard give one number to all pairs that are not kept."""
+        """Give one shared number to the pairs of a shard that are not kept."""
         kept = numbers != SHARED
         pairs = np.concatenate([[0, SHARED], numbers[1:][kept[1:]]]).astype(np.int32)
         return own._replace(shard=self._processes.keep(thinned, own.shard, kept), pairs=pairs)

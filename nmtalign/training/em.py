@@ -24,14 +24,14 @@ from nmtalign.corpus.word_pairs import SHARED, PairIndex, index_pairs
 from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.e_step import MIN_LINK, EStep, ExpectedCounts, expected_counts
 from nmtalign.positions.transitions import TransitionModel, estimate_transitions, initial_transitions
-from nmtalign.scorers.counts import Smoothing, ViewCounts, emissions, view_counts, word_counts
-from nmtalign.scorers.lexicon import Lexicon, StoredView, stored_view
-from nmtalign.scorers.views import Letters, View, make_view, short_words
+from nmtalign.scorers.counts import FormPairCounts, Smoothing, emissions, form_pair_counts, word_counts
+from nmtalign.scorers.forms import FormPairs, Letters, make_form_pairs, short_words
+from nmtalign.scorers.lexicon import Lexicon, StoredForms, stored_forms
 from nmtalign.training.checkpoint import Arrays, Checkpoint
-from nmtalign.training.prior import Prior, view_prior
+from nmtalign.training.prior import Prior, form_prior
 from nmtalign.training.settings import Settings
 
-JUMP_CELLS = 1 << 22  # cells that jumps are counted in; in a larger bitext, in every n-th bucket
+JUMP_CELLS = 1 << 22  # cells in which jumps are counted; a larger bitext uses every n-th bucket
 
 
 class Bitext(Protocol):
@@ -60,12 +60,12 @@ class LocalBitext:
 
 
 class Estimate(NamedTuple):
-    """What was learned, over the words and word pairs of the bitext it was learned from."""
+    """The result of training, for the words and word pairs of the training text."""
 
-    views: list[View]
-    counts: list[ViewCounts]
+    forms: list[FormPairs]
+    counts: list[FormPairCounts]
     transitions: BothTransitions
-    stored: list[StoredView]
+    stored: list[StoredForms]
 
 
 class Estimator:
@@ -76,13 +76,13 @@ class Estimator:
     source, target : EncodedSide
     settings : Settings
     prior : Prior, optional
-        The vocabularies have to hold its words.
+        The vocabularies must contain its words.
     workers : int, optional
         Threads or processes; the result does not depend on it.
     report : callable, optional
         Called with one line of text after each iteration.
-    place : callable, optional
-        Returns a :class:`Bitext` of buckets and sides; :class:`LocalBitext` if left out.
+    make_bitext : callable, optional
+        Returns a :class:`Bitext` from buckets and sides; default :class:`LocalBitext`.
     """
 
     def __init__(
@@ -94,34 +94,36 @@ class Estimator:
         prior: Prior | None = None,
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
-        place: BitextFactory | None = None,
+        make_bitext: BitextFactory | None = None,
     ) -> None:
         self.source, self.target, self.settings = source, target, settings
         self.prior = prior or Prior()
         self.report = report or (lambda text: None)
         self.workers = default_workers(workers)
         self.buckets = make_buckets(source, target)
-        self.bitext = (place or partial(LocalBitext, workers=self.workers))(self.buckets, source, target)
+        self.bitext = (make_bitext or partial(LocalBitext, workers=self.workers))(
+            self.buckets, source, target
+        )
         self.index = self.bitext.index
-        view = partial(make_view, source, target, self.index, spelling=settings.spelling)
-        several = self.workers if self.index.complete else 1  # of a large bitext they take much memory
-        self.views: list[View] = list(in_order(view, self._letters(), several))
-        self.view_priors = [view_prior(view, self.prior) for view in self.views] if prior else []
+        kind = partial(make_form_pairs, source, target, self.index, spelling=settings.spelling)
+        several = self.workers if self.index.complete else 1  # the forms of a large bitext take much memory
+        self.forms: list[FormPairs] = list(in_order(kind, self._letters(), several))
+        self.form_priors = [form_prior(kind, self.prior) for kind in self.forms] if prior else []
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
             f" {len(self.index) - 1:,} co-occurring word pairs"
         )
 
     def _letters(self) -> list[Letters]:
-        """Return the letters of each view; an older model decides, whose views are the prior."""
+        """Return the letters of each kind of form; an older model determines them."""
         older, settings = self.prior.lexicon, self.settings
         own = self.source.words, self.target.words
         words = own if older is None else (older.source_words, older.target_words)
-        both = (settings.short_views if short_words(side) else settings.views for side in words)
+        both = (settings.short_forms if short_words(side) else settings.forms for side in words)
         return list(zip(*both, strict=True))
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
-        """Run all EM iterations, or those after the checkpoint, and return what was learned."""
+        """Run all EM iterations, or those after the checkpoint, and return the estimate."""
         state = None if checkpoint is None else checkpoint.read()
         counts, transitions, done = (*self._initial(), 0) if state is None else _from_arrays(state)
         for number in range(done + 1, self.settings.hmm_iterations + 1):
@@ -130,11 +132,11 @@ class Estimator:
             counts, transitions = self._hmm_iteration(counts, transitions, number)
         if checkpoint is not None:
             checkpoint.write_if_due(partial(_as_arrays, counts, transitions, self.settings.hmm_iterations))
-        pruned = [self._pruned(view) for view in self._view_counts(counts)]
-        stored = [stored_view(view, own) for view, own in zip(self.views, pruned, strict=True)]
-        if self.view_priors:
-            stored = [prior.fill(view) for prior, view in zip(self.view_priors, stored, strict=True)]
-        return Estimate(self.views, pruned, transitions, stored)
+        pruned = [self._pruned(kind) for kind in self._form_counts(counts)]
+        stored = [stored_forms(kind, own) for kind, own in zip(self.forms, pruned, strict=True)]
+        if self.form_priors:
+            stored = [prior.fill(kind) for prior, kind in zip(self.form_priors, stored, strict=True)]
+        return Estimate(self.forms, pruned, transitions, stored)
 
     @property
     def smoothing(self) -> Smoothing:
@@ -142,10 +144,10 @@ class Estimator:
         words = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
         if self.prior.lexicon is not None:
             words += self.prior.lexicon.smoothing.words
-        return Smoothing(max(words, 1.0), self.settings.discount, self.settings.floor)
+        return Smoothing(max(words, 1.0), self.settings.pseudo_count, self.settings.floor)
 
     def _initial(self) -> tuple[ExpectedCounts, BothTransitions]:
-        """Return the counts of model 1 and initial transitions, or no counts and those of an older model."""
+        """Return the counts of model 1 and initial transitions, or the transitions of an older model."""
         older = self.prior.renumbered_transitions(self.source, self.target)
         if older is not None:
             none = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
@@ -158,17 +160,17 @@ class Estimator:
         first, second = (initial_transitions(len(side.words) - 1, own) for side in (self.source, self.target))
         return counts, (first, second)
 
-    def _view_counts(self, counts: ExpectedCounts) -> list[ViewCounts]:
+    def _form_counts(self, counts: ExpectedCounts) -> list[FormPairCounts]:
         words = word_counts(self.index, counts.pairs, counts.source_null, counts.target_null)
-        found = [view_counts(view, words) for view in self.views]
-        if not self.view_priors:
+        found = [form_pair_counts(kind, words) for kind in self.forms]
+        if not self.form_priors:
             return found
-        both = zip(self.view_priors, self.views, found, strict=True)
-        return [prior.add_to(view, own) for prior, view, own in both]
+        both = zip(self.form_priors, self.forms, found, strict=True)
+        return [prior.add_to(kind, own) for prior, kind, own in both]
 
     def _model1_iteration(self, counts: ExpectedCounts, *, mean: bool) -> ExpectedCounts:
         smoothing = self.smoothing._replace(floor=MIN_LINK)
-        words = emissions(self.views, self._view_counts(counts), smoothing, self.workers)
+        words = emissions(self.forms, self._form_counts(counts), smoothing, self.workers)
         return self._e_step(EStep(self.settings.model1_null, words, mean=mean))
 
     def _hmm_iteration(
@@ -176,7 +178,7 @@ class Estimator:
     ) -> tuple[ExpectedCounts, BothTransitions]:
         """M-step of the emissions, E-step, M-step of the transitions."""
         settings = self.settings
-        words = emissions(self.views, self._view_counts(counts), self.smoothing, self.workers)
+        words = emissions(self.forms, self._form_counts(counts), self.smoothing, self.workers)
         agreed = number > settings.hmm_iterations - settings.agreed_iterations
         step = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
         step |= 1  # odd, so that two workers take turns with these buckets
@@ -202,14 +204,14 @@ class Estimator:
             counts.pairs[SHARED] = 0
         return counts
 
-    def _pruned(self, view: ViewCounts) -> ViewCounts:
-        """Return the counts of a view without the very small ones, in the precision they are saved in."""
-        view.pairs[view.pairs < self.settings.prune] = 0
+    def _pruned(self, kind: FormPairCounts) -> FormPairCounts:
+        """Return the counts without very small ones, in the precision of the model folder."""
+        kind.pairs[kind.pairs < self.settings.prune] = 0
         source, target = (
             side.apply(lambda values: values.astype(np.float32).astype(np.float64))
-            for side in (view.source, view.target)
+            for side in (kind.source, kind.target)
         )
-        return view._replace(source=source, target=target)
+        return kind._replace(source=source, target=target)
 
 
 def stored_lexicon(estimator: Estimator, estimate: Estimate) -> Lexicon:
@@ -235,7 +237,7 @@ def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) 
 
 
 def _from_arrays(state: Arrays) -> tuple[ExpectedCounts, BothTransitions, int]:
-    """Return what :func:`_as_arrays` was made of."""
+    """Return the state from its arrays."""
     first, second = (TransitionModel(state[f"tables_{k}"], state[f"classes_{k}"]) for k in (0, 1))
     counted = {name: state[name] for name in ExpectedCounts._fields}
     likelihood = float(counted.pop("log_likelihood"))

@@ -1,6 +1,6 @@
 """Priors of training: a bilingual word list, or an older model as a warm start.
 
-Both become pseudo-counts that are added to the expected counts of every EM iteration.
+Both become pseudo-counts, which every EM iteration adds to the expected counts.
 """
 
 from __future__ import annotations
@@ -13,53 +13,49 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Floats, Longs
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.sides import EncodedSide, number_words
 from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
 from nmtalign.positions.agreement import BothTransitions
-from nmtalign.scorers.counts import FormCounts, ViewCounts, sum_at
-from nmtalign.scorers.lexicon import Lexicon, StoredView
-from nmtalign.scorers.views import Letters, View, cut, shorten
+from nmtalign.scorers.counts import FormCounts, FormPairCounts, sum_at
+from nmtalign.scorers.forms import FormPairs, Letters, cut, shorten
+from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.retrieval import mutual_neighbors
 
-Floats = NDArray[np.float32]
-Longs = NDArray[np.int64]
-
-
-MOST = 50_000  # words of given vectors that are looked at
+MOST = 50_000  # words of given vectors that are searched for translations
 MOST_WEIGHT = 1e9  # of a line of a word list
-# columns and first column of the lines of eflomal's priors that are not of the lexicon
+# number of columns and first column of the lines in eflomal's priors that are not for the lexicon
 _OTHER_PRIORS = {(3, "HMMF"), (3, "HMMR"), (4, "FERF"), (4, "FERR")}
-WORDS_A_SENTENCE = 20  # about: jumps from a word for each jump from the start of a sentence
+WORDS_A_SENTENCE = 20  # assumed jumps from words for each jump from the start of a sentence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prior:
-    """Weighted word pairs and an older model that training starts from."""
+    """Weighted word pairs and an older model, from which training starts."""
 
     words: Sequence[tuple[str, str, float]] = ()  # the weight is a count of agreed links
     lexicon: Lexicon | None = None  # of an older model
     transitions: BothTransitions | None = None  # of the same
 
     def extend(self, source: EncodedSide, target: EncodedSide) -> tuple[EncodedSide, EncodedSide]:
-        """Return the sides with the words of the prior in their vocabularies."""
+        """Return the sides with the words of the prior added to their vocabularies."""
         old = ((), ()) if self.lexicon is None else (self.lexicon.source_words, self.lexicon.target_words)
         listed = [entry[0] for entry in self.words], [entry[1] for entry in self.words]
         return _extended(source, [*old[0], *listed[0]]), _extended(target, [*old[1], *listed[1]])
 
     def jump_counts(self) -> tuple[Floats, Floats] | None:
-        """Return the expected jumps of the older model's text, about; None without an older model."""
+        """Return the approximate jumps in the text of the older model; None without an older model."""
         if self.lexicon is None or self.transitions is None:
             return None
-        view = self.lexicon.views[0]
+        kind = self.lexicon.forms[0]
         found = []
-        for model, side in zip(self.transitions, (view.source, view.target), strict=True):
+        for model, side in zip(self.transitions, (kind.source, kind.target), strict=True):
             classes = model.classes if len(model.classes) == len(side.linked) else np.zeros(0, np.int32)
             mass = np.bincount(classes, side.linked[: len(classes)], len(model.tables))
             mass[0] = mass.sum() / WORDS_A_SENTENCE
@@ -67,19 +63,19 @@ class Prior:
         return found[0], found[1]
 
     def renumbered_transitions(self, source: EncodedSide, target: EncodedSide) -> BothTransitions | None:
-        """Return the transitions of the older model for the words of a bitext, or None."""
+        """Return the transitions of the older model, numbered as the words of a bitext, or None."""
         if self.lexicon is None or self.transitions is None:
             return None
         known = self.lexicon.known(source, target)
         return self.transitions[0].renumbered(known[0]), self.transitions[1].renumbered(known[1])
 
     def swapped(self, source: EncodedSide, target: EncodedSide) -> bool:
-        """Tell whether the sides of a bitext look like those of the older model the other way round."""
+        """Tell whether the sides of a bitext seem swapped against those of the older model."""
         return self.lexicon is not None and coverage(source, target, self.lexicon.numbers).swapped
 
 
 def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
-    """Return a side whose vocabulary holds `words` too, those that are new at its end."""
+    """Return a side with new `words` at the end of its vocabulary."""
     new = dict.fromkeys(words)
     for word in side.words:
         new.pop(word, None)
@@ -87,22 +83,22 @@ def _extended(side: EncodedSide, words: Iterable[str]) -> EncodedSide:
     return replace(side, words=[*side.words, *new], counts=counts)
 
 
-class ViewPrior(NamedTuple):
-    """Prior counts of one view, in the numbers of its forms."""
+class FormPrior(NamedTuple):
+    """Prior counts of one kind of form, by the numbers of the forms."""
 
     keys: Longs  # (K,): sorted and distinct; ``source form * number of target forms + target form``
     counts: Floats  # (K,)
     source: FormCounts
     target: FormCounts
 
-    def add_to(self, view: View, counts: ViewCounts) -> ViewCounts:
-        """Return counts of a view's pairs and forms with the prior added."""
-        wanted = view.source.astype(np.int64) * len(view.target_forms) + view.target
+    def add_to(self, kind: FormPairs, counts: FormPairCounts) -> FormPairCounts:
+        """Return the counts of pairs and forms with the prior added."""
+        wanted = kind.source.astype(np.int64) * len(kind.target_forms) + kind.target
         pairs = counts.pairs + values_of(self.keys, self.counts, wanted)
-        return ViewCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
+        return FormPairCounts(pairs, _sum(counts.source, self.source), _sum(counts.target, self.target))
 
-    def fill(self, learned: StoredView) -> StoredView:
-        """Return a view with those pairs of the prior, too, that do not meet in the bitext."""
+    def fill(self, learned: StoredForms) -> StoredForms:
+        """Return the counts with those pairs of the prior added that do not meet in the bitext."""
         new = ~np.isin(self.keys, learned.keys, assume_unique=True)
         keys = np.concatenate([learned.keys, self.keys[new]])
         counts = np.concatenate([learned.counts, self.counts[new]])
@@ -114,21 +110,21 @@ def _sum(a: FormCounts, b: FormCounts) -> FormCounts:
     return FormCounts(a.linked + b.linked, a.null + b.null, a.all_null + b.all_null)
 
 
-def view_prior(view: View, prior: Prior) -> ViewPrior:
-    """Return the prior in the numbers of a view's forms."""
-    number = number_words(view.source_forms), number_words(view.target_forms)
-    of_source, of_target = map(cut, view.letters)
+def form_prior(kind: FormPairs, prior: Prior) -> FormPrior:
+    """Return the prior by the numbers of the forms."""
+    number = number_words(kind.source_forms), number_words(kind.target_forms)
+    of_source, of_target = map(cut, kind.letters)
     width = len(number[1])
     listed = [number[0][s[of_source]] * width + number[1][t[of_target]] for s, t, _ in prior.words]
     keys = np.array(listed, dtype=np.int64)
     counts = np.array([weight for *_, weight in prior.words], dtype=np.float32)
     sides = [FormCounts(np.zeros(len(forms)), np.zeros(len(forms)), 0.0) for forms in number]
     if prior.lexicon is not None:
-        older, learned = prior.lexicon, _learned(prior.lexicon, view.letters)
+        older, learned = prior.lexicon, _learned(prior.lexicon, kind.letters)
         places = [
             np.array([forms[form[cut(own)]] for form in shorten(words, letters)[1]])
             for forms, own, words, letters in zip(
-                number, view.letters, (older.source_words, older.target_words), learned.letters, strict=True
+                number, kind.letters, (older.source_words, older.target_words), learned.letters, strict=True
             )
         ]
         source, target = np.divmod(learned.keys, len(places[1]))
@@ -140,20 +136,20 @@ def view_prior(view: View, prior: Prior) -> ViewPrior:
         ]
     distinct, rank = np.unique(keys, return_inverse=True)
     summed = np.bincount(rank.reshape(-1), counts, len(distinct)).astype(np.float32)
-    return ViewPrior(distinct, summed, sides[0], sides[1])
+    return FormPrior(distinct, summed, sides[0], sides[1])
 
 
-def _learned(older: Lexicon, letters: Letters) -> StoredView:
-    """Return a view of an older model; one that it lacks is summed over the forms of its whole words."""
-    found = older.view(letters) or older.whole
+def _learned(older: Lexicon, letters: Letters) -> StoredForms:
+    """Return the counts of an older model for a kind of form, or those of its whole words."""
+    found = older.with_letters(letters) or older.whole
     if found is None:
-        wanted = f"expected an older model with whole words or with the view {letters}"
-        raise UsageError(f"{wanted}, found {[view.letters for view in older.views]}")
+        wanted = f"expected an older model with whole words or with the forms {letters}"
+        raise UsageError(f"{wanted}, found {[kind.letters for kind in older.forms]}")
     return found
 
 
 def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str, float]]:
-    """Return mutual nearest neighbors by CSLS (Conneau et al. 2018) among MOST words, with their cosines."""
+    """Return the mutual nearest neighbors by CSLS (Conneau et al. 2018), with their cosines."""
     sides = source.first(MOST), target.first(MOST)
     units = [unit_rows(side.matrix) for side in sides]
     pairs, _ = mutual_neighbors(units[0], units[1])
@@ -169,10 +165,10 @@ def similar_words(source: Embeddings, target: Embeddings) -> list[tuple[str, str
 def read_word_list(
     path: str | Path, text: TextSettings, *, encoding: str = "utf-8"
 ) -> list[tuple[str, str, float]]:
-    """Read a bilingual word list (word, translation, maybe weight; tabs or spaces) or eflomal's priors.
+    """Read a bilingual word list (word, translation, optional weight; tabs or spaces) or eflomal's priors.
 
-    Words are normalized as `text` has it; a DataError names a line that is not of this form. Of priors the
-    lines ``LEX`` are taken; a warning says how many others were left out.
+    `text` normalizes the words. A DataError names the first line of another format. Of eflomal's priors only
+    the lines ``LEX`` are used; a warning counts the others.
     """
     found, others = [], 0
     for number, line in enumerate(read_lines(path, encoding=encoding), 1):

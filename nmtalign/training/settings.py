@@ -12,25 +12,25 @@ from nmtalign.errors import UsageError
 class Settings:
     """Hyperparameters of training."""
 
-    # letters of each view, as of :func:`nmtalign.scorers.views.cut`; the same of a side of short words
-    views: tuple[int, ...] = (0, 3, 4, 6)
-    short_views: tuple[int, ...] = (0, 1, 4, -1)
+    # letters of the forms of words, as in :func:`nmtalign.scorers.forms.cut`, and for a side of short words
+    forms: tuple[int, ...] = (0, 3, 4, 6)
+    short_forms: tuple[int, ...] = (0, 1, 4, -1)
     # EM iterations of IBM model 1, the first with uniform probabilities, and of the hidden Markov model
     model1_iterations: int = 4
-    # first iterations of model 1, which count the mean of both posteriors; the others count their product
+    # first iterations of model 1 that count the mean of both posteriors; later ones count the product
     mean_iterations: int = 1
     hmm_iterations: int = 3
-    agreed_iterations: int = 1  # last iterations, whose E-step has agreement by posterior regularization
-    discount: float = 4.0  # added to the count of every word: rare words do not become garbage collectors
-    floor: float = 5e-4  # least likelihood ratio of a word pair in a view
+    agreed_iterations: int = 1  # last iterations, with agreement by posterior regularization in the E-step
+    pseudo_count: float = 4.0  # added to the count of each word, so rare words are no garbage collectors
+    floor: float = 5e-4  # least likelihood ratio of a pair of forms
     # probability of the null word in model 1 and in the hidden Markov model
     model1_null: float = 0.03
     null: float = 0.06
-    lexicalized_words: int = 200  # so many frequent words have a transition distribution of their own
-    spelling: float = 1.0  # prior count of two words with one spelling; those spelled alike have less
-    prune: float = 1e-3  # counts below this are dropped at the end
-    spectral_weight: float = 0.0  # weight of the spectral head in the log-linear interpolation; 0 makes none
-    seed: int = 0  # of the spectral head and of a rescorer; nothing else is random
+    lexicalized_words: int = 200  # frequent words that have a transition distribution
+    spelling: float = 1.0  # prior count of two identical words; similar words have less
+    prune: float = 1e-3  # smaller counts are dropped at the end
+    spectral_weight: float = 0.0  # weight of the spectral scorer in the mixture; 0 makes none
+    seed: int = 0  # of the spectral scorer and of a rescorer; nothing else is random
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
@@ -44,7 +44,7 @@ PRESETS = {
 
 
 def preset(name: str) -> Settings:
-    """Return the settings of a preset by name; a UsageError names those that there are."""
+    """Return the settings of a preset by name; a UsageError lists the presets."""
     if name not in PRESETS:
         raise UsageError(f"expected one of the presets {', '.join(PRESETS)}, found {name!r}")
     return PRESETS[name]

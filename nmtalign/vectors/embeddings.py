@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class Coverage:
         return f"{text}, {self.composed:,} more by sub-words or back-off" if self.composed else text
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CharacterNgrams:
     """fastText's sub-words: one vector for each hash bucket of character n-grams.
 
@@ -137,7 +138,7 @@ def _hashed(hashes: NDArray[np.uint32], letters: NDArray[np.uint32]) -> NDArray[
     return hashes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Embeddings:
     """Word vectors of one language.
 
@@ -190,6 +191,42 @@ class Embeddings:
             raise UsageError(f"unknown words: expected one of {UNKNOWN_POLICIES}, found {self.unknown!r}")
         if self.unknown == "subword" and self.subwords is None:
             raise UsageError("these vectors have no sub-words; choose 'zero' or 'backoff' for unknown words")
+
+    def __repr__(self) -> str:
+        pieces = "" if self.subwords is None else f", {len(self.subwords.matrix):,} vectors of sub-words"
+        return f"Embeddings of {len(self):,} words, {self.dimension} dimensions{pieces}"
+
+    @classmethod
+    def from_gensim(cls, vectors: Any) -> Embeddings:
+        """Return the word vectors of gensim's KeyedVectors, or of a model that has them, with its sub-words.
+
+        Parameters
+        ----------
+        vectors : gensim.models.KeyedVectors, Word2Vec or FastText
+
+        Examples
+        --------
+        >>> cats = Embeddings(Vocabulary.from_words(["cat", "dog"]), np.eye(2, dtype=np.float32))
+        >>> Embeddings.from_gensim(cats.to_gensim())
+        Embeddings of 2 words, 2 dimensions
+        """
+        vectors, pieces = getattr(vectors, "wv", vectors), None
+        if not hasattr(vectors, "index_to_key"):
+            raise UsageError(f"expected gensim's KeyedVectors, found {short(vectors)}")
+        if wrong := [word for word in vectors.index_to_key if not isinstance(word, str)]:
+            raise DataError(f"expected words as keys of the vectors, found {short(wrong[0])}")
+        if hasattr(vectors, "vectors_ngrams"):
+            pieces = CharacterNgrams(vectors.vectors_ngrams, vectors.min_n, vectors.max_n)
+        return cls(Vocabulary.from_words(vectors.index_to_key), np.asarray(vectors.vectors), pieces)
+
+    def to_gensim(self) -> Any:
+        """Return the words and their vectors as gensim's KeyedVectors; vectors of sub-words are left out."""
+        from gensim.models import KeyedVectors
+
+        whole = self.compact()
+        vectors = KeyedVectors(self.dimension, dtype=whole.matrix.dtype)
+        vectors.add_vectors(list(whole.vocabulary.words), np.asarray(whole.matrix))
+        return vectors
 
     def state(self) -> State:
         """Return words and vectors; rows that no word has are left out."""
@@ -305,6 +342,17 @@ class Embeddings:
     def _typical_length(self) -> float:
         rows = np.asarray(self.matrix[:10_000], dtype=np.float32)
         return float(np.linalg.norm(rows, axis=1).mean()) if len(rows) else 1.0
+
+
+def both_embeddings(vectors: Sequence[Any]) -> tuple[Embeddings, Embeddings]:
+    """Return vectors of a source and a target language; those of gensim become embeddings."""
+    if len(vectors) != 2:
+        raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short(vectors)}")
+    source, target = (v if isinstance(v, Embeddings) else Embeddings.from_gensim(v) for v in vectors)
+    if source.dimension != target.dimension:
+        found = f"{source.dimension} dimensions of the source vectors, {target.dimension} of the target"
+        raise DataError(f"{found}; vectors of one space have equal lengths")
+    return source, target
 
 
 def fold(word: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.arrays import read_array
@@ -41,12 +40,7 @@ def read_gensim_unsafely(path: Path) -> Embeddings:
     """Read with gensim itself, which runs whatever the pickle says."""
     from gensim.models import KeyedVectors
 
-    loaded: Any = KeyedVectors.load(str(path))
-    vectors, pieces = getattr(loaded, "wv", loaded), None
-    if hasattr(vectors, "vectors_ngrams"):
-        pieces = CharacterNgrams(vectors.vectors_ngrams, vectors.min_n, vectors.max_n)
-    vocabulary = Vocabulary.from_words(vectors.index_to_key)
-    return Embeddings(vocabulary, np.asarray(vectors.vectors), pieces)
+    return Embeddings.from_gensim(KeyedVectors.load(str(path)))
 
 
 def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:

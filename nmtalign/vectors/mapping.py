@@ -29,7 +29,7 @@ _FEW_STRINGS = 20  # fewer identical strings are no evidence
 _RELATED = 0.5  # spaces trained apart had 0.15 (word2vec) and 0.3 (fastText), mapped ones 0.8 to 1.4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class MappedSpaces:
     """Two spaces in one.
 

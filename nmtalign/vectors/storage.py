@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.arrays import Rows, read_array, write_array
+from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, is_text, read_json, read_utf8
 from nmtalign.names import READ_VECTORS
@@ -99,7 +100,7 @@ def load_embeddings(
     DataError
         If the file cannot be read safely and completely.
     """
-    path = Path(path)
+    path = as_path(path)
     format = detect_format(path) if format == "auto" else format
     if unsafe_pickle:
         warnings.warn(f"{path}: pickles are read without the allow-list and can run any code", stacklevel=2)
@@ -373,6 +374,8 @@ def load_pair(
     if places is None:
         raise DataError("expected word2int_XX.pkl files or folders of vectors, found none").at(folder)
     names = languages or pair_languages(folder)
+    if not isinstance(names, tuple | list) or len(names) != 2:
+        raise UsageError(f"expected a source and a target language, like ('en', 'fr'), found {names!r}")
     for name in names:
         if name not in places:
             raise DataError(f"no vectors for language {name!r}; found {sorted(places)}").at(folder)

@@ -17,11 +17,11 @@ from nmtalign.encoders.files import Given
 from nmtalign.encoders.published import attention_posteriors
 from nmtalign.links.extraction import EXTRACTORS
 from nmtalign.links.symmetrization import METHODS
-from nmtalign.scorers.scoring import untrained_bahdanau
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import toy_bitext
+from tests.scorers.bahdanau import untrained_bahdanau
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
 

@@ -15,6 +15,7 @@ from nmtalign.aligner.extraction import EXTRACTIONS, SECOND, THRESHOLD, Extracti
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import UsageError
 from nmtalign.positions.model import BucketPosteriors, Posteriors
+from tests.aligner import toy_language
 from tests.aligner.toy_language import toy_bitext
 
 
@@ -72,7 +73,7 @@ def test_posterior_is_a_threshold_and_second_words(learned):
     text = toy_bitext(200, seed=3).words
     chosen = make_extraction(), make_extraction("posterior"), make_extraction("threshold", THRESHOLD)
     whole, named, first = (
-        [set(found) for found in replace(learned, extraction=own).align_batch(text)] for own in chosen
+        toy_language.links_of(replace(learned, extraction=own).align_batch(text)) for own in chosen
     )
     assert whole == named
     assert all(alone <= both for alone, both in zip(first, whole, strict=True))

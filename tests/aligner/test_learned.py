@@ -69,7 +69,9 @@ def test_the_bitext_itself_is_aligned_as_any_text():
 
 
 def swapped_training(toy):
-    return learn([(target, source) for source, target in toy.pairs], Learning(settings=PRESETS["fast"], workers=1))
+    return learn(
+        [(target, source) for source, target in toy.pairs], Learning(settings=PRESETS["fast"], workers=1)
+    )
 
 
 def test_swapped_sides_give_the_same_links():

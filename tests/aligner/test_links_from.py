@@ -147,7 +147,7 @@ def batch_of(weights, extraction):
 
 def test_a_pair_to_look_at_has_the_links_and_weights():
     weights = np.array([[0.7, 0.2], [0.1, 0.6], [0.0, 0.0]])
-    pair = pair_of(weights, (["a", "b"], ["x", "y", "z"]), make_extraction(), "s")
+    pair = pair_of(weights, (["a", "b"], ["x", "y", "z"]), make_extraction(null=False), "s")
     assert pair.alignment.links == {(0, 0), (1, 1)}
     np.testing.assert_allclose(pair.forward, weights)
     np.testing.assert_allclose(pair.reverse.sum(axis=0), 1, atol=1e-6)
@@ -156,7 +156,7 @@ def test_a_pair_to_look_at_has_the_links_and_weights():
     assert pair.settings == "s extract=mutual"
     one_way = pair_of(weights, (["a", "b"], ["x", "y", "z"]), make_extraction("argmax"))
     np.testing.assert_allclose(one_way.matrix.weights, weights, atol=1e-9)
-    empty = pair_of(np.zeros((0, 2)), (["a", "b"], []), make_extraction())
+    empty = pair_of(np.zeros((0, 2)), (["a", "b"], []), make_extraction(null=False))
     assert empty.matrix.weights.shape == (0, 2)
     assert not empty.alignment.links
 
@@ -305,7 +305,7 @@ def test_pieces_become_words():
 def test_links_are_those_of_the_weights_and_never_of_zeros(T, S, seed, method):
     random = np.random.default_rng(seed)
     weights = random.dirichlet(np.ones(S), size=T) * random.integers(0, 2, (T, 1))
-    found = batch_of(weights, make_extraction(method))
+    found = batch_of(weights, make_extraction(method, null=False))
     assert (weights[found.target, found.source] > 0).all()
     for t, s, probability in zip(found.target, found.source, found.probability, strict=True):
         assert weights[t, s] == max(weights[t])

@@ -49,7 +49,9 @@ ODD = [
 def training():
     odd = [(" ".join(ODD), " ".join(reversed(ODD))), *(([word + " 07ab", "05yx " + word]) for word in ODD)]
     text = TextSettings(lowercase=False, unicode="none")
-    return learn([*TOY.pairs, *odd], Learning(settings=PRESETS["fast"], text=text, languages=("en", None), workers=1))
+    return learn(
+        [*TOY.pairs, *odd], Learning(settings=PRESETS["fast"], text=text, languages=("en", None), workers=1)
+    )
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def test_no_pickle_and_only_plain_arrays(folder: Path):
 def files() -> list[str]:
     return [
         *("arrays.npz", "meta.json", f"{LEXICON}.source.txt", f"{LEXICON}.target.txt"),
-        *(f"{LEXICON}.view-{k}.counts.npy" for k in (0, 1)),
+        *(f"{LEXICON}.forms-{k}.counts.npy" for k in (0, 1)),
     ]
 
 
@@ -128,7 +130,7 @@ def test_a_missing_part_is_refused_by_name(folder: Path, name: str):
 
 
 def test_every_array_file_is_needed(folder: Path):
-    for path in sorted(folder.glob(f"{LEXICON}.view-*.npy")):
+    for path in sorted(folder.glob(f"{LEXICON}.forms-*.npy")):
         kept = path.read_bytes()
         path.write_bytes(kept[:-4])
         with pytest.raises(DataError, match="model"):
@@ -185,23 +187,23 @@ def first(value: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        (f"{LEXICON}.view-0.targets.npy", lambda a: a + 10**7, r"numbers from 0 to \d+, found 1000\d+"),
-        (f"{LEXICON}.view-0.targets.npy", lambda a: -a, r"numbers from 0 to \d+, found -\d+"),
-        (f"{LEXICON}.view-0.targets.npy", lambda a: a[::-1].copy(), "each entry above the one before"),
-        (f"{LEXICON}.view-0.targets.npy", lambda a: a.astype(float), "whole numbers, found float64"),
-        (f"{LEXICON}.view-0.counts.npy", lambda a: a.astype(complex), "real numbers, found complex128"),
-        (f"{LEXICON}.view-0.counts.npy", lambda a: a.astype(str), "real numbers, found <U"),
-        (f"{LEXICON}.view-0.counts.npy", lambda a: -a, "numbers of at least 0, found -"),
-        (f"{LEXICON}.view-1.counts.npy", first(np.nan), "a finite number, found nan"),
-        (f"{LEXICON}.view-1.counts.npy", first(np.inf), "a finite number, found inf"),
-        (f"{LEXICON}.view-1.counts.npy", lambda a: a[:, None], r"\d+ entries, found \d+ x 1"),
+        (f"{LEXICON}.forms-0.targets.npy", lambda a: a + 10**7, r"numbers from 0 to \d+, found 1000\d+"),
+        (f"{LEXICON}.forms-0.targets.npy", lambda a: -a, r"numbers from 0 to \d+, found -\d+"),
+        (f"{LEXICON}.forms-0.targets.npy", lambda a: a[::-1].copy(), "each entry above the one before"),
+        (f"{LEXICON}.forms-0.targets.npy", lambda a: a.astype(float), "whole numbers, found float64"),
+        (f"{LEXICON}.forms-0.counts.npy", lambda a: a.astype(complex), "real numbers, found complex128"),
+        (f"{LEXICON}.forms-0.counts.npy", lambda a: a.astype(str), "real numbers, found <U"),
+        (f"{LEXICON}.forms-0.counts.npy", lambda a: -a, "numbers of at least 0, found -"),
+        (f"{LEXICON}.forms-1.counts.npy", first(np.nan), "a finite number, found nan"),
+        (f"{LEXICON}.forms-1.counts.npy", first(np.inf), "a finite number, found inf"),
+        (f"{LEXICON}.forms-1.counts.npy", lambda a: a[:, None], r"\d+ entries, found \d+ x 1"),
         ("scorer.spectral.source.npy", lambda a: a[:, :0], r"\d+ x any entries, found \d+ x 0"),
         ("scorer.spectral.target.npy", lambda a: a[:, :3], r"\d+ x \d+ entries, found \d+ x 3"),
         ("scorer.spectral.target.npy", lambda a: a[:-1], r"\d+ x \d+ entries"),
         ("scorer.spectral.target_norms", first(-np.inf), "a finite number, found -inf"),
-        ("scorer.lexicon.view-0.pairs", lambda a: a + 1, r"numbers|word pairs of all forms"),
-        ("scorer.lexicon.view-0.source_null", first(-1), "at least 0, found -1"),
-        ("scorer.lexicon.view-1.target_linked", lambda a: a[:0], "any entries, found 0"),
+        ("scorer.lexicon.forms-0.pairs", lambda a: a + 1, r"numbers|word pairs of all forms"),
+        ("scorer.lexicon.forms-0.source_null", first(-1), "at least 0, found -1"),
+        ("scorer.lexicon.forms-1.target_linked", lambda a: a[:0], "any entries, found 0"),
         ("positions.source_tables", lambda a: a[:, :-1], "any x 1025 entries, found .* x 1024"),
         ("positions.target_tables", first(np.nan), "a finite number, found nan"),
         ("positions.target_classes", lambda a: a + 1000, r"numbers from 0 to \d+, found 1\d\d\d"),
@@ -269,7 +271,7 @@ def test_a_word_list_of_another_model_is_refused(folder: Path):
 def test_parts_of_another_model_are_refused(folder: Path, tmp_path: Path):
     other = learn(TOY.pairs[:50], Learning(settings=PRESETS["fast"], workers=1))
     other.aligner.save(tmp_path / "other")
-    for name in ("arrays.npz", f"{LEXICON}.view-0.counts.npy", f"{LEXICON}.view-1.counts.npy"):
+    for name in ("arrays.npz", f"{LEXICON}.forms-0.counts.npy", f"{LEXICON}.forms-1.counts.npy"):
         kept = (folder / name).read_bytes()
         shutil.copy(tmp_path / "other" / name, folder / name)
         with pytest.raises(DataError, match=re.escape(name)):

@@ -15,13 +15,14 @@ from nmtalign.corpus import buckets
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.extraction import match
-from nmtalign.scorers import views
+from nmtalign.scorers import forms
 from nmtalign.scorers.dense import make_dense_scorer
+from nmtalign.scorers.forms import letter_pairs
 from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.scoring import make_scorer
-from nmtalign.scorers.views import letter_pairs
+from nmtalign.scorers.vector_scores import make_score
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
+from tests.aligner.toy_language import links_of
 
 WORDS = [f"w{n}" for n in range(40)]
 VECTORS = np.random.default_rng(5).normal(size=(40, 8)).astype(np.float32)
@@ -29,7 +30,7 @@ VECTORS = np.random.default_rng(5).normal(size=(40, 8)).astype(np.float32)
 
 def over(vectors: np.ndarray, *, temperature: float | None = None, **choices: object) -> Aligner:
     side = Embeddings(Vocabulary.from_words(WORDS), vectors)
-    scorer = make_scorer("cosine", 8, temperature=temperature)
+    scorer = make_score("cosine", 8, temperature=temperature)
     return Aligner(VectorScorer(side, side, scorer), **choices)
 
 
@@ -38,7 +39,7 @@ def test_the_score_of_a_long_pair_is_at_most_1(sizes):
     S, T = sizes
     words = [f"w{n}" for n in range(600)]
     side = Embeddings(Vocabulary.from_words(words), np.random.default_rng(5).normal(size=(600, 64)))
-    aligner = Aligner(VectorScorer(side, side, make_scorer("cosine", 64, temperature=0.02)))
+    aligner = Aligner(VectorScorer(side, side, make_score("cosine", 64, temperature=0.02)))
     pair = aligner.align(words[:S], words[:T])
     assert 0 < pair.score <= 1
 
@@ -55,7 +56,7 @@ def test_batches_are_cut_by_cells_and_lose_nothing(monkeypatch):
     whole = over(VECTORS).align_batch(pairs)
     monkeypatch.setattr(aligner_module, "CELLS", 60)
     parts = over(VECTORS).align_batch(pairs)
-    assert list(whole) == list(parts)
+    assert links_of(whole) == links_of(parts)
     np.testing.assert_array_equal(whole.probability, parts.probability)
 
 
@@ -64,12 +65,12 @@ def test_the_words_of_a_text_are_looked_up_once_for_all_parts(monkeypatch):
     aligner = replace(train(bitext), workers=1)
     whole = aligner.align_batch(bitext)
     found = []
-    monkeypatch.setattr(views, "letter_pairs", lambda forms: found.append(forms) or letter_pairs(forms))
+    monkeypatch.setattr(forms, "letter_pairs", lambda forms: found.append(forms) or letter_pairs(forms))
     monkeypatch.setattr(aligner_module, "CELLS", 60)
     monkeypatch.setattr(buckets, "CELLS", 50)
     parts = aligner.align_batch(bitext)
-    assert len(found) == 2 * len(aligner.lexicon.views)  # the sides of each view
-    assert list(whole) == list(parts)
+    assert len(found) == 2 * len(aligner.lexicon.forms)  # the sides of each kind
+    assert links_of(whole) == links_of(parts)
     np.testing.assert_array_equal(whole.probability, parts.probability)
 
 
@@ -80,7 +81,7 @@ def test_models_that_share_a_text_do_not_share_what_they_know_of_it():
     for aligner in train(bitext), train(other):
         fresh = replace(text, source=replace(text.source), target=replace(text.target))
         found, alone = aligner.align_text(text), aligner.align_text(fresh)
-        assert list(found) == list(alone)
+        assert links_of(found) == links_of(alone)
         np.testing.assert_array_equal(found.probability, alone.probability)
         both = [aligner.positions.transitions_of(own.source, own.target) for own in (text, fresh)]
         for used, expected in zip(*both, strict=True):

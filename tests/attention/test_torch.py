@@ -133,9 +133,7 @@ def test_decoder_block(library, draw, pre_norm, bias):
     layer, x, memory = scrambled(layer), draw(B, T, D), draw(B, S, D)
     mask = at.padding_mask([7, 3, 1], S)
     expected = reference(layer, x, memory, tgt_mask=~at.causal_mask(T), memory_key_padding_mask=~mask[:, 0])
-    own = library(
-        at.TransformerBlock.from_torch(layer.state_dict(), H, activation="relu", pre_norm=pre_norm)
-    )
+    own = library(at.TransformerBlock.from_torch(layer.state_dict(), H, activation="relu", pre_norm=pre_norm))
     library.equal(
         at.decoder_block(own, library(x), library(memory), memory_mask=library(mask)).words, expected
     )

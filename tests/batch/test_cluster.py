@@ -22,8 +22,8 @@ from nmtalign.batch.cluster import align_on_cluster, connected
 from nmtalign.batch.shards import ShardRun
 from nmtalign.batch.stream import align_stream
 from nmtalign.cli import main
+from nmtalign.door import shipped
 from nmtalign.errors import DataError, UsageError, WorkerError
-from nmtalign.shipped import shipped
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.chunks import cut
 
@@ -123,8 +123,8 @@ def test_given_vectors_travel_too(settings, client):
     folder = shipped("en_fr_sample")
     pairs = list(read_bitext(folder / "text.tok.en", folder / "text.tok.fr"))
     aligner = fit_to(load("en_fr_vectors", **settings), pairs)
-    own = list(align_on_cluster(client, aligner, cut(pairs, chunk=90), remap_to="space"))
-    for chunk, alone in zip(own, align_stream(aligner, pairs, chunk=90, remap_to="space"), strict=True):
+    own = list(align_on_cluster(client, aligner, cut(pairs, chunk=90)))
+    for chunk, alone in zip(own, align_stream(aligner, pairs, chunk=90), strict=True):
         assert chunk.lines == alone.lines
         assert (chunk.first, chunk.sizes, chunk.coverage) == (alone.first, alone.sizes, alone.coverage)
         assert [chunk.batch.links(n) for n in range(len(chunk.lines))] == [

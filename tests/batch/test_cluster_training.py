@@ -27,16 +27,16 @@ CELLS = 7_500  # of a shard, so that there are several
 
 def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> Training:
     place = partial(DistributedBitext, processes=ClusterProcesses(client), cells=cells)
-    return learn(pairs, Learning(place=place, **options))
+    return learn(pairs, Learning(make_bitext=place, **options))
 
 
 def assert_same_model(one, other) -> None:
     assert one.lexicon.source_words == other.lexicon.source_words
     assert one.lexicon.target_words == other.lexicon.target_words
-    for a, b in zip(one.lexicon.views, other.lexicon.views, strict=True):
+    for a, b in zip(one.lexicon.forms, other.lexicon.forms, strict=True):
         shared = np.intersect1d(a.keys, b.keys)
         assert len(shared) > 0.9999 * max(len(a.keys), len(b.keys))  # the smallest counts are dropped
-        counts = (view.counts[np.searchsorted(view.keys, shared)] for view in (a, b))
+        counts = (kind.counts[np.searchsorted(kind.keys, shared)] for kind in (a, b))
         np.testing.assert_allclose(*counts, rtol=1e-5, atol=1e-6)
     for a, b in zip(one.positions.transitions, other.positions.transitions, strict=True):
         np.testing.assert_allclose(a.tables, b.tables, rtol=1e-5, atol=1e-8)
@@ -72,7 +72,7 @@ def test_a_killed_worker_costs_nothing_but_time(client, alone):
     undisturbed = by_cluster(client, TOY.pairs, settings=PRESETS["fast"])
     found = by_cluster(client, TOY.pairs, settings=PRESETS["fast"], report=killing)
     assert killed
-    for a, b in zip(undisturbed.aligner.lexicon.views, found.aligner.lexicon.views, strict=True):
+    for a, b in zip(undisturbed.aligner.lexicon.forms, found.aligner.lexicon.forms, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
         np.testing.assert_array_equal(a.counts, b.counts)
 

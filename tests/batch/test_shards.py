@@ -20,8 +20,8 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch import locks, shards
 from nmtalign.batch.shards import ShardRun
 from nmtalign.cli import main
+from nmtalign.door import shipped
 from nmtalign.errors import StoppedError, WorkerError
-from nmtalign.shipped import shipped
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
 OUTPUTS = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}
@@ -163,7 +163,7 @@ def test_another_run_is_not_gone_on_with(command, text, tmp_path, capsys):
     assert run(*command) == 0
     for options in (
         ["--threshold", 0.9],
-        ["--remap", "space"],
+        ["--pieces", "bpe"],
         ["--shard-pairs", 50],
         ["--scorers", "lexicon"],
         ["--vectors", "en_fr_vectors"],

@@ -13,7 +13,7 @@ import pytest
 from nmtalign.aligner.opening import load
 from nmtalign.batch import workers as workers_module
 from nmtalign.batch.workers import align_chunks
-from nmtalign.shipped import shipped
+from nmtalign.door import shipped
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.chunks import cut
 from tests.corpus.test_parallel import needs_fork, run_alone

@@ -5,6 +5,7 @@ Where something is missing the tests are skipped; with CI=true that is a failure
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -118,13 +119,14 @@ def wait_until_still(page: Any) -> None:
 def node_modules() -> Path:
     """The packages of package.json, fetched once into node_modules beside this file."""
     folder = HERE / "node_modules"
-    if not (folder / "axe-core").exists() or not (folder / "typescript").exists():
+    wanted = json.loads((HERE / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    if not all((folder / name).exists() for name in wanted):
         if not shutil.which("npm"):
-            give_up("no npm to fetch axe-core and typescript with")
+            give_up(f"no npm to fetch {', '.join(wanted)} with")
         command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"]
         done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300)
         if done.returncode:
-            give_up(f"axe-core and typescript could not be fetched: {done.stderr[-300:]}")
+            give_up(f"{', '.join(wanted)} could not be fetched: {done.stderr[-300:]}")
     return folder
 
 

@@ -218,7 +218,7 @@ def test_another_system_can_be_laid_over(open_report: Open) -> None:
     against.select_by_visible_text("other")
     kinds = {kind: len(find(page, f".pair .link.{kind}")) for kind in ("both", "only", "other")}
     assert kinds == {"both": 2, "only": 1, "other": 1}
-    assert texts(page, ".pair .tag") == ["A", "B"]  # the kinds differ by more than colour
+    assert texts(page, ".pair .tag") == ["A", "B"]  # the kinds differ by more than color
     assert len(find(page, ".matrix .diamond:not(.under)")) == 3
     against.select_by_visible_text("nothing")
     assert len(find(page, ".pair .link.both")) == 3
@@ -624,7 +624,7 @@ def test_paper_shows_all_curves_and_no_tools_or_matrices(open_report: Open) -> N
 
 @pytest.mark.parametrize("linear", [False, True])
 def test_weights_are_read_back_as_they_were_written(open_report: Open, linear: bool) -> None:
-    """The colours of the matrix, cell by cell, against a plain computation from the weights."""
+    """The colors of the matrix, cell by cell, against a plain computation from the weights."""
     weights = np.random.default_rng(3).uniform(0.2, 0.8, (5, 7))
     matrix = AlignmentMatrix(weights, tuple("abcdefg"), tuple("hijkl"))
     page = open_report([SamplePair(1, AlignedPair(Alignment(frozenset(), 7, 5), matrix))])
@@ -644,9 +644,9 @@ def test_weights_are_read_back_as_they_were_written(open_report: Open, linear: b
         return paths.flatMap((path) => corners(path).map((m) => [fill(path), +m[1], +m[2]]))""")
     xs, ys = (sorted({cell[axis] for cell in cells}) for axis in (1, 2))
     step = np.diff(xs).min()
-    for colour, x, y in cells:
+    for color, x, y in cells:
         s, t = round((x - xs[0]) / step), round((y - ys[0]) / step)
-        assert abs(scale().index(colour) - expected[t, s]) <= 0.51
+        assert abs(scale().index(color) - expected[t, s]) <= 0.51
     drawn = sum(np.rint(expected).ravel() > 0)
     assert abs(len(cells) - drawn) <= 2
 

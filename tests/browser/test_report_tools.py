@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -16,11 +15,10 @@ import pytest
 from nmtalign import Alignment, Link
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.links.formats import format_gold, read_gold
-from nmtalign.report import html
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import LEVELS, scale
 from nmtalign.rescoring.training import gold_of_pairs
-from tests.browser.conftest import HERE, wait
+from tests.browser.conftest import wait
 from tests.browser.test_report_page import (
     assert_no_violation,
     find,
@@ -36,32 +34,18 @@ from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
 Open = Callable[..., Any]
 
 
-def test_the_script_has_types(node_modules: Path, tmp_path: Path) -> None:
-    script = tmp_path / "report.js"
-    script.write_text(html._script((*html.SCRIPTS, "tools/typing")), encoding="utf-8")
-    options = "--checkJs --allowJs --noEmit --skipLibCheck --noUnusedLocals --target es2022"
-    command = [
-        "node",
-        node_modules / "typescript" / "bin" / "tsc",
-        *options.split(),
-        script,
-        HERE / "dom.d.ts",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.stdout == ""
-
-
 def choose(page: Any, key: str, text: str, of: str = "key") -> None:
     from selenium.webdriver.support.ui import Select
 
     Select(find(page, f"[data-{of}={key}]")[0]).select_by_visible_text(text)
 
 
-def fan_widths(page: Any, box: int = 0) -> list[float]:
-    """Return the widths of the curves of a fan in the order of its words, the stub of null last."""
+def attention_widths(page: Any, box: int = 0) -> list[float]:
+    """Return the widths of the curves of a word's attention in the order of words, the stub of null last."""
     return page.execute_script(
         "const box = document.querySelectorAll('.sentences')[arguments[0]];"
-        "return [...box.querySelectorAll('.fan path')].map((path) => +path.getAttribute('stroke-width'))",
+        "const curves = [...box.querySelectorAll('.attention path')];"
+        "return curves.map((path) => +path.getAttribute('stroke-width'));",
         box,
     )
 
@@ -72,22 +56,25 @@ def expected(weights: np.ndarray, none: float = 0.0) -> list[float]:
 
 
 @pytest.mark.parametrize("view", ["combined", "forward", "reverse"])
-def test_a_word_fans_out_to_the_words_of_the_other_side_and_to_null(open_report: Open, view: str) -> None:
+def test_the_attention_of_a_word_goes_to_the_other_side_and_to_null(open_report: Open, view: str) -> None:
     page = open_report([CAT])
     go_to_pairs(page)
     choose(page, "view", view)
     aligned = CAT.aligned
     weights = {"combined": aligned.posterior, "forward": aligned.forward, "reverse": aligned.reverse}[view]
     point_at(page, word(page, "dort"))
-    assert fan_widths(page) == expected(weights[3], 0 if view == "reverse" else aligned.target_null[3])
-    assert texts(page, ".fan text") == ([] if view == "reverse" else ["∅"])
+    assert attention_widths(page) == expected(weights[3], 0 if view == "reverse" else aligned.target_null[3])
+    assert texts(page, ".attention text") == ([] if view == "reverse" else ["∅"])
     assert f"{view} attention" in tip(page)
     if view == "forward":
         assert "no partner 0.50, ‘black’ 0.25, ‘sleeps’ 0.20, ‘the’ 0.05" in tip(page)
     page.execute_script("document.querySelectorAll('.token')[1].focus()")
-    assert fan_widths(page) == expected(weights[:, 1], 0 if view == "forward" else aligned.source_null[1])
+    assert attention_widths(page) == expected(
+        weights[:, 1], 0 if view == "forward" else aligned.source_null[1]
+    )
     shaded = page.execute_script(
-        "return [...document.querySelectorAll('.fanned')].map((word) => [word.dataset.side + word.dataset.at,"
+        "return [...document.querySelectorAll('.attended')].map("
+        "(word) => [word.dataset.side + word.dataset.at,"
         " +word.style.getPropertyValue('--weight')])"
     )
     assert dict(shaded) == {
@@ -103,10 +90,10 @@ def test_a_click_pins_a_fan_and_another_or_escape_lets_it_go(open_report: Open) 
     point_at(page, word(page, "le"))
     point_at(page, find(page, "#pairs-head")[0])
     assert texts(page, pressed) == ["cat"]
-    assert fan_widths(page) == expected(CAT.aligned.posterior[:, 2], CAT.aligned.source_null[2])
+    assert attention_widths(page) == expected(CAT.aligned.posterior[:, 2], CAT.aligned.source_null[2])
     word(page, "cat").click()
     point_at(page, find(page, "#pairs-head")[0])
-    assert fan_widths(page) == []
+    assert attention_widths(page) == []
     page.execute_script("document.querySelector('.token').focus()")
     press(page, "ENTER")
     assert texts(page, pressed) == ["the"]
@@ -116,18 +103,18 @@ def test_a_click_pins_a_fan_and_another_or_escape_lets_it_go(open_report: Open) 
 
 def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -> None:
     other = np.random.default_rng(1).uniform(0, 1, (4, 4))
-    page = open_report([replace(CAT, heads={"first": CAT.aligned.forward, "second": other})])
+    page = open_report([replace(CAT, parts={"first": CAT.aligned.forward, "second": other})])
     choose(page, "view", "first")
     choose(page, "beside", "second")
     word(page, "black").click()
-    assert fan_widths(page, 0) == expected(CAT.aligned.forward[:, 1])
-    assert fan_widths(page, 1) == expected(other[:, 1])
+    assert attention_widths(page, 0) == expected(CAT.aligned.forward[:, 1])
+    assert attention_widths(page, 1) == expected(other[:, 1])
     first, second = (box.rect for box in find(page, ".sentences"))
     assert first["y"] == second["y"]
     assert first["x"] + first["width"] <= second["x"]
     titles = [caption.split("weights")[0] for caption in texts(page, ".matrix figcaption")]
     assert "first less second" in titles[2]
-    colours = page.execute_script("""
+    colors = page.execute_script("""
         const picture = document.querySelectorAll('.matrix svg[tabindex]')[2];
         const ground = picture.querySelector('rect'), of = (name) => ground.getAttribute(name);
         const cell = of('width') / 4, found = Array(16).fill(of('fill')), at = (x) => Math.round(x / cell);
@@ -139,16 +126,16 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
     level = (0.5 + np.sign(difference) * np.sqrt(np.abs(difference) / np.abs(difference).max()) / 2) * (
         LEVELS - 1
     )
-    found = np.array([scale("PuOr").index(colour) for colour in colours]).reshape(4, 4)
+    found = np.array([scale("PuOr").index(color) for color in colors]).reshape(4, 4)
     assert np.abs(found - level).max() <= 0.9
     choose(page, "beside", "other")  # links of another system are weights of 1
-    assert fan_widths(page, 1) == expected(np.zeros(4))
+    assert attention_widths(page, 1) == expected(np.zeros(4))
     word(page, "the").click()
-    assert fan_widths(page, 1) == expected(np.array([1.0, 0, 0, 0]))
+    assert attention_widths(page, 1) == expected(np.array([1.0, 0, 0, 0]))
 
 
 def test_all_weights_stand_side_by_side(open_report: Open) -> None:
-    page = open_report([replace(CAT, heads={"first": CAT.aligned.forward})])
+    page = open_report([replace(CAT, parts={"first": CAT.aligned.forward})])
     choose(page, "beside", "all weights")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     shown = [label.split(",")[1].split(":")[0] for label in labels]
@@ -158,7 +145,7 @@ def test_all_weights_stand_side_by_side(open_report: Open) -> None:
 
 
 def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
-    page = open_report([replace(CAT, number=1, heads={"first": CAT.aligned.forward}), CAT])
+    page = open_report([replace(CAT, number=1, parts={"first": CAT.aligned.forward}), CAT])
     choose(page, "view", "first (1 pairs)")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     assert [label.split(":")[0] for label in labels] == [
@@ -484,7 +471,7 @@ def test_hostile_words_in_errors_and_corrections_run_nothing(open_report: Open, 
     page = open_report(
         [
             SamplePair(
-                1, aligned, gold, {"<b>": Alignment(frozenset(), 23, 23)}, heads={"<i>": aligned.forward}
+                1, aligned, gold, {"<b>": Alignment(frozenset(), 23, 23)}, parts={"<i>": aligned.forward}
             )
         ]
     )

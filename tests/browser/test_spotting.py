@@ -1,4 +1,4 @@
-"""Translation spotting in the report: a click on a word shows what it is linked to in all pairs."""
+"""The concordance in the report: a click on a word shows what it is linked to in all pairs."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def click(page: Any, text: str, number: int = 0, *, shift: bool = False) -> None
 
 def shown(page: Any) -> tuple[str, list[str]]:
     """Return the words that were sought, and their translations with counts."""
-    wait(page, "return !document.getElementById('spotting').hidden")
-    words = page.execute_script("return document.getElementById('spot-words').value")
+    wait(page, "return !document.getElementById('concordance').hidden")
+    words = page.execute_script("return document.getElementById('concordance-words').value")
     units = page.execute_script(
         "return [...document.querySelectorAll('.unit')].map((b) => [...b.children].map((c) => c.textContent))"
     )
@@ -58,7 +58,7 @@ def shown(page: Any) -> tuple[str, list[str]]:
 
 def marked(page: Any) -> list[list[str]]:
     return page.execute_script(
-        "return [...document.querySelectorAll('#spot-places li')]"
+        "return [...document.querySelectorAll('#concordance-places li')]"
         ".map((li) => [...li.querySelectorAll('mark')].map((m) => m.textContent))"
     )
 
@@ -67,32 +67,32 @@ def test_a_click_on_a_word_shows_its_translations_and_lines(open_report: Open) -
     page = open_report(pairs_of(NOT))
     click(page, "house")
     assert shown(page) == ("house", ["maison: 2", "(no link): 1", "chambre: 1"])
-    assert texts(page, "#spot-told") == ["4 places, 3 translations"]
+    assert texts(page, "#concordance-told") == ["4 places, 3 translations"]
     assert marked(page) == [["House", "Chambre"], ["house", "maison"], ["house", "maison"], ["house"]]
     find(page, ".unit")[0].click()
-    assert texts(page, "#spot-told") == ["4 places, 3 translations; 2 with the one chosen"]
+    assert texts(page, "#concordance-told") == ["4 places, 3 translations; 2 with the one chosen"]
     assert marked(page) == [["house", "maison"]] * 2
     assert page.execute_script("return document.activeElement.ariaPressed") == "true"
     press(page, "ENTER")
     assert len(marked(page)) == 4
-    find(page, "#spot-places a")[2].click()
+    find(page, "#concordance-places a")[2].click()
     wait(page, "return document.querySelector('.sought')?.id === 'pair-3'")
     press(page, "ESCAPE")
-    assert not find(page, "#spotting")[0].is_displayed()
+    assert not find(page, "#concordance")[0].is_displayed()
 
 
 def test_the_address_keeps_the_words(open_report: Open) -> None:
-    page = open_report(pairs_of(NOT), hash="#pair-2&spot-t=Maison%20%3Cb%3E&find=house")
+    page = open_report(pairs_of(NOT), hash="#pair-2&concordance-t=Maison%20%3Cb%3E&find=house")
     assert shown(page) == ("maison <b>", [])
     click(page, "house")
-    assert page.execute_script("return location.hash") == "#pair-2&find=house&spot-s=house"
-    find(page, "#spot-places a")[2].click()
-    wait(page, "return location.hash === '#pair-3&find=house&spot-s=house'")
-    page.execute_script("location.hash = 'spot-t=pas'")
-    wait(page, "return document.getElementById('spot-words').value === 'pas'")
+    assert page.execute_script("return location.hash") == "#pair-2&find=house&concordance-s=house"
+    find(page, "#concordance-places a")[2].click()
+    wait(page, "return location.hash === '#pair-3&find=house&concordance-s=house'")
+    page.execute_script("location.hash = 'concordance-t=pas'")
+    wait(page, "return document.getElementById('concordance-words').value === 'pas'")
     assert shown(page) == ("pas", ["not: 2"])
-    find(page, "#spotting header button")[0].click()
-    assert "spot" not in page.execute_script("return location.hash")
+    find(page, "#concordance header button")[0].click()
+    assert "concordance" not in page.execute_script("return location.hash")
 
 
 def test_gaps_and_the_target_side(open_report: Open) -> None:
@@ -101,7 +101,7 @@ def test_gaps_and_the_target_side(open_report: Open) -> None:
     assert shown(page) == ("not", ["(no link): 1", "n' … pas: 1", "ne … pas: 1"])
     click(page, "pas")
     assert shown(page) == ("pas", ["not: 2"])
-    assert page.execute_script("return document.getElementById('spot-side').value") == "t"
+    assert page.execute_script("return document.getElementById('concordance-side').value") == "t"
 
 
 def test_words_side_by_side_by_click_key_and_typing(open_report: Open) -> None:
@@ -112,13 +112,13 @@ def test_words_side_by_side_by_click_key_and_typing(open_report: Open) -> None:
     click(page, "House", shift=True)
     assert shown(page) == ("the house", ["(no link): 1", "la chambre: 1", "la maison: 1"])
     assert page.execute_script("return getSelection().isCollapsed")
-    box = find(page, "#spot-words")[0]
+    box = find(page, "#concordance-words")[0]
     box.clear()
     box.send_keys("A House", Keys.ENTER)
     assert shown(page) == ("a house", ["une maison: 1"])
     box.clear()
     box.send_keys("zebra", Keys.ENTER)
-    assert texts(page, "#spot-told") == ["These pairs do not have it."]
+    assert texts(page, "#concordance-told") == ["These pairs do not have it."]
     page.execute_script("document.querySelectorAll('.token')[1].focus()")
     press(page, "ENTER")
     assert shown(page)[0] == "house"
@@ -126,7 +126,7 @@ def test_words_side_by_side_by_click_key_and_typing(open_report: Open) -> None:
 
 def test_a_click_in_the_lexicon(open_report: Open) -> None:
     page = open_report(pairs_of(NOT))
-    (word,) = (cell for cell in find(page, "#lexicon .spot") if cell.text == "maison")
+    (word,) = (cell for cell in find(page, "#lexicon .lookup") if cell.text == "maison")
     page.execute_script("arguments[0].scrollIntoView({block: 'center'})", word)
     word.click()
     assert shown(page) == ("maison", ["house: 2"])
@@ -142,7 +142,8 @@ def test_the_page_finds_what_the_index_finds(open_report: Open) -> None:
     for side, name in ((0, "s"), (1, "t")):
         for word in linked[0][side][:5]:
             page.execute_script(
-                "const w = document.getElementById('spot-words'), s = document.getElementById('spot-side');"
+                "const w = document.getElementById('concordance-words');"
+                "const s = document.getElementById('concordance-side');"
                 "w.value = arguments[0]; s.value = arguments[1]; s.dispatchEvent(new Event('change'))",
                 word,
                 name,
@@ -162,17 +163,17 @@ def test_hostile_words_are_text(open_report: Open) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1400, 390])
-def test_spotting_is_accessible_and_in_the_window(
+def test_the_concordance_is_accessible_and_in_the_window(
     open_report: Open, axe: str, width: int, dark: bool
 ) -> None:
     page = open_report(pairs_of(NOT), width=width, dark=dark)
     click(page, "not")
     shown(page)
-    box = find(page, "#spotting")[0].rect
+    box = find(page, "#concordance")[0].rect
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= width
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
     page.execute_script(axe)
-    result = page.execute_async_script("axe.run('#spotting').then(arguments[0])")
+    result = page.execute_async_script("axe.run('#concordance').then(arguments[0])")
     assert [entry["id"] for entry in result["violations"]] == []
     assert len(result["passes"]) > 10

@@ -129,9 +129,9 @@ def test_links_between_whitespace_words_of_the_lines(tmp_path, vectors):
         "backoff",
     )
     places = "-o", tmp_path / "links", "--table", tmp_path / "links.tsv"
-    assert run("align", *files, *places) == 0
+    assert run("align", *files, *places, "--tokens", tmp_path / "cut") == 0
     assert (tmp_path / "links").read_text() == "0-0 1-1 2-2 3-3 4-4 5-5 6-6\n\n"
-    assert run("align", *files, *places, "--remap", "space") == 0
+    assert run("align", *files, *places) == 0
     assert (tmp_path / "links").read_text() == "0-0 1-1 2-2 3-3\n\n"
     rows = [line.split("\t") for line in (tmp_path / "links.tsv").read_text().splitlines()[1:]]
     assert [(row[2], row[4]) for row in rows][2:] == [("(black)", "(noir)"), ("sleeps.", "dort.")]
@@ -306,9 +306,7 @@ def test_guided_training_gets_words_and_links_in_three_columns(bitext, vectors, 
     assert "pair 1: a word holds a tab" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "options", [[], ["--tokenizer", "simple"], ["--tokenizer", "simple", "--remap", "space"]]
-)
+@pytest.mark.parametrize("options", [[], ["--tokenizer", "simple"]])
 @pytest.mark.parametrize("shards", [[], ["--out-shards", "shards", "--shard-pairs", "2"]])
 def test_tokens_are_what_the_links_count(options, shards, vectors, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -384,6 +382,6 @@ def test_vectors_have_no_heads(bitext, vectors, tmp_path, capsys):
     for places in (("--vectors", vectors), files):
         assert run("align", *bitext, *places, "--scorers", "x") == 2
         assert (
-            "word vectors are one scorer; only a learned model has several to choose from"
+            "word vectors are the only scorer; only a learned model has several to choose from"
             in capsys.readouterr().err
         )

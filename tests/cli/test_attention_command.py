@@ -139,7 +139,7 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
     }
     hmm = na.fit_to(na.load(vectors, positions="hmm", score=learned.score), pairs)
     assert hmm.positions.null == na.train(pairs).positions.null
-    assert hmm.scorer.scorer.scale == 1
+    assert hmm.scorer.score.scale == 1
     assert learned.save(vectors) == vectors / "scaled-dot.npz"
     with pytest.raises(na.UsageError, match="is there; replace it"):
         learned.save(vectors)

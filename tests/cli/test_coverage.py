@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 import nmtalign as na
-from nmtalign.batch.stream import AlignedChunk
 from nmtalign.cli import main, messages
-from nmtalign.shipped import shipped
-from nmtalign.text.bitext import SentencePair
-from nmtalign.text.tokenization import TextSettings
+from nmtalign.door import shipped
+from nmtalign.names import SIDES
 
 ENGLISH = (
     "The children are playing in the garden behind the house.",
@@ -196,45 +194,32 @@ def test_a_strict_run_in_shards_is_never_put_together(tmp_path, capfd):
     assert not (tmp_path / "links").exists()
 
 
-def test_text_that_the_tokenizer_cuts_otherwise_is_warned_of(tmp_path, capfd):
-    english = ["Is it the black cat , he said ?", "It is .", "The house ."]
-    french = ["Est-ce le chat noir , dit -il ?", "C' est cela .", "Il n' est pas là , est-ce vrai ."]
-    assert align(tmp_path, english, french) == 0
-    err = capfd.readouterr().err
-    assert "25 % of the lines that end in ' .'" in err
-    assert "--tokenizer space counts" in err
-    spaced = "He comes .", "Yes .", *ENGLISH, *ENGLISH
-    for lines in ("It costs 10\u00a0000 euros .", "Now ."), spaced:
-        assert align(tmp_path, lines, lines) == 0
-        assert "lines that end" not in capfd.readouterr().err
-    for way in (("--tokenizer", "space"), ("--remap", "space")):
-        assert align(tmp_path, english, french, *way) == 0
-        assert "warning" not in capfd.readouterr().err
-    assert align(tmp_path, english, [line.replace("est-ce", "est -ce") for line in french]) == 0
-    assert "lines that end" not in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("tokenizer", "lines", "sizes", "expected"),
-    [
-        ("simple", ["a b .", "a  b ."], [3, 4], 1 / 2),
-        ("simple", ["a b .", "c", "d", "e ?", "f", "g"], [4, 1, 1, 2, 1, 1], 0.0),  # few end so
-        ("simple", ["a b .", "c", "d", "e ?", "f ."], [4, 1, 1, 2, 2], 1 / 2),
-        ("space", ["a b ."], [4], 0.0),
-        ("sentencepiece:model", ["a b ."], [4], 0.0),
-    ],
-)
-def test_the_share_of_lines_that_are_cut_otherwise(tokenizer, lines, sizes, expected):
-    pairs = [SentencePair(line, line) for line in lines]
-    both = [(size, size) for size in sizes]
-    chunk = AlignedChunk(1, pairs, None, both, None, TextSettings(tokenizer), (None, None))
-    assert chunk.cut_otherwise == expected
-
-
-def test_only_the_first_chunk_is_warned_of(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr("nmtalign.text.chunks.PAIRS", 2)
-    assert align(tmp_path, ["It is ."] * 6, ["Est-ce cela ."] * 6, "--workers", 1) == 0
-    assert capfd.readouterr().err.count("lines that end in ' .'") == 1
+def test_positions_are_inside_of_the_lines_and_of_the_tokens(tmp_path):
+    """*hon.* and *2.8c.* of a text that is cut already are one word each, and two or more tokens."""
+    english = ["the hon. member spoke of 2.8c. on Tuesday .", "It  is the black cat, he said?", ""]
+    french = ["le député a parlé de 2,8 c. mardi .", " Est-ce le chat noir, dit-il ?", "rien"]
+    for tokens in (), ("--tokens", tmp_path / "cut"):
+        outputs = "-o", tmp_path / "links", "--table", tmp_path / "table.tsv", "--guided", tmp_path / "guided"
+        assert align(tmp_path, english, french, *outputs, *tokens) == 0
+        links = [line.split() for line in (tmp_path / "links").read_text("utf-8").split("\n")[:-1]]
+        shown = [line.split("\t") for line in (tmp_path / "guided").read_text("utf-8").split("\n")[:-1]]
+        assert [line[2].split() for line in shown] == links
+        words = [[line[side].split() for line in shown] for side in (0, 1)]
+        if tokens:
+            cut = [(tmp_path / f"cut.{side}").read_text("utf-8").split("\n")[:-1] for side in SIDES]
+            assert words == [[line.split(" ") if line else [] for line in side] for side in cut]
+            assert words[0][0][:5] == ["the", "hon", ".", "member", "spoke"]
+        else:
+            assert words == [[line.split() for line in side] for side in (english, french)]
+        for n, own in enumerate(links):
+            places = [tuple(map(int, link.split("-"))) for link in own]
+            assert places == sorted(set(places))
+            assert all(s < len(words[0][n]) and t < len(words[1][n]) for s, t in places)
+        rows = [line.split("\t") for line in (tmp_path / "table.tsv").read_text("utf-8").split("\n")[1:-1]]
+        assert len(rows) == sum(map(len, links)) > 8
+        for pair, s, source, t, target, _ in rows:
+            assert source == words[0][int(pair) - 1][int(s)]
+            assert target == words[1][int(pair) - 1][int(t)]
 
 
 def test_quiet_shows_no_progress(monkeypatch):

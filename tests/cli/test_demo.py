@@ -6,9 +6,9 @@ import pytest
 
 from nmtalign.cli import main
 from nmtalign.cli.commands.demo import _RESULTS
+from nmtalign.door import shipped
 from nmtalign.links.evaluation import evaluate
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.shipped import shipped
 
 
 def test_demo_writes_what_it_names(tmp_path, capsys):

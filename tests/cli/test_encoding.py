@@ -43,7 +43,7 @@ KNOWN = {"manifest.json", *FILES}
 COMMANDS = [
     "align source target -o out",
     *(f"align --pairs pairs.{ending} -o out" for ending in ("tsv", "csv", "txt", "jsonl", "po")),
-    "align source target --matrices weights -o out",
+    "links-from source target --matrices weights -o out",
     "align source target --out-shards shards -o out",
     "align - target -o out",
     "train source target --preset fast -q -o out",

@@ -39,6 +39,8 @@ TWO_WORDS = b"two words" + b" 1" * 8 + b"\n"
 TRAIN = "train source target --preset fast --workers 1 -o out "
 LINKED = "source target links "
 ENCODER = "--encoder tiny --layer 1 --cache cache "
+ALONE = "align source target --workers 1 "
+FROM = "links-from source target --method simalign-argmax --encoder tiny --layer 1 "
 
 
 @dataclass
@@ -81,7 +83,14 @@ CASES = [
     Case(
         "out_shards", ALIGN + "--out-shards out --shard-pairs 50", again="--resume", gone="out/000001.links"
     ),
-    Case("cache", "align source target --method simalign-argmax " + ENCODER, again="--layer 2"),
+    Case("cache", ALONE + ENCODER + "-o out", again="--layer 2"),
+    Case("cache", FROM + "--cache cache -o out", again="--layer 2"),
+    Case("output", FROM + "-o out"),
+    Case("probabilities", FROM + "--probabilities out"),
+    Case("pair_scores", FROM + "--pair-scores out"),
+    Case("table", FROM + "-o links-out --table out.tsv"),
+    Case("guided", FROM + "--guided out"),
+    Case("tokens", FROM + "--tokens out"),
     Case("output", TRAIN),
     Case("links", TRAIN + "--links links-out"),
     Case("probabilities", TRAIN + "--probabilities links-out"),
@@ -134,7 +143,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         matrix = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)
         rows = zip(words, matrix.tolist(), strict=True)  # without a header, which counts them
         (folder / name).write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in rows))
-    draw_heatmap(toy_training("fast").aligner.align("a", "b").matrix)
+    draw_heatmap(toy_training("fast").aligner.align(*TOY.words[0]).matrix)
     load_embeddings(folder / "x.vec")  # what both import, all processes have
     return folder
 

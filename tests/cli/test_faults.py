@@ -159,7 +159,6 @@ def test_a_working_directory_that_is_gone_is_named(tmp_path, monkeypatch, pairs)
         assert ended(process) == (1, "nmtalign: error: the working directory: No such file or directory\n")
 
 
-
 def test_who_has_seen_enough_of_a_list_gets_no_message(tmp_path):
     words = [f"word{number}" for number in range(20_000)]
     for name, lines in (("source", words), ("target", words), ("links", ["0-0"] * len(words))):

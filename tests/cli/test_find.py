@@ -103,7 +103,7 @@ def test_nothing_found_is_an_error(capsys, files):
         (["find", "x", "source", "target"], "expected SOURCE TARGET LINKS"),
         (["find", "x", "source", "target", "links", "--model", "m"], "expected SOURCE TARGET LINKS"),
         (["find", "x", "source", "--index", "corpus.db"], "--index DB holds texts and links"),
-        (["find", "x", "--index", "corpus.db", "--tokenizer", "simple"], "--index DB holds texts and links"),
+        (["find", "x", "--index", "corpus.db", "--lowercase"], "--index DB holds texts and links"),
         (["index", "source", "target", "links", "-o", "-"], "an index is a file of its own"),
         (["index", "source", "target", "links", "-o", "links"], "would destroy what is read"),
         (["index", "source", "target", "links", "-o", "none/x.db"], "there is no folder none"),

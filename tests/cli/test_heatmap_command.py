@@ -61,7 +61,7 @@ def test_two_sentences_become_a_picture(vectors: Path, tmp_path: Path) -> None:
 def test_all_directions_side_by_side_without_links(vectors: Path, tmp_path: Path) -> None:
     out = tmp_path / "cat.svg"
     code = run(
-        "heatmap", "the cat", "le chat", "--vectors", vectors, "-o", out, "--view", "all", "--no-links"
+        "heatmap", "the cat", "le chat", "--vectors", vectors, "-o", out, "--values", "all", "--no-links"
     )
     assert code == 0
     assert {"forward", "reverse", "combined"} <= set(written(out))
@@ -169,9 +169,7 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
     monkeypatch.setattr(
         heatmap_module, "draw_heatmap", lambda matrices, **more: drawn.append((matrices, more))
     )
-    monkeypatch.setattr(
-        heatmap_module, "save_heatmaps", lambda figures, path, **_: list(figures)
-    )
+    monkeypatch.setattr(heatmap_module, "save_heatmaps", lambda figures, path, **_: list(figures))
     for options in ([], ["--columns", "300,302-303", "--rows", "1"]):
         assert run("heatmap", long, "le chat", "-o", tmp_path / "a.png", *options) == 0
     err = capsys.readouterr().err

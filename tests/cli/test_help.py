@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from nmtalign.cli import COMMANDS, group
-from nmtalign.shipped import shipped
+from nmtalign.door import shipped
 
 ORDER = ("Input", "Output", "Model", "Vectors", "Links", "Attention", "Running")  # first words of titles
 FOR_ALL = {"--help", "--config", "--debug"}

@@ -244,53 +244,33 @@ def test_phrases_refuse_what_would_read_as_two_sides(capsys, tmp_path):
 
 @pytest.fixture
 def raw(tmp_path):
-    """Raw lines, and links of the tokens that ``simple`` cuts as English and French."""
+    """Raw lines, and links of other tokens, as ``simple`` cuts the lines."""
     source = write(tmp_path / "s", "It's cold.", "The cat, then.")
     target = write(tmp_path / "t", "Y a-t-il l'eau.", "Le chat, puis.")
     return source, target, write(tmp_path / "l", "0-0 1-1 2-4 3-5", "0-0 1-1 2-2 3-3 4-4")
 
 
-SIMPLE = ("--tokenizer", "simple", "--langs", "en,fr")
-
-
-def test_lexicon_and_phrases_cut_the_texts_as_the_links_count(capsys, raw):
-    rows = [line.split("\t")[:2] for line in run(capsys, "lexicon", *raw, *SIMPLE)[1].splitlines()[1:]]
-    assert ["It", "Y"] in rows
-    assert [".", "."] in rows
-    rows = run(capsys, "lexicon", *raw, *SIMPLE, "--lowercase")[1]
-    assert "\nit\ty\t" in rows
-    assert "cat , ||| chat , ||| 0-0 1-1\n" in run(capsys, "phrases", *raw, *SIMPLE)[1]
-
-
-@pytest.mark.parametrize(
-    ("format", "lines", "expected"),
-    [
-        (
-            "xml",
-            ("It's <b>cold</b>.", "<i>The cat</i>, then."),
-            "Y a -t-il l' <b>eau</b> .\n<i>Le chat</i> , puis .",
-        ),
-        ("bio", ("O O B-X O", "O O O B-X O"), "O O O O B-X O\nO O O B-X O"),
-        ("spans", ("2-3:X", "0-2:Y"), "4-5:X\n0-2:Y"),
-    ],
-)
-def test_project_cuts_the_texts_as_the_links_count(capsys, tmp_path, raw, format, lines, expected):
-    tags = write(tmp_path / "tags", *lines)
-    assert run(capsys, "project", *raw, *SIMPLE, "--tags", tags, "--tags-format", format) == (
-        0,
-        expected + "\n",
-        "",
+def test_words_stand_between_spaces(capsys, tmp_path, raw):
+    linked = *raw[:2], write(tmp_path / "links", "0-1 1-2", "0-0 1-1 2-2")
+    rows = [line.split("\t")[:2] for line in run(capsys, "lexicon", *linked)[1].splitlines()[1:]]
+    assert sorted(rows) == sorted(
+        [["It's", "a-t-il"], ["cold.", "l'eau."], ["The", "Le"], ["cat,", "chat,"], ["then.", "puis."]]
     )
+    assert "\nit's\ta-t-il\t" in run(capsys, "lexicon", *linked, "--lowercase")[1]
+    assert "cat, then. ||| chat, puis. ||| 0-0 1-1\n" in run(capsys, "phrases", *linked)[1]
+    tags = write(tmp_path / "tags", "O B-X", "O O O")
+    labels = "O O B-X\nO O O\n"
+    assert run(capsys, "project", *linked, "--tags", tags, "--tags-format", "bio") == (0, labels, "")
 
 
 @pytest.mark.parametrize("command", ["lexicon", "phrases", "project"])
-def test_links_of_other_tokens_name_the_line_and_the_option(capsys, monkeypatch, raw, command):
+def test_links_of_tokens_name_the_line_and_what_to_do(capsys, monkeypatch, raw, command):
     monkeypatch.chdir(raw[0].parent)
     more = ("--tags", raw[0]) if command == "project" else ()
     code, _, err = run(capsys, command, *(path.name for path in raw), *more)
     assert code == 3
-    assert " l, line 1: link 2-4 is outside a pair of 2 source and 3 target words; links count tokens" in err
-    assert "--tokenizer" in err
+    assert " l, line 1: link 2-4 is outside a pair of 2 source and 3 target words; links count words" in err
+    assert "what align --tokens wrote" in err
 
 
 @pytest.mark.parametrize(
@@ -356,7 +336,7 @@ def test_lexicon_refuses_what_does_not_fit(capsys, tmp_path):
     text, links = write(tmp_path / "s", "a cat", "b"), write(tmp_path / "l", "0-0")
     assert run(capsys, "lexicon", text, text)[0] == 2
     assert run(capsys, "lexicon")[0] == 2
-    assert run(capsys, "lexicon", "--model", "model", "--tokenizer", "simple")[0] == 2
+    assert run(capsys, "lexicon", "--model", "model", "--lowercase")[0] == 2
     code, _, err = run(capsys, "lexicon", text, text, tmp_path)
     assert (code, "--model DIR alone" in err) == (2, True)
     code, _, err = run(capsys, "lexicon", text, text, links)
@@ -384,22 +364,19 @@ def test_what_became_of_annotations_without_a_link_is_said(capsys, tmp_path):
     assert run(capsys, "project", *linked, all_linked, "--tags-format", "spans") == (0, "0-1:X\n", "")
 
 
-def test_texts_are_cut_as_for_the_links(capsys, tmp_path):
-    links = write(tmp_path / "links", "0-0 1-2 1-3")
-    texts = (
-        "--source",
-        write(tmp_path / "a", "Yes, sir!"),
-        "--target",
-        write(tmp_path / "b", "Oui, monsieur !"),
-    )
+def test_links_of_other_words_are_refused(capsys, tmp_path):
+    links = write(tmp_path / "links", "0-0 1-1")
+    sides = write(tmp_path / "a", "Yes, sir!"), write(tmp_path / "b", "Oui, monsieur!")
+    texts = "--source", sides[0], "--target", sides[1]
     written = "convert", links, "--from", "pharaoh", "--to", "words"
+    code, out, _ = run(capsys, *written, *texts)
+    assert (code, out) == (0, "Yes,<sep>Oui, sir!<sep>monsieur!\n")
+    write(tmp_path / "links", "0-0 1-3")
     code, _, err = run(capsys, *written, *texts)
     assert code == 3
     assert f"{links}: pair 1: link 1-3 is outside" in err
-    assert "give the --tokenizer" in err
-    code, out, _ = run(capsys, *written, *texts, "--tokenizer", "simple")
-    assert (code, out) == (0, "Yes<sep>Oui ,<sep>monsieur ,<sep>!\n")
-    assert run(capsys, *written, "--tokenizer", "simple")[0] == 2
+    assert "what align --tokens wrote" in err
+    assert run(capsys, *written, "--lowercase")[0] == 2
 
 
 def test_priors_of_eflomal_come_back(capsys, tmp_path):

@@ -92,7 +92,16 @@ def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
         assert "layers=1 heads=all" in report.read_text()
         assert '"layer 1 head 0","layer 1 head 1"]' in report.read_text()  # its views
     assert (
-        run("heatmap", "--pairs", tmp_path / "pairs.tsv", *given, "--view", "heads", "-o", tmp_path / "h.pdf")
+        run(
+            "heatmap",
+            "--pairs",
+            tmp_path / "pairs.tsv",
+            *given,
+            "--values",
+            "parts",
+            "-o",
+            tmp_path / "h.pdf",
+        )
         == 0
     )
     np.savez(tmp_path / "one.npz", ATTENTION)

@@ -166,6 +166,6 @@ def test_where_the_weights_of_heads_end_is_told(
     command = "report", tmp_path / "source", tmp_path / "target", "-o", tmp_path / "report.html"
     assert run(*command) == 0
     assert "each head" not in capsys.readouterr().err
-    monkeypatch.setattr("nmtalign.report.corpus.BY_HEAD", 2)
+    monkeypatch.setattr("nmtalign.report.corpus.BY_PART", 2)
     assert run(*command) == 0
-    assert "warning: only the first 2 pairs have the weights of each head" in capsys.readouterr().err
+    assert "warning: only the first 2 pairs have the weights of each scorer" in capsys.readouterr().err

@@ -39,19 +39,26 @@ def gold_file(folder: Path, pairs: int) -> Path:
     return path
 
 
-def test_it_aligns_alone_and_is_drawn(bitext, model, tmp_path: Path):
+def test_it_rescores_unless_scorers_are_chosen_and_is_drawn(bitext, model, tmp_path: Path):
     found = {}
-    for name, options in {"all": (), "alone": ("--scorers", "additive")}.items():
+    for name, options in {"all": (), "plain": ("--scorers", "lexicon,spectral")}.items():
         outputs = "-o", tmp_path / "links", "--probabilities", tmp_path / name
         assert run("align", *bitext, "--model", model, *outputs, *options) == 0
         found[name] = (tmp_path / name).read_text()
-    assert found["all"] != found["alone"]
+    assert found["all"] != found["plain"]
+    other = tmp_path / "other.txt"  # of a model that was taught nothing
+    assert run("train", *bitext, "-o", tmp_path / "other", "-q", "--probabilities", other) == 0
+    assert found["plain"] == other.read_text()
     pair = TOY.source[0], TOY.target[0]
-    picture = tmp_path / "additive.svg"
-    assert run("heatmap", *pair, "--model", model, "--scorers", "additive", "-o", picture) == 0
-    assert TOY.source[0].split()[0] in picture.read_text()
-    assert run("heatmap", *pair, "--model", model, "--view", "heads", "-o", tmp_path / "heads.svg") == 0
-    assert "additive" in (tmp_path / "heads.svg").read_text()
+    pictures = {}
+    for name, options in {"all": (), "plain": ("--scorers", "lexicon,spectral")}.items():
+        picture = tmp_path / f"{name}.svg"
+        assert run("heatmap", *pair, "--model", model, *options, "-o", picture) == 0
+        pictures[name] = picture.read_text()
+        assert TOY.source[0].split()[0] in pictures[name]
+    assert pictures["all"] != pictures["plain"]
+    assert run("heatmap", *pair, "--model", model, "--values", "parts", "-o", tmp_path / "heads.svg") == 0
+    assert "spectral" in (tmp_path / "heads.svg").read_text()
 
 
 def test_gold_links_teach(bitext, tmp_path: Path, capsys):
@@ -59,7 +66,9 @@ def test_gold_links_teach(bitext, tmp_path: Path, capsys):
     assert run("train", *bitext, "-o", folder, "--gold", gold_file(tmp_path, 60), "--preset", "fast") == 0
     assert "rescorer: taught by the gold links of 60 pairs" in capsys.readouterr().err
     assert run("align", *bitext, "--model", folder, "-o", tmp_path / "links", "-v") == 0
-    assert "heads=lexicon,additive " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "scorers=lexicon " in said
+    assert "positions=hmm rescored=gold " in said
 
 
 def test_gold_that_cannot_teach(bitext, tmp_path: Path, capsys):
@@ -74,7 +83,7 @@ def test_gold_that_cannot_teach(bitext, tmp_path: Path, capsys):
         nmtalign.train(TOY.pairs, gold=empty)
 
 
-def test_heads_that_are_not_there(bitext, model, tmp_path: Path, capsys):
+def test_scorers_that_are_not_there(bitext, model, tmp_path: Path, capsys):
     align = "align", *bitext, "--model", model, "-o", tmp_path / "links"
     assert run(*align, "--scorers", "scaled-dot") == 2
     assert "this model has the scorers lexicon,spectral, not scaled-dot" in capsys.readouterr().err

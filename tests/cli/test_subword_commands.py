@@ -50,7 +50,7 @@ def test_links_of_marked_sub_words_become_links_of_words(tmp_path, marks):
     assert run("train", *files, "-o", tmp_path / "model", "--preset", "fast", "-q") == 0
     aligned = "align", *files, "--model", tmp_path / "model"
     plain, words = ({name: tmp_path / f"{k}.{name}" for name in ("links", "scores", "table")} for k in (1, 2))
-    for paths, options in ((plain, []), (words, ["--remap", marks])):
+    for paths, options in ((plain, []), (words, ["--pieces", marks])):
         outputs = "-o", paths["links"], "--probabilities", paths["scores"], "--table", f"{paths['table']}.tsv"
         assert run(*aligned, *outputs, *options) == 0
     for n, (source, target) in enumerate(zip(*pieces, strict=True)):
@@ -95,7 +95,7 @@ def test_raw_text_is_cut_by_sentencepiece_and_links_count_its_words(text, pieces
     for path, place in zip(own, pieces, strict=True):
         path.rename(place)
     moved = model.rename(tmp_path / "moved")
-    options = "--model", moved, "-o", links, "--remap", "space"
+    options = "--model", moved, "-o", links
     options += "--threshold", "0.4"  # single digits say little: both directions agree on few links for sure
     assert run("align", *text, *options) == 0
     found = [parse_pharaoh(line) for line in lines(links)]
@@ -123,13 +123,13 @@ def test_guided_training_gets_the_pieces_that_sentencepiece_writes(text, pieces,
     assert run("train", *text, "-o", model, "--tokenizer", tokenizer, "--preset", "fast", "-q") == 0
     options = ["--model", model, "-o", tmp_path / "links", "--guided", guided]
     options += ["--out-shards", tmp_path / "run"] if shards else []
-    assert run("align", *text, *options) == 0
+    assert run("align", *text, *options, "--tokens", tmp_path / "cut") == 0
     for side, path in enumerate(pieces):
         encode = processor(model_file=str(path)).encode
         expected = [" ".join(encode(line, out_type=str)) for line in SIDES[side]]
         assert [line.split("\t")[side] for line in lines(guided)] == expected
     assert "▁" in lines(guided)[0]
     assert [line.split("\t")[2] for line in lines(guided)] == lines(tmp_path / "links")
-    assert run("align", *text, *options[:-2] if shards else options, "--remap", "space") == 0
+    assert run("align", *text, *options[:-2] if shards else options) == 0
     for side in (0, 1):
         assert [line.split("\t")[side] for line in lines(guided)] == SIDES[side]

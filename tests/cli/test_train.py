@@ -54,9 +54,9 @@ def test_train_then_align(bitext, tmp_path: Path, capsys):
     assert run("align", *bitext, "--model", model, *again) == 0
     for name in ("links", "scores", "pairs"):
         assert out[name].read_bytes() == out[f"{name}2"].read_bytes()
-    assert "heads=" not in capsys.readouterr().err
+    assert "scorers=" not in capsys.readouterr().err
     assert run("align", *bitext, "--model", model, "--verbose", "-o", out["links2"]) == 0
-    assert "heads=lexicon,spectral views=0,3,4,6 pairs=150 positions=hmm" in capsys.readouterr().err
+    assert "scorers=lexicon,spectral forms=0,3,4,6 pairs=150 positions=hmm" in capsys.readouterr().err
 
 
 def test_the_same_bytes_for_any_number_of_workers(bitext, tmp_path: Path):
@@ -185,9 +185,9 @@ def test_warnings(bitext, tmp_path: Path, capsys, change, part: str):
 def test_a_model_without_a_part_is_named(bitext, tmp_path: Path, capsys):
     model = tmp_path / "model"
     assert run("train", *bitext, "-o", model, "--preset", "fast", "-q") == 0
-    (model / "target.txt").unlink()
+    (model / "scorer.lexicon.target.txt").unlink()
     assert run("align", *bitext, "--model", model) == 3
-    assert "target.txt" in capsys.readouterr().err
+    assert "scorer.lexicon.target.txt" in capsys.readouterr().err
     assert run("align", *bitext, "--model", tmp_path / "nothing") == 3
 
 

@@ -106,7 +106,7 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
     others = [
         (Settings(), None, None),
         (Settings(seed=1), None, None),
-        (replace(Settings(), views=(0, 4)), None, None),
+        (replace(Settings(), forms=(0, 4)), None, None),
         (Settings(), Prior([("a", "x", 1.0)]), None),
         (Settings(), Prior([("a", "x", 2.0)]), None),
         (Settings(), None, [array, array]),

@@ -44,14 +44,14 @@ def test_a_folder_or_two_files_make_the_same_model(folder, tmp_path: Path, capsy
         assert run(*command(folder, tmp_path / name, *options, "--vectors-weight", "0.25")) == 0
     one, two = ({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in ("one", "two"))
     assert one == two
-    assert "vectors.source.npy" in one
+    assert "scorer.vectors.source.npy" in one
     capsys.readouterr()
     text = folder / "source", folder / "target"
     assert run("align", *text, "--model", tmp_path / "one", "-o", tmp_path / "links", "-v") == 0
-    assert "heads=lexicon,vectors " in capsys.readouterr().err
+    assert "scorers=lexicon,vectors " in capsys.readouterr().err
     alone = "--scorers", "vectors", "-v"
     assert run("align", *text, "--model", tmp_path / "one", "-o", tmp_path / "new", *alone) == 0
-    assert "heads=vectors " in capsys.readouterr().err
+    assert "scorers=vectors " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pytest
 from nmtalign.cli import COMMANDS, group, main
 from nmtalign.cli.options.bitext import Tokenizer
 from nmtalign.cli.options.types import FileType, Number, OutputPrefix, Whole
-from nmtalign.shipped import shipped
+from nmtalign.door import shipped
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
-WORDS = {"sides", "langs", "heads", "title", "by"}
+WORDS = {"sides", "langs", "scorers", "title", "by"}
 WORDS |= {"word", "translation", "words", "shard", "scheduler"}
 WORDS |= {"source_sentence", "target_sentence", "prefix"}
 # What each command writes; a command that is not here only shows something.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmtalign.corpus import spotting
+from nmtalign.corpus import concordance
 from nmtalign.corpus.concordance import GAP, Index, write_index
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings
@@ -58,7 +58,7 @@ def slowly(pairs, query, side):
 
 @given(bitexts(), st.lists(st.sampled_from(["a", "b", "É", "c"]), min_size=1, max_size=3), st.integers(0, 1))
 def test_the_index_finds_what_plain_loops_find(pairs, query, side):
-    with mock.patch.object(spotting, "BLOCK", 2):
+    with mock.patch.object(concordance, "BLOCK", 2):
         index = Index.of(pairs, TEXT)
         found = index.find(" ".join(query), side, most=100)
         counts, places, units = slowly(pairs, query, side)
@@ -151,8 +151,8 @@ def test_what_is_no_index_is_refused(tmp_path, make, told):
     [
         ({"side": 2}, "expected side 0, the source, or 1, the target, found 2"),
         ({"side": "source"}, "found 'source'"),
-        ({"query": 5}, "expected words as text, found 5"),
-        ({"translation": ["maison"]}, r"expected words as text, found \['maison'\]"),
+        ({"query": 5}, "expected words as text, in UTF-8, found 5"),
+        ({"translation": ["maison"]}, r"expected words as text, in UTF-8, found \['maison'\]"),
         ({"most": -1}, "0 or more, found -1"),
         ({"limit": "many"}, "0 or more, found 'many'"),
     ],

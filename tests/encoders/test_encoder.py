@@ -130,6 +130,8 @@ def test_the_cache_keeps_layers_and_products_apart(tiny, tmp_path):
             np.testing.assert_array_equal(cached.of([pair])[0], found[layer, product])
     for one, other in combinations(found.values(), 2):
         assert np.abs(one - other).max() > 1e-3
+
+
 def test_a_database_of_something_else_is_no_cache(tmp_path):
     with closing(sqlite3.connect(tmp_path / "mine")) as file, file:
         file.execute("CREATE TABLE mine (word TEXT)")
@@ -185,15 +187,23 @@ def test_a_model_keeps_the_encoder_with_what_was_fitted(stored, tiny, tmp_path):
         assert (tmp_path / "model" / name).read_bytes() == (stored / "model" / name).read_bytes()
     expected, again = links_of(mixed.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
     assert again.settings == mixed.settings
-    assert mixed.encoder.encoder.download
-    assert not again.encoder.encoder.download
+    assert mixed.scorer.source.encoder.download
+    assert not again.scorer.source.encoder.download
     assert links_of(again.align_batch(TOY.words)) == expected
     assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
     assert list(map(set, read_links(stored / "links"))) == expected
     assert expected != links_of(lexicon.align_batch(TOY.words))
-    again.with_scorers(lexicon.scorer.names).save(tmp_path / "model")
-    assert nmtalign.load(tmp_path / "model").encoder is None
+    again.with_scorers(lexicon.scorer.names).save(tmp_path / "model", overwrite=True)
+    assert nmtalign.load(tmp_path / "model").scorer.names == lexicon.scorer.names
     assert nmtalign.load(tmp_path / "model").positions.agree is lexicon.positions.agree is True
+
+
+def test_an_encoder_alone_is_saved_with_what_was_fitted(tiny, tmp_path):
+    alone = nmtalign.fit_to(nmtalign.with_context(encoder=tiny, layer=LAYERS), PAIRS[:60])
+    alone.save(tmp_path / "model")
+    again = nmtalign.load(tmp_path / "model")
+    assert again.settings == alone.settings
+    assert links_of(again.align_batch(TOY.words[:80])) == links_of(alone.align_batch(TOY.words[:80]))
 
 
 def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
@@ -207,9 +217,12 @@ def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
     for found, whole in (("mixed.txt", stored / "links"), ("base.txt", "lexicon.txt")):
         assert Path(found).read_text().splitlines() == Path(whole).read_text().splitlines()[5:9]
     (tmp_path / "x.tsv").write_text("\t".join(PAIRS[0]) + "\n")
-    run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --view heads --model {stored}/model -o x.svg")
+    run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --values parts --model {stored}/model -o x.svg")
     other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other")
-    assert (other.scorer.names, other.scorer.source.encoder.name) == (("lexicon", "spectral", "contextual"), "other")
+    assert (other.scorer.names, other.scorer.source.encoder.name) == (
+        ("lexicon", "spectral", "contextual"),
+        "other",
+    )
 
 
 def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, capsys):
@@ -235,8 +248,8 @@ def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, c
         said = capsys.readouterr().err
         assert (ended.value.code, said.count("\n")) == (code, 1)
         assert found in said
-    assert nmtalign.load(moved, heads=("lexicon",)).encoder is None
-    meta["encoder"]["weight"] = 2
+    assert nmtalign.load(moved, scorers=("lexicon",)).scorer.names == ("lexicon",)
+    meta["parts"]["scorer"]["weight"] = 2
     (moved / "meta.json").write_text(json.dumps(meta))
     with pytest.raises(DataError, match=r"meta.json: expected numbers from 0 to 1, found 2"):
         nmtalign.load(moved)

@@ -85,7 +85,7 @@ def test_noise_makes_the_softmax_flatter():
     slopes = []
     for spread in (0.05, 0.2):
         fitted = nmtalign.fit_to(in_context(Told(noisy(spread))), PAIRS)
-        slopes.append(fitted.heads.calibration.scale * fitted.heads.calibration.slope)
+        slopes.append(fitted.scorer.calibration.scale * fitted.scorer.calibration.slope)
     assert slopes[0] > 2 * slopes[1]
 
 
@@ -105,14 +105,14 @@ def test_a_mixture_is_better_than_both():
     assert error(mixed) < 0.8 * min(error(alone), error(poor))
     assert mixed.scorer.names == ("lexicon", "contextual")
     assert error(mixed.with_scorers(["contextual"])) > error(mixed)
-    assert mixed.with_scorers(["lexicon"]).heads.lexicon is poor.heads.lexicon
+    assert mixed.with_scorers(["lexicon"]).scorer.lexicon is poor.scorer.lexicon
 
 
 def test_the_weight_is_that_of_the_head_that_finds_what_the_other_knows():
     weights = []
     for spread in (0.1, 0.3, 2.0):
         mixed = in_context(Told(noisy(spread)), toy_training("fast").aligner)
-        weights.append(nmtalign.fit_to(mixed, PAIRS).heads.calibration.weight)
+        weights.append(nmtalign.fit_to(mixed, PAIRS).scorer.calibration.weight)
     assert weights[0] == 0.95 > 0.6 > weights[1] > weights[2] == 0.05
 
 
@@ -131,8 +131,8 @@ def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone():
     base = nmtalign.vector_aligner(*vectors, positions="hmm")
     mixed = nmtalign.fit_to(in_context(Told(noisy(0.05)), base), PAIRS)
     assert error(mixed) < 0.02
-    assert mixed.scorer.base.scorer.scale == nmtalign.fit_to(base, PAIRS).heads.scorer.scale
-    assert mixed.scorer.base.scorer.scale != base.heads.scorer.scale
+    assert mixed.scorer.base.score.scale == nmtalign.fit_to(base, PAIRS).scorer.score.scale
+    assert mixed.scorer.base.score.scale != base.scorer.score.scale
 
 
 def test_weight_0_is_the_other_head():
@@ -145,7 +145,7 @@ def test_weight_0_is_the_other_head():
 def test_ratios_are_the_formula():
     """Against plain loops over one pair."""
     fitted = Calibration(7.0, 1.5, -0.25, 1.0)
-    head = replace(in_context(Told(noisy(0.05))).heads, calibration=fitted)
+    head = replace(in_context(Told(noisy(0.05))).scorer, calibration=fitted)
     scores = head.read(encode_text(TOY.words))
     similar = noisy(0.05)
     for k, bucket in enumerate(scores.text.buckets):
@@ -160,11 +160,11 @@ def test_ratios_are_the_formula():
 
 
 def test_mixed_ratios_are_the_formula():
-    heads = in_context(Told(noisy(0.05)), toy_training("fast").aligner).heads
+    scorer = in_context(Told(noisy(0.05)), toy_training("fast").aligner).scorer
     text = encode_text(TOY.words)
     own, other, mixed = (
-        replace(heads, base=base, calibration=Calibration(7.0, 1.5, -0.25, weight)).read(text)
-        for base, weight in ((None, 1.0), (heads.base, 0.0), (heads.base, 0.8))
+        replace(scorer, base=base, calibration=Calibration(7.0, 1.5, -0.25, weight)).read(text)
+        for base, weight in ((None, 1.0), (scorer.base, 0.0), (scorer.base, 0.8))
     )
     for k in range(len(text.buckets)):
         expected = (own.ratios(k) ** 0.8 * other.ratios(k) ** 0.2) ** (1 / (0.8**2 + 0.2**2))
@@ -292,7 +292,7 @@ def test_an_encoder_is_given_the_pieces_of_long_pairs():
     words, seen = [f"w{n}" for n in range(700)], []
     told = Told([], [])
     told.of = lambda pairs: seen.extend(pairs) or [np.zeros((len(t), len(s)), np.float32) for s, t in pairs]
-    scores = in_context(told).heads.read(encode_text([(words, words)]))
+    scores = in_context(told).scorer.read(encode_text([(words, words)]))
     assert len(seen) > 1
     lengths = zip(scores.text.target.lengths, scores.text.source.lengths, strict=True)
     assert [own.shape for own in scores.found.values()] == list(lengths)

@@ -30,7 +30,7 @@ from nmtalign.errors import DataError
 from nmtalign.files import read_json, read_lines
 from nmtalign.links.formats import parse_gold, read_records
 from nmtalign.links.projection import project_tags
-from nmtalign.scorers.scoring import load_bahdanau, load_projections
+from nmtalign.scorers.vector_scores import load_bahdanau, load_projections
 from nmtalign.text.bitext import read_bitext
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ from nmtalign.vectors.storage import load_embeddings, load_pair, save_pair
 
 Read = Callable[[Path], object]
 
-_WORDS, _TARGETS = "scorer.lexicon.source.txt", "scorer.lexicon.view-0.targets.npy"
+_SOURCE, _TARGETS = "scorer.lexicon.source.txt", "scorer.lexicon.forms-0.targets.npy"
 
 
 @dataclass(frozen=True)
@@ -181,9 +181,7 @@ def _embeddings(file: str, *samples: bytes, **more: Any) -> Reader:
 
 READERS = {
     "npz": Reader("x.npz", read_arrays, (_npz(**_ARRAYS), _npz(True, **_ARRAYS))),
-    "npy": Reader(
-        "x.npy", read_array, (_npy(np.eye(2)), _npy(np.arange(3, dtype="i2")))
-    ),
+    "npy": Reader("x.npy", read_array, (_npy(np.eye(2)), _npy(np.arange(3, dtype="i2")))),
     "word2vec": _embeddings("x.vec", b"2 2\nthe 1 2\ncat 3 4\n", b"the 1 2\ncat 3 4\n"),
     "word2vec.gz": _embeddings("x.vec.gz", gzip.compress(b"2 2\nthe 1 2\ncat 3 4\n", mtime=0)),
     "word2vec-binary": _embeddings(
@@ -267,11 +265,9 @@ READERS = {
     ),
     "json": Reader("x.json", read_json, (b'{"a": [1, 2.5, "\\u00e9", null, {"b": true}]}',)),
     "model": Reader("model/meta.json", _open_changed, (_of_model("meta.json"),), save_model),
-    "model words": Reader(f"model/{_WORDS}", _open_changed, (_of_model(_WORDS),), save_model),
+    "model words": Reader(f"model/{_SOURCE}", _open_changed, (_of_model(_SOURCE),), save_model),
     "model arrays": Reader("model/arrays.npz", _open_changed, (_of_model("arrays.npz"),), save_model),
-    "model pairs": Reader(
-        f"model/{_TARGETS}", _open_changed, (_of_model(_TARGETS),), save_model
-    ),
+    "model pairs": Reader(f"model/{_TARGETS}", _open_changed, (_of_model(_TARGETS),), save_model),
     "checkpoint": Reader(
         "x.npz",
         lambda path: Checkpoint(path, "mine").read(),

@@ -264,13 +264,18 @@ def test_whatever_a_file_makes_python_raise_is_one_error(error: Exception) -> No
 
 @pytest.mark.parametrize(
     "error",
-    [UsageError("a"), NmtalignError("b"), FileNotFoundError(2, "gone", "x"), KeyboardInterrupt()],
+    [UsageError("a"), NmtalignError("b"), OSError(24, "too many", "x"), KeyboardInterrupt()],
     ids=lambda error: type(error).__name__,
 )
 def test_what_is_not_the_fault_of_a_file_stays(error: BaseException) -> None:
     with pytest.raises(type(error)) as caught, files.foreign("x", "bad"):
         raise error
     assert caught.value is error
+
+
+def test_a_file_that_is_not_there_is_bad_data() -> None:
+    with pytest.raises(DataError, match=r"^x: gone$"), files.foreign("x", "bad"):
+        raise FileNotFoundError(2, "gone", "x")
 
 
 def test_a_name_that_is_no_name_is_one_error(tmp_path: Path) -> None:
@@ -465,23 +470,45 @@ def test_a_pipe_for_a_small_file_is_refused(tmp_path: Path) -> None:
 
 # --- a model from elsewhere ----------------------------------------------------------------------
 
+
+def lexicon_of(meta: dict[str, Any]) -> Any:
+    return meta["parts"]["scorer"]["parts"]["lexicon"]
+
+
+def forms_of(meta: dict[str, Any]) -> Any:
+    return lexicon_of(meta)["parts"]["forms-0"]
+
+
 WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
-    "no views": lambda meta: meta.update(views=[]),
-    "views of another type": lambda meta: meta.update(views={"a": 1}),
-    "a view of another type": lambda meta: meta["views"].__setitem__(0, None),
+    "no forms": lambda meta: lexicon_of(meta)["parts"].clear(),
+    "parts of another type": lambda meta: lexicon_of(meta).update(parts=[]),
+    "forms of another type": lambda meta: lexicon_of(meta)["parts"].update({"forms-0": None}),
     "one language": lambda meta: meta.update(languages=["en"]),
     "a language that is no text": lambda meta: meta.update(languages=[["en"], "fr"]),
-    "settings that are no object": lambda meta: meta.update(settings=[]),
+    "a corpus that is no object": lambda meta: meta["training"].update(corpus="x"),
+    "settings that are no object": lambda meta: meta.update(training=[]),
     "a tokenizer outside": lambda meta: meta["text"].update(tokenizer="sentencepiece:../../x"),
     "a tokenizer beside the folder": lambda meta: meta["text"].update(tokenizer="sentencepiece:../x.model"),
     "a device as tokenizer": lambda meta: meta["text"].update(tokenizer="sentencepiece:/dev/zero"),
     "a number as tokenizer": lambda meta: meta["text"].update(tokenizer=3),
     "no text for lowercase": lambda meta: meta["text"].update(lowercase="no"),
-    "a null probability of 0": lambda meta: meta["positions"].update(null=0),
-    "a scale without bounds": lambda meta: meta["heads"]["spectral"].update(scale=1e308),
-    "infinity": lambda meta: meta.update(spelling=float("inf")),
-    "10^400": lambda meta: meta.update(spelling=10**400),
-    "an unknown head": lambda meta: meta["heads"].update(other={}),
+    "a null probability of 0": lambda meta: meta["parts"]["positions"].update(null=0),
+    "a scale without bounds": lambda meta: meta["parts"]["scorer"]["parts"]["spectral"].update(scale=1e308),
+    "infinity": lambda meta: lexicon_of(meta).update(spelling=float("inf")),
+    "10^400": lambda meta: lexicon_of(meta).update(spelling=10**400),
+    "an unknown scorer": lambda meta: meta["parts"]["scorer"]["parts"].update(other={}),
+    "a scorer of an unknown kind": lambda meta: lexicon_of(meta).update(kind="other"),
+    "no scorer": lambda meta: meta["parts"].pop("scorer"),
+    "no kind": lambda meta: meta["parts"]["positions"].pop("kind"),
+    "parts that are no object": lambda meta: meta.update(parts=[]),
+    "no word lists": lambda meta: lexicon_of(meta).pop("lists"),
+    "a view of three": lambda meta: forms_of(meta).update(letters=[0, 0, 0]),
+    "a view of letters that are no number": lambda meta: forms_of(meta).update(letters=["a", 0]),
+    "a view of half a letter": lambda meta: forms_of(meta).update(letters=[0.5, 0]),
+    "an extraction that there is not": lambda meta: meta["parts"]["extraction"].update(name="best"),
+    "a threshold above 1": lambda meta: meta["parts"]["extraction"]["parameters"].update(threshold=7),
+    "a parameter that there is not": lambda meta: meta["parts"]["extraction"]["parameters"].update(other=7),
+    "an aligner for a scorer": lambda meta: meta["parts"].update(scorer=meta["parts"]["positions"]),
     "a file outside": lambda meta: meta["files"].update({"../x": {"bytes": 1, "sha256": ""}}),
     "a file without size": lambda meta: meta["files"].update({"arrays.npz": None}),
 }

@@ -20,7 +20,7 @@ from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAli
 from nmtalign.aligner.extraction import SECOND, THRESHOLD
 from nmtalign.aligner.fitting import fit_to
 from nmtalign.aligner.opening import vector_aligner
-from nmtalign.report.corpus import BY_HEAD
+from nmtalign.report.corpus import BY_PART
 from nmtalign.report.html import html_report, pack, write_report
 from nmtalign.report.sample import (
     SamplePair,
@@ -131,10 +131,10 @@ def test_fifty_pairs_of_25_words_stay_under_250_kB_and_1000_under_3_MB() -> None
 def test_1000_pairs_with_heads_stay_under_3_MB() -> None:
     pairs = corpus(1000, 25, compared=False)
     heads = [
-        {"first": p.aligned.forward, "second": p.aligned.reverse} if n < BY_HEAD else {}
+        {"first": p.aligned.forward, "second": p.aligned.reverse} if n < BY_PART else {}
         for n, p in enumerate(pairs)
     ]
-    page = html_report([replace(pair, heads=own) for pair, own in zip(pairs, heads, strict=True)])
+    page = html_report([replace(pair, parts=own) for pair, own in zip(pairs, heads, strict=True)])
     assert len(page.encode()) < 3_000_000
 
 
@@ -153,7 +153,7 @@ def test_a_pair_holds_what_the_script_draws() -> None:
 def test_heads_and_the_lines_of_the_text_are_in_the_page() -> None:
     data = data_of(
         html_report(
-            [replace(CAT, heads={"head 3": CAT.aligned.forward.T}), replace(CAT, number=18)],
+            [replace(CAT, parts={"head 3": CAT.aligned.forward.T}), replace(CAT, number=18)],
             gold=[*["0-0"] * 39, ""],
         )
     )

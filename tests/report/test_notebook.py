@@ -114,9 +114,9 @@ def test_a_heatmap_shows_itself_and_marks_the_links() -> None:
     assert pixels[0, 0, 3] == 0  # no background
     assert figure.axes[0].get_xticklabels()[0].get_color() == "black"  # as it is saved
     assert "chosen link" in [text.get_text() for text in figure.texts]
-    assert [len(axes.collections) > 0 for axes in PAIR.heatmap(view="all").axes[:3]] == [True] * 3
-    with pytest.raises(UsageError, match="expected one of the views forward, reverse, combined or all"):
-        PAIR.heatmap(view="both")
+    assert [len(axes.collections) > 0 for axes in PAIR.heatmap(values="all").axes[:3]] == [True] * 3
+    with pytest.raises(UsageError, match="expected one of the values forward, reverse, posterior or all"):
+        PAIR.heatmap(values="both")
     assert "chosen link" not in [text.get_text() for text in PAIR.heatmap(links=None).texts]
 
 
@@ -144,8 +144,8 @@ def test_aligners_show_their_settings() -> None:
     cosine, dot = (vector_aligner(*sides, score=score) for score in ("cosine", "dot"))
     assert "<td>score=cosine " in cosine._repr_html_()
     assert cosine.table().loc["extraction", "setting"] == "extract=mutual"
-    heads = cosine.compare(dot).loc["heads"].tolist()
-    assert [head.split(" ")[0] for head in heads] == ["score=cosine", "score=dot"]
+    scorers = cosine.compare(dot).loc["scorer"].tolist()
+    assert [scorer.split(" ")[0] for scorer in scorers] == ["score=cosine", "score=dot"]
 
 
 def test_results_do_not_load_what_draws_them() -> None:

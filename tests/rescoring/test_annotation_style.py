@@ -1,4 +1,4 @@
-"""The annotators' convention for words without a partner: counts against loops, what it adds to the links."""
+"""The annotators' style for words without a partner: counts against loops, what it adds to the links."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def test_shares_are_counts_with_a_prior():
     places = np.array([0, 0, 0]), np.array([0, 7, 0])  # the first target word is frequent
     joint = np.zeros(bucket.shape)
     joint[1, 0, 0] = 0.9  # the first target word and the second source word are free
-    none, convention = np.zeros(bucket.shape, bool), AnnotationStyle()
+    none, style = np.zeros(bucket.shape, bool), AnnotationStyle()
     sure, possible = none.copy(), none.copy()
     sure[0, 0, 0] = possible[0, 0, 0] = True  # the target word before the linked one
     for _ in range(3):
-        convention.add(joint, bucket, places, sure, possible)
-    convention.add(joint, bucket, places, none, possible)  # possible and not sure: tells nothing of it
-    convention.add(joint, bucket, places, none, none)
-    shares = convention.shares()
+        style.add(joint, bucket, places, sure, possible)
+    style.add(joint, bucket, places, none, possible)  # possible and not sure: tells nothing of it
+    style.add(joint, bucket, places, none, none)
+    shares = style.shares()
     assert shares.shape == (KINDS, FREQUENT + 1)
     of_frequent = (3 + STRENGTH * PRIOR) / (4 + STRENGTH)
     assert shares[1, 1] == pytest.approx(of_frequent)
@@ -91,7 +91,7 @@ def test_shares_are_counts_with_a_prior():
     assert shares[2, 0] == pytest.approx(STRENGTH * PRIOR / (5 + STRENGTH))  # never linked
 
 
-def test_what_the_convention_asks_for_becomes_a_link():
+def test_what_the_style_asks_for_becomes_a_link():
     bucket, _ = one_bucket([(2, 2)])
     places = np.zeros(3, int), np.zeros(3, int)
     joint = np.full(bucket.shape, 0.1, np.float32)
@@ -110,9 +110,9 @@ def test_what_the_convention_asks_for_becomes_a_link():
 def test_stored_shares_are_from_0_to_1(share, tmp_path):
     aligner = learn([("a b", "x y")] * 60, Learning(gold=[parse_gold("0-0 1-1")] * 60, workers=1)).aligner
     positions = aligner.positions
-    convention = positions.rescorer.convention.copy()
-    convention[0, 3] = share
-    wrong = replace(positions, rescorer=replace(positions.rescorer, convention=convention))
+    style = positions.rescorer.style.copy()
+    style[0, 3] = share
+    wrong = replace(positions, rescorer=replace(positions.rescorer, style=style))
     replace(aligner, positions=wrong).save(tmp_path / "model")
-    with pytest.raises(DataError, match=r"positions\.convention: expected"):
+    with pytest.raises(DataError, match=r"positions\.style: expected"):
         load_aligner(tmp_path / "model")

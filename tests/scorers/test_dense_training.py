@@ -45,7 +45,9 @@ VECTORS = good_vectors(NEW)
 
 
 def taught(pairs=TOY.pairs, **options):
-    return replace(learn(pairs, Learning(**{"settings": SETTINGS, "workers": 1} | options)).aligner, workers=1)
+    return replace(
+        learn(pairs, Learning(**{"settings": SETTINGS, "workers": 1} | options)).aligner, workers=1
+    )
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +75,7 @@ def test_good_vectors_help_a_tiny_bitext():
 
 def test_it_is_a_head_that_is_saved_to_the_bit(aligner, tmp_path):
     assert aligner.scorer.names == ("lexicon", "spectral", "vectors")
-    assert aligner.settings.startswith("heads=lexicon,spectral,vectors views=")
+    assert aligner.settings.startswith("scorers=lexicon,spectral,vectors forms=")
     aligner.save(tmp_path / "model")
     again = replace(load_aligner(tmp_path / "model"), workers=1)
     assert again.scorer.names == aligner.scorer.names
@@ -198,5 +200,6 @@ def test_the_door_takes_the_options_of_the_command(tmp_path):
         nmtalign.train(TOY.pairs, vectors=given, vectors_weight=0.2, gold=links)
         for given, links in ((tmp_path / "vectors", path), (VECTORS, gold))
     ]
-    assert found[0].scorer.names == ("lexicon", "spectral", "vectors", "additive")
+    assert found[0].scorer.names == ("lexicon", "spectral", "vectors")
+    assert found[0].positions.rescorer.weight > 0
     assert same_bits(*found)

@@ -9,7 +9,7 @@ import pytest
 
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.scoring import BahdanauScorer, ProjectedDot, load_projections, score_in
+from nmtalign.scorers.vector_scores import BahdanauScore, ProjectedDot, load_projections, score_in
 
 RANDOM = np.random.default_rng(0)
 W_Q, W_K = RANDOM.normal(size=(2, 4, 3))
@@ -19,7 +19,7 @@ QUERIES, KEYS = RANDOM.normal(size=(5, 4)), RANDOM.normal(size=(6, 4))
 def test_scores_are_the_formula_of_the_paper():
     score = ProjectedDot(W_Q, W_K, scale=2.0)
     expected = 2 * np.array([[(q @ W_Q) @ (k @ W_K) / math.sqrt(3) for k in KEYS] for q in QUERIES])
-    found = score.score(score.queries(QUERIES), score.keys(KEYS))
+    found = score(score.queries(QUERIES), score.keys(KEYS))
     # Projections are rounded to 26 bits of their length: by Cauchy-Schwarz 2 sqrt(A) 2^-26 of their product.
     sizes = np.outer(np.linalg.norm(QUERIES @ W_Q, axis=1), np.linalg.norm(KEYS @ W_K, axis=1))
     assert (np.abs(found - expected) <= 4 * math.sqrt(3) * 2**-26 * sizes).all()
@@ -65,7 +65,7 @@ def test_a_folder_gives_its_parameters(tmp_path):
     np.savez(tmp_path / "scaled-dot.npz", W_q=W_Q, W_k=W_K)
     np.savez(tmp_path / "bahdanau.npz", W=W_Q, U=W_K, v=np.ones(3), b=np.zeros(3), null=np.zeros(2))
     assert isinstance(score_in(tmp_path, "scaled-dot", 4), ProjectedDot)
-    assert isinstance(score_in(tmp_path, "bahdanau", 4), BahdanauScorer)
+    assert isinstance(score_in(tmp_path, "bahdanau", 4), BahdanauScore)
 
 
 def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""The learned lexicon: views, ratios, words it has never seen."""
+"""The learned lexicon: forms, ratios, words it has never seen."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from nmtalign.corpus.buckets import make_buckets
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.word_pairs import index_pairs
-from nmtalign.scorers.counts import FormCounts, Smoothing, emissions, ratios, view_counts, word_counts
-from nmtalign.scorers.lexicon import UNKNOWN_RATIO, Lexicon, stored_view
-from nmtalign.scorers.views import UNLIKE, Forms, make_view, shorten, spelled_alike
+from nmtalign.scorers.counts import FormCounts, Smoothing, emissions, form_pair_counts, ratios, word_counts
+from nmtalign.scorers.forms import UNLIKE, Forms, make_form_pairs, shorten, spelled_alike
+from nmtalign.scorers.lexicon import UNKNOWN_RATIO, Lexicon, stored_forms
 
-SMOOTHING = Smoothing(words=500.0, discount=4.0, floor=5e-4)
-VIEWS = (0, 3, -2, 1)
+SMOOTHING = Smoothing(words=500.0, pseudo_count=4.0, floor=5e-4)
+FORMS = (0, 3, -2, 1)
 BITEXT = [
     ("walked walking 1997 the to", "marchait marchant 1997 le de"),
     ("walks talk taxi to", "marche parler taxi de"),
@@ -86,7 +86,7 @@ def test_many_words_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch):
     words = ["", "Varna", "Варна", "varnas", "varos", "今天晚上"]
     s, t = (axis.ravel() for axis in np.indices((6, 6)))
     whole = spelled_alike(Forms(words), Forms(words), s, t)
-    monkeypatch.setattr("nmtalign.scorers.views.BLOCK", 7)
+    monkeypatch.setattr("nmtalign.scorers.forms.BLOCK", 7)
     np.testing.assert_array_equal(spelled_alike(Forms(words), Forms(words), s, t), whole)
     assert whole[6 * 1 + 2] == 1  # Varna, Варна
     assert 0 < whole[6 * 1 + 4] < whole[6 * 1 + 3] < 1
@@ -96,10 +96,10 @@ def test_many_words_are_compared_in_blocks(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("empty", [0.0, 0.7])
 @pytest.mark.parametrize("apart", [True, False])
-@pytest.mark.parametrize("letters", [*((n, n) for n in VIEWS), (4, 1), (-1, 6)])
+@pytest.mark.parametrize("letters", [*((n, n) for n in FORMS), (4, 1), (-1, 6)])
 def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: float):
     source, target, index, (pairs, *nulls) = random_counts(empty=empty)
-    view = make_view(source, target, index, letters, spelling=1.0, apart=apart)
+    kind = make_form_pairs(source, target, index, letters, spelling=1.0, apart=apart)
 
     words = [
         (shortened(source.words[s], letters[0]), shortened(target.words[t], letters[1]))
@@ -110,12 +110,12 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
         joint[s, t] = joint.get((s, t), 0) + count
         of_source[s] = of_source.get(s, 0) + count
         of_target[t] = of_target.get(t, 0) + count
-    counts = view_counts(view, word_counts(index, pairs, *nulls))
+    counts = form_pair_counts(kind, word_counts(index, pairs, *nulls))
     if not apart:  # as for new text: what was learned is looked up for each word pair
-        whole = make_view(source, target, index, letters, spelling=1.0)
-        summed = view_counts(whole, word_counts(index, pairs, *nulls))
+        whole = make_form_pairs(source, target, index, letters, spelling=1.0)
+        summed = form_pair_counts(whole, word_counts(index, pairs, *nulls))
         counts = counts._replace(pairs=whole.spread(summed.pairs), source=summed.source, target=summed.target)
-    found = view.spread(ratios(view, counts, SMOOTHING))
+    found = kind.spread(ratios(kind, counts, SMOOTHING))
     for k, (s, t) in enumerate(words[1:], 1):
         expected = (joint[s, t] + alike(s, t)) * 500 / ((of_source[s] + 4) * (of_target[t] + 4)) + 5e-4
         np.testing.assert_allclose(found[k], expected, rtol=1e-5)
@@ -124,23 +124,23 @@ def test_ratios_are_the_formula(letters: tuple[int, int], apart: bool, empty: fl
 @pytest.mark.parametrize("workers", [1, 2])
 def test_word_pairs_are_joined_in_blocks(monkeypatch: pytest.MonkeyPatch, workers: int):
     source, target, index, counts = random_counts(1)
-    views = [make_view(source, target, index, (n, n), spelling=1.0) for n in (0, 3, 1)]
-    found = [view_counts(view, word_counts(index, *counts)) for view in views]
-    whole = emissions(views, found, SMOOTHING)
+    forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 3, 1)]
+    found = [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms]
+    whole = emissions(forms, found, SMOOTHING)
     monkeypatch.setattr("nmtalign.scorers.counts.BLOCK", 4)
-    np.testing.assert_array_equal(emissions(views, found, SMOOTHING, workers).pairs, whole.pairs)
+    np.testing.assert_array_equal(emissions(forms, found, SMOOTHING, workers).pairs, whole.pairs)
 
 
 @pytest.mark.parametrize("letters", [(0,), (0, 3), (0, 3, 1), (0, 3, 4, 6), (0, 2, 3, 4, 5, 6)])
 def test_views_are_joined_by_the_geometric_mean(letters: tuple[int, ...]):
     source, target, index, counts = random_counts(1)
-    views = [make_view(source, target, index, (n, n), spelling=1.0) for n in letters]
-    found = [view_counts(view, word_counts(index, *counts)) for view in views]
-    words = emissions(views, found, SMOOTHING)
-    each = [view.spread(ratios(view, c, SMOOTHING)) for view, c in zip(views, found, strict=True)]
+    forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in letters]
+    found = [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms]
+    words = emissions(forms, found, SMOOTHING)
+    each = [kind.spread(ratios(kind, c, SMOOTHING)) for kind, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.pairs[1:], np.exp(np.mean(np.log(each), axis=0))[1:], rtol=1e-5)
     assert words.pairs[0] == 0
-    nulls = [c.target.null_ratios(500.0, 4.0)[v.target_number] for v, c in zip(views, found, strict=True)]
+    nulls = [c.target.null_ratios(500.0, 4.0)[v.target_number] for v, c in zip(forms, found, strict=True)]
     np.testing.assert_allclose(words.target_null, np.mean(nulls, axis=0), rtol=1e-6)
 
 
@@ -152,19 +152,21 @@ def test_null_ratios():
     assert counts.null_ratios(1e7, 4.0).max() == 1000
 
 
-def lexicon(counts_seed: int = 0, views=(0, 4)) -> Lexicon:
+def lexicon(counts_seed: int = 0, forms=(0, 4)) -> Lexicon:
     source, target, index, counts = random_counts(counts_seed)
     learned = []
-    for letters in views:
-        view = make_view(source, target, index, (letters, letters), spelling=1.0)
-        learned.append(stored_view(view, view_counts(view, word_counts(index, *counts))))
+    for letters in forms:
+        kind = make_form_pairs(source, target, index, (letters, letters), spelling=1.0)
+        learned.append(stored_forms(kind, form_pair_counts(kind, word_counts(index, *counts))))
     return Lexicon(source.words, target.words, source.counts, target.counts, learned, SMOOTHING, spelling=1.0)
 
 
 def test_a_lexicon_gives_its_own_text_what_was_learned():
     source, target, index, counts = random_counts()
-    views = [make_view(source, target, index, (n, n), spelling=1.0) for n in (0, 4)]
-    expected = emissions(views, [view_counts(view, word_counts(index, *counts)) for view in views], SMOOTHING)
+    forms = [make_form_pairs(source, target, index, (n, n), spelling=1.0) for n in (0, 4)]
+    expected = emissions(
+        forms, [form_pair_counts(kind, word_counts(index, *counts)) for kind in forms], SMOOTHING
+    )
     for bitext in (BITEXT, BITEXT[::-1], BITEXT[1:2]):  # the words are numbered otherwise each time
         s, t, own = text(bitext)
         found = emissions(*lexicon().looked_up(s, t, own))
@@ -188,7 +190,7 @@ def test_unknown_words_fall_back_on_their_first_letters_then_on_spelling_then_on
     chance = ratio_of(model, "qqqq", "vvvv")
     np.testing.assert_allclose(chance, UNKNOWN_RATIO + SMOOTHING.floor, rtol=1e-5)
     known = ratio_of(model, "walkers", "marchons")  # walk-, marc-
-    form = dict(zip(shorten(model.source_words, 4)[1], model.views[1].source.linked, strict=True))
+    form = dict(zip(shorten(model.source_words, 4)[1], model.forms[1].source.linked, strict=True))
     assert form["walk"] > 0
     assert known > 5 * chance
     same = ratio_of(model, "Kilimanjaro", "Kilimanjaro")
@@ -212,7 +214,9 @@ def test_translations_are_the_conditional_probabilities():
 
 def test_a_lexicon_of_nothing_still_gives_ratios():
     source, target, index = text([("a", "b")])
-    view = make_view(source, target, index, (0, 0), spelling=1.0)
-    empty = stored_view(view, view_counts(view, word_counts(index, np.zeros(2), np.zeros(2), np.zeros(2))))
+    kind = make_form_pairs(source, target, index, (0, 0), spelling=1.0)
+    empty = stored_forms(
+        kind, form_pair_counts(kind, word_counts(index, np.zeros(2), np.zeros(2), np.zeros(2)))
+    )
     model = Lexicon(source.words, target.words, source.counts, target.counts, [empty], SMOOTHING, 1.0)
     np.testing.assert_allclose(ratio_of(model, "a", "b"), SMOOTHING.floor, rtol=1e-6)

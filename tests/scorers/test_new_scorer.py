@@ -59,8 +59,8 @@ def test_a_new_scorer_is_mixed_saved_opened_drawn_and_explained(learned, tmp_pat
     assert opened.scorer.others[-1] == Mirror(16.0, weight=0.5)
     assert opened.align(SOURCE, TARGET).links == MIRRORED
     [shown] = show([Record(1, SentencePair(" ".join(SOURCE), " ".join(TARGET)), None, {})], opened)
-    assert list(shown.heads) == ["lexicon", "spectral", "mirror"]  # drawn by itself, too
-    assert set(zip(*np.nonzero(shown.heads["mirror"] > 0.9), strict=True)) == {(t, s) for s, t in MIRRORED}
+    assert list(shown.parts) == ["lexicon", "spectral", "mirror"]  # drawn by itself, too
+    assert set(zip(*np.nonzero(shown.parts["mirror"] > 0.9), strict=True)) == {(t, s) for s, t in MIRRORED}
     page = html_report([shown])
     assert "mirror" in page
     assert "scorers=lexicon,spectral,mirror" in page

@@ -89,7 +89,7 @@ def test_logits_are_those_of_the_definition(aligner):
 
 def test_words_that_were_linked_lie_together(aligner):
     lexicon, (head,) = aligner.lexicon, aligner.scorer.others
-    table = lexicon.views[0].table(MIN_LINKS).tocsr()
+    table = lexicon.forms[0].table(MIN_LINKS).tocsr()
     source, target = (
         codes / np.maximum(np.linalg.norm(codes.astype(float), axis=1, keepdims=True), 1)
         for codes in (head.source, head.target)
@@ -128,24 +128,24 @@ def test_the_head_is_saved_to_the_bit_and_can_be_left_out(aligner, tmp_path):
 
 def test_a_damaged_head_is_refused(aligner, tmp_path):
     aligner.save(tmp_path / "model")
-    path = tmp_path / "model" / "spectral.target.npy"
+    path = tmp_path / "model" / "scorer.spectral.target.npy"
     np.save(path, np.load(path)[:-1])
-    with pytest.raises(DataError, match=r"spectral\.target\.npy: expected .* bytes, found"):
+    with pytest.raises(DataError, match=r"scorer\.spectral\.target\.npy: expected .* bytes, found"):
         load_aligner(tmp_path / "model")
 
 
 def test_a_folder_without_the_head_opens(aligner, tmp_path):
     headless(aligner).save(tmp_path / "model")
-    assert load_aligner(tmp_path / "model").heads.names == ("lexicon",)
+    assert load_aligner(tmp_path / "model").scorer.names == ("lexicon",)
 
 
 def test_nothing_linked_makes_no_head(aligner):
     lexicon = aligner.lexicon
-    view = lexicon.views[0]
-    sides = [FormCounts(0 * side.linked, side.null, side.all_null) for side in (view.source, view.target)]
-    bare = view._replace(keys=view.keys[:0], counts=view.counts[:0], source=sides[0], target=sides[1])
-    assert learn_spectral(replace(lexicon, views=[bare]), 0.4) is None
-    assert learn_spectral(replace(lexicon, views=lexicon.views[1:]), 0.4) is None
+    kind = lexicon.forms[0]
+    sides = [FormCounts(0 * side.linked, side.null, side.all_null) for side in (kind.source, kind.target)]
+    bare = kind._replace(keys=kind.keys[:0], counts=kind.counts[:0], source=sides[0], target=sides[1])
+    assert learn_spectral(replace(lexicon, forms=[bare]), 0.4) is None
+    assert learn_spectral(replace(lexicon, forms=lexicon.forms[1:]), 0.4) is None
 
 
 def test_presets_have_the_head():

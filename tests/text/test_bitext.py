@@ -255,6 +255,6 @@ def test_a_bitext_can_be_read_again_but_standard_input_only_once(tmp_path, monke
     assert list(pairs) == list(pairs) == [("a", "b")]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a ||| b\n")))
     once = read_bitext("-")
-    assert list(once) == [("a", "b")]
+    assert [pair.source for pair in once] == ["a"]
     with pytest.raises(UsageError, match="only once"):
-        list(once)
+        next(iter(once))

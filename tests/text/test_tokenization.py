@@ -22,7 +22,7 @@ from nmtalign.text.tokenization import (
     _pattern,
     load_tokenizer,
     locate,
-    remap,
+    words_at,
 )
 
 SIMPLE = TextSettings("simple", lowercase=False, unicode="none")
@@ -184,7 +184,7 @@ def test_time_is_in_proportion_to_the_line(unit, language):
 def test_a_line_is_bounded_before_it_is_cut(monkeypatch):
     monkeypatch.setattr(tokenization, "LONGEST_TEXT", 4)
     settings, message = TextSettings("simple"), "at most 4 characters, found 5: 'a b c' ...; break the line"
-    assert settings.words_of_lines(["a b ", "c d "], 0) == (["a", "b", "c", "d"], [2, 2])
+    assert settings.tokens_of_lines(["a b ", "c d "], 0) == (["a", "b", "c", "d"], [2, 2])
     for cut in (settings.words, settings.tokens, lambda line: settings.pieces_of_pair(("a", line))):
         with pytest.raises(DataError, match=message):
             cut("a b c")
@@ -271,8 +271,8 @@ def test_locate_refuses_tokens_of_another_text():
 
 
 @given(st.text(alphabet="ab'’ .-é"), st.sampled_from(["space", "simple"]))
-def test_remap_finds_the_whitespace_token(line, tokenizer):
-    numbers = remap(TextSettings(tokenizer).tokens(line), line)
+def test_tokens_begin_in_words_between_spaces(line, tokenizer):
+    numbers = words_at([token.start for token in TextSettings(tokenizer).tokens(line)], line)
     whitespace = [word for word in line.split(" ") if word]
     assert sorted(set(numbers)) == list(range(len(whitespace)))
     assert numbers == sorted(numbers)
@@ -291,7 +291,7 @@ def test_settings_survive_a_file():
     with pytest.raises(UsageError, match="tokenizer"):
         load_tokenizer("words")
     with pytest.raises(DataError, match="expected tokenizer"):
-        TextSettings.from_dict({"tokenizer": "space"})
+        TextSettings.from_dict({"tokeniser": "space"})
 
 
 @pytest.mark.parametrize("most", [None, 9])

@@ -7,8 +7,8 @@ import pytest
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.counts import FormCounts, Smoothing
-from nmtalign.scorers.lexicon import Lexicon, StoredView
-from nmtalign.scorers.views import shorten
+from nmtalign.scorers.forms import shorten
+from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.training.count_vectors import count_embeddings, learn_counted
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext
@@ -22,8 +22,8 @@ def side(size: int) -> FormCounts:
 
 
 def lexicon(links: dict[tuple[str, str], float], letters: tuple[int, ...] = (0,)) -> Lexicon:
-    """A lexicon whose views hold these links of words, summed by their first letters."""
-    views = []
+    """A lexicon whose forms hold these links of words, summed by their first letters."""
+    forms = []
     for cut in letters:
         rows, columns = shorten(SOURCE, cut), shorten(TARGET, cut)
         counts: dict[int, float] = {}
@@ -32,9 +32,9 @@ def lexicon(links: dict[tuple[str, str], float], letters: tuple[int, ...] = (0,)
             counts[key] = counts.get(key, 0.0) + count
         keys = np.array(sorted(counts), dtype=np.int64)
         values = np.array([counts[int(key)] for key in keys], dtype=np.float32)
-        views.append(StoredView((cut, cut), keys, values, side(len(rows[1])), side(len(columns[1]))))
+        forms.append(StoredForms((cut, cut), keys, values, side(len(rows[1])), side(len(columns[1]))))
     falling = np.array([0, 9, 8, 3, 2, 1]), np.array([0, 9, 8, 3])
-    return Lexicon(SOURCE, TARGET, *falling, views, Smoothing(10.0, 1.0, 0.1), 0.0)
+    return Lexicon(SOURCE, TARGET, *falling, forms, Smoothing(10.0, 1.0, 0.1), 0.0)
 
 
 LINKS = {("the", "das"): 9.0, ("house", "haus"): 8.0, ("houses", "haus"): 2.0, ("tree", "baum"): 2.0}
@@ -74,12 +74,12 @@ def test_rare_links_and_rare_words_are_left_out() -> None:
 
 
 def test_subwords_average_the_cosines_of_the_views() -> None:
-    views = [count_embeddings(lexicon(LINKS, (0,)), dimension=3)]
+    forms = [count_embeddings(lexicon(LINKS, (0,)), dimension=3)]
     both = count_embeddings(lexicon(LINKS, (0, 3)), dimension=6, subwords=True)
     assert both[0].matrix.shape == (5, 6)
     assert both[0].settings["subwords"] is True
     assert cosine(*both, "housework", "haus") > 0.99
-    assert cosine(*both, "tree", "haus") < max(0.01, cosine(*views[0], "tree", "haus"))
+    assert cosine(*both, "tree", "haus") < max(0.01, cosine(*forms[0], "tree", "haus"))
     np.testing.assert_allclose(np.linalg.norm(both[0].matrix, axis=1), 1, rtol=1e-5)
 
 
@@ -100,7 +100,7 @@ def test_learned_from_a_bitext_twice_the_same() -> None:
 def test_what_cannot_be_done_is_said() -> None:
     with pytest.raises(DataError, match="no links"):
         count_embeddings(lexicon({("the", "das"): 0.01}))
-    with pytest.raises(UsageError, match="view of whole words"):
+    with pytest.raises(UsageError, match="counts of whole words"):
         count_embeddings(lexicon(LINKS, (3,)))
-    with pytest.raises(UsageError, match="1 dimensions for 2 views"):
+    with pytest.raises(UsageError, match="1 dimensions for 2 forms"):
         count_embeddings(lexicon(LINKS, (0, 3)), dimension=1, subwords=True)

@@ -95,7 +95,7 @@ def test_what_is_learned_is_the_same_to_rounding(sides, pruned, known):
     sides = known.extend(*sides) if known else sides
     one = Estimator(*sides, PRESETS["fast"], prior=known, workers=1).run()
     place = partial(DistributedBitext, processes=Elsewhere(), cells=20_000)
-    other = Estimator(*sides, PRESETS["fast"], prior=known, place=place).run()
+    other = Estimator(*sides, PRESETS["fast"], prior=known, make_bitext=place).run()
     for a, b in zip(one.stored, other.stored, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
         np.testing.assert_allclose(a.counts, b.counts, rtol=1e-5, atol=1e-5)

@@ -251,9 +251,9 @@ def test_presets():
     assert PRESETS["fast"].hmm_iterations < Settings().hmm_iterations
     with pytest.raises(UsageError, match=r"default.*'quick'"):
         preset("quick")
-    values = Settings(views=(0, 4)).as_dict()
-    views = {name: tuple(values[name]) for name in ("views", "short_views")}
-    assert Settings(**values | views) == Settings(views=(0, 4))
+    values = Settings(forms=(0, 4)).as_dict()
+    forms = {name: tuple(values[name]) for name in ("forms", "short_forms")}
+    assert Settings(**values | forms) == Settings(forms=(0, 4))
 
 
 def test_the_estimate_does_not_depend_on_the_threads():
@@ -340,11 +340,11 @@ def test_a_side_of_short_words_has_views_of_its_first_and_last_letter(tmp_path):
     chinese = ["今天 天气 很 好", "明天 天气 不 好", "今天 他 不 来"]
     english = ["the weather is fine today", "the weather is bad tomorrow", "he is not coming today"]
     aligner = train([*zip(chinese, english, strict=True)] * 5)
-    assert [view.letters for view in aligner.lexicon.views] == [(0, 0), (1, 3), (4, 4), (-1, 6)]
-    assert "views=0,1/3,4,-1/6" in aligner.settings
+    assert [kind.letters for kind in aligner.lexicon.forms] == [(0, 0), (1, 3), (4, 4), (-1, 6)]
+    assert "forms=0,1/3,4,-1/6" in aligner.settings
     aligner.save(tmp_path / "model")
     opened = load(tmp_path / "model")
     pair = ("明年 天上 很 好", "the weather tomorrow")  # words that only letters are known of
     np.testing.assert_array_equal(opened.align(*pair).posterior, aligner.align(*pair).posterior)
     turned = train([*zip(english, chinese, strict=True)] * 5, preset="fast")
-    assert [view.letters for view in turned.lexicon.views] == [(0, 0), (4, 1)]
+    assert [kind.letters for kind in turned.lexicon.forms] == [(0, 0), (4, 1)]

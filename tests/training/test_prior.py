@@ -11,11 +11,11 @@ import pytest
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.train import Learning, learn, train
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.counts import FormCounts, ViewCounts
-from nmtalign.scorers.views import View
+from nmtalign.scorers.counts import FormCounts, FormPairCounts
+from nmtalign.scorers.forms import FormPairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.prior import Prior, ViewPrior, read_word_list, similar_words
+from nmtalign.training.prior import FormPrior, Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
@@ -35,7 +35,9 @@ def test_a_word_list_decides_what_the_text_leaves_open():
 
 
 def test_listed_words_that_the_text_does_not_show_are_kept():
-    lexicon = learn(UNDECIDED, Learning(settings=FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)).aligner.lexicon
+    lexicon = learn(
+        UNDECIDED, Learning(settings=FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)
+    ).aligner.lexicon
     found = lexicon.translations()
     pairs = {
         (lexicon.source_words[s], lexicon.target_words[t])
@@ -64,26 +66,27 @@ def known_of(older: Aligner) -> Prior:
 def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tuple[str, str]):
     older = toy_training(presets[0]).aligner
     newer = learn(
-        toy_bitext(50, seed=5).pairs, Learning(settings=PRESETS[presets[1]], prior=known_of(older), workers=1))
+        toy_bitext(50, seed=5).pairs, Learning(settings=PRESETS[presets[1]], prior=known_of(older), workers=1)
+    )
     lexicon = newer.aligner.lexicon
     for side in ("source", "target"):
-        linked = [getattr(view, side).linked.sum() for view in lexicon.views]
+        linked = [getattr(kind, side).linked.sum() for kind in lexicon.forms]
         np.testing.assert_allclose(linked, linked[0], rtol=1e-6)
     np.testing.assert_allclose(linked[0], lexicon.smoothing.words, rtol=0.1)
-    np.testing.assert_allclose([view.counts.sum() for view in lexicon.views], linked[0], rtol=1e-3)
+    np.testing.assert_allclose([kind.counts.sum() for kind in lexicon.forms], linked[0], rtol=1e-3)
 
 
 def test_an_older_model_of_other_views_without_whole_words_is_refused():
-    older = learn(toy_bitext(20).pairs, Learning(settings=replace(FAST, views=(3,)), workers=1)).aligner
-    with pytest.raises(UsageError, match=r"whole words or with the view \(0, 0\), found \[\(3, 3\)\]"):
+    older = learn(toy_bitext(20).pairs, Learning(settings=replace(FAST, forms=(3,)), workers=1)).aligner
+    with pytest.raises(UsageError, match=r"whole words or with the forms \(0, 0\), found \[\(3, 3\)\]"):
         learn(toy_bitext(20).pairs, Learning(settings=FAST, prior=known_of(older), workers=1))
 
 
 def test_a_prior_adds_its_counts_of_pairs_of_words_and_of_null():
-    view = View((0, 0), ["", "a"], ["", "x"], *([np.arange(2)] * 2), None, *([np.arange(2)] * 2), [], [])
-    own = ViewCounts(np.float32([0, 2]), *[FormCounts(np.array([0, 2.0]), np.array([0, 0.5]), 0.5)] * 2)
+    kind = FormPairs((0, 0), ["", "a"], ["", "x"], *([np.arange(2)] * 2), None, *([np.arange(2)] * 2), [], [])
+    own = FormPairCounts(np.float32([0, 2]), *[FormCounts(np.array([0, 2.0]), np.array([0, 0.5]), 0.5)] * 2)
     sides = FormCounts(np.array([0, 5.0]), np.array([0, 3.0]), 4.0), FormCounts(np.ones(2), np.ones(2), 7.0)
-    found = ViewPrior(np.array([3]), np.float32([5]), *sides).add_to(view, own)
+    found = FormPrior(np.array([3]), np.float32([5]), *sides).add_to(kind, own)
     assert found.pairs.tolist() == [0, 7]
     assert [side.linked.tolist() for side in found[1:]] == [[0, 7], [1, 3]]
     assert [side.null.tolist() for side in found[1:]] == [[0, 3.5], [1, 1.5]]

@@ -33,7 +33,7 @@ from nmtalign.cli.options.types import OUTPUT, OutputPrefix
 from nmtalign.cli.outputs import open_sink
 from nmtalign.cli.progress import Progress
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.names import SIDES
+from nmtalign.names import MARKS, SIDES
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -64,7 +64,7 @@ output_options = with_options(
         "--tokens",
         type=OutputPrefix(*(f".{side}" for side in SIDES)),
         metavar="PREFIX",
-        help="PREFIX.source and PREFIX.target: the tokens that links count, a line a pair.",
+        help="PREFIX.source and PREFIX.target: tokens, a line a pair. Links count these.",
     ),
 )
 
@@ -84,9 +84,9 @@ output_options = with_options(
 @output_options
 @section("Output")
 @click.option(
-    "--remap",
-    type=click.Choice(["space", "bpe", "sentencepiece"]),
-    help="Links of words between spaces, or of the words that marked sub-words make.",
+    "--pieces",
+    type=click.Choice(MARKS),
+    help="Links of the words that marked sub-words make.",
 )
 @model_options
 @engine_options
@@ -100,7 +100,7 @@ def align(
     on_error: str,
     error_report: str | None,
     strict: bool,
-    remap: str | None,
+    pieces: str | None,
     engine: EngineOptions,
     sharding: ShardOptions,
     options: ModelOptions,
@@ -108,7 +108,8 @@ def align(
 ) -> None:
     """Align a bitext: two files, line by line, or one file with both sides (--pairs). `-` is stdin.
 
-    Every pair gives one line of links `source-target`, counted from 0; an empty side gives an empty line.
+    Every pair gives one line of links `source-target`; an empty side gives an empty line. Positions count the
+    words between spaces of your lines from 0, whatever the tokenizer; with --tokens the tokens.
     Without an option for the model, the shipped English-French one is used. Links by a published method, or
     from attention of another program: links-from.
 
@@ -124,7 +125,8 @@ def align(
         bad = _bad_records(on_error, error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length, bitext.files)
-        aligner, chunks = _aligned(options, pairs, bound, remap, run, engine, engine.client(stack))
+        count = pieces or ("words" if outputs["tokens"] is None else "tokens")
+        aligner, chunks = _aligned(options, pairs, bound, count, run, engine, engine.client(stack))
         stack.enter_context(closing(chunks))
         settings, languages = aligner.settings, _names(aligner.languages, bitext)
         done = partial(say_done, languages, paths["links"], bound, run)
@@ -139,7 +141,7 @@ def align(
                 "on_error": on_error,
                 "max_length": max_length,
             }
-            given_ = read | {"settings": settings, "remap": remap, "strict": strict}
+            given_ = read | {"settings": settings, "count": count, "strict": strict}
             described = describe(bitext.files, options, **given_)
             _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
     if bad is not None:
@@ -181,7 +183,7 @@ def _aligned(
     options: ModelOptions,
     bitext: Iterator[SentencePair],
     bound: Shortened,
-    remap: str | None,
+    count: str,
     run: ShardRun | None,
     engine: EngineOptions,
     client: Client | None,
@@ -202,9 +204,9 @@ def _aligned(
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         from nmtalign.batch.cluster import align_on_cluster
 
-        found = align_on_cluster(client, aligner, chunks, remap_to=remap)
+        found = align_on_cluster(client, aligner, chunks, count=count)
     else:
-        found = align_chunks(aligner, chunks, workers=workers, remap_to=remap)
+        found = align_chunks(aligner, chunks, workers=workers, count=count)
     return aligner, found
 
 
@@ -219,17 +221,12 @@ def write_chunks(
 
     If `strict`, nothing is written of the first chunk with which too few words are known.
     """
-    from nmtalign.batch.stream import OTHERWISE
     from nmtalign.corpus.coverage import Coverage
 
     links, known = 0, Coverage()
     for chunk in chunks:
-        if not progress.done and (share := chunk.cut_otherwise) >= OTHERWISE:
-            warn(
-                f"{100 * share:.0f} % of the lines that end in ' .', so seem cut into words, are cut"
-                f" otherwise by the tokenizer {chunk.text.tokenizer}, and links count its tokens;"
-                " --tokenizer space counts the words of the file"
-            )
+        if chunk.doubt:
+            warn(chunk.doubt)
         last = chunk.first + len(chunk.batch) - 1
         known = known.joined(chunk.coverage or Coverage())
         if strict and (why := known.doubt):

@@ -30,15 +30,15 @@ def demo(context: click.Context, output: str) -> None:
 
     Example: nmtalign demo -o out
     """
-    from nmtalign.shipped import shipped
+    from nmtalign.door import shipped
 
     sample, folder = shipped("en_fr_sample"), Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     links = str(folder / "links.txt")
     context.invoke(
         align,
-        source=str(sample / "text.en"),
-        target=str(sample / "text.fr"),
+        source=str(sample / "text.tok.en"),
+        target=str(sample / "text.tok.fr"),
         output=links,
         probabilities=str(folder / "probabilities.txt"),
         table=str(folder / "links.tsv"),
@@ -47,8 +47,8 @@ def demo(context: click.Context, output: str) -> None:
     context.invoke(evaluate, links=links, gold=str(sample / "gold.pharaoh"))
     context.invoke(
         report,
-        source=str(sample / "text.en"),
-        target=str(sample / "text.fr"),
+        source=str(sample / "text.tok.en"),
+        target=str(sample / "text.tok.fr"),
         gold=str(sample / "gold.pharaoh"),
         output=str(folder / "report.html"),
         title="The English-French sample",
@@ -89,9 +89,8 @@ def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
     from nmtalign.text.bitext import read_bitext
 
     aligner = load()
-    records = zip(
-        read_bitext(sample / "text.en", sample / "text.fr"), read_gold(sample / "gold.pharaoh"), strict=True
-    )
+    pairs = read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
+    records = zip(pairs, read_gold(sample / "gold.pharaoh"), strict=True)
     for number, (lines, gold) in pick(records, list(numbers)):
-        pair = aligner.align(*lines)
+        pair = aligner.attend_words(lines)
         yield draw_heatmap(pair.matrix, links=pair.alignment, gold=gold, title=f"pair {number}")

@@ -66,9 +66,9 @@ def attention(
     from dataclasses import asdict
 
     from nmtalign.aligner.fitting import learn_attention
+    from nmtalign.door import place_of
     from nmtalign.output import expect_new_file
-    from nmtalign.scorers.scoring import FILES
-    from nmtalign.shipped import place_of
+    from nmtalign.scorers.vector_scores import FILES
 
     folder = place_of(vectors)
     expect_new_file(Path(folder, FILES[score]), overwrite=force)

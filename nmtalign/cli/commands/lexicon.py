@@ -48,8 +48,8 @@ def lexicon(
 ) -> None:
     """List translations with their probabilities: those of a model, or those that LINKS show.
 
-    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces, unless
-    --tokenizer says otherwise; words without a link count as linked to the null word.
+    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces; words without
+    a link count as linked to the null word.
 
     PREFIX.s2t has lines `target source p(target|source)`, PREFIX.t2s lines `source target p(source|target)`,
     as Marian reads them; PREFIX.tsv has one line a word pair with its links (those of a model are expected

@@ -91,7 +91,7 @@ def convert(
     """Convert LINKS between Pharaoh, talp, NAACL, GIZA A3, word pairs, JSONL and TSV.
 
     To giza, words and tsv (source, target, links: for guided training) the two texts are needed, unless LINKS
-    hold the words; --tokenizer says what cut them for LINKS. A NAACL file has no line for a pair without
+    hold the words, which stand between spaces. A NAACL file has no line for a pair without
     links: with the texts, empty pairs at its end are kept.
 
     Example: nmtalign convert gold.talp --from talp --to pharaoh -o gold.pharaoh
@@ -104,7 +104,7 @@ def convert(
     if source is not None and target is not None:
         records = _with_words(records, cut.words(source, target), links, padded=from_ == "naacl")
     elif cut.given:
-        raise UsageError("--tokenizer cuts the texts into words; give these: --source and --target")
+        raise UsageError("--lowercase and --unicode are for words of texts; give --source and --target too")
     numbered = enumerate(records, 1)
     write_whole({output: (format_record(record, format=to, number=number) for number, record in numbered)})
 
@@ -149,7 +149,7 @@ def _words(line: str) -> list[str]:
 def phrases(linked: LinkedOptions, output: str | None, longest: int) -> None:
     """List the phrase pairs that are consistent with Pharaoh LINKS; words stand between spaces.
 
-    --tokenizer says what else cut SOURCE and TARGET for LINKS. A line holds `source words ||| target words
+    A line holds `source words ||| target words
     ||| links inside`, as Moses' extract writes it; PREFIX.extract.inv is the same with the sides swapped.
 
     Example: nmtalign phrases text.en text.fr links.txt -o corpus
@@ -177,9 +177,9 @@ def project(linked: LinkedOptions, tags: str, tags_format: str, output: str) -> 
     """Project annotations from SOURCE to TARGET over Pharaoh LINKS; words stand between spaces.
 
     --tags holds the lines of SOURCE with XML tags, or BIO labels (B-X, I-X, O) of the source words, or spans
-    like 0-2:NAME, words from 0 and the end not included. The output is the same for the target words. All
-    words are those that --tokenizer cuts. Tags stay nested; an element of words without a link goes between
-    the words beside it, such labels and spans are left out, and the last message says where.
+    like 0-2:NAME, words from 0 and the end not included. The output is the same for the target words. Tags
+    stay nested; an element of words without a link goes between the words beside it, such labels and spans
+    are left out, and the last message says where.
 
     Example: nmtalign project text.en text.fr links.txt --tags tagged.en -o tagged.fr
     """

@@ -136,7 +136,7 @@ def train(
             workers=engine.workers,
             report=report,
             warn=warn,
-            place=None if client is None else _on_cluster(client),
+            make_bitext=None if client is None else _on_cluster(client),
             checkpoints=state,
             **options,
         )
@@ -201,7 +201,7 @@ def _vectors(
     **reading: Any,
 ) -> dict[str, Any]:
     """Open the word vectors that are to be mixed with the lexicon, as arguments of `learn`."""
-    from nmtalign.shipped import place_of
+    from nmtalign.door import place_of
     from nmtalign.vectors.storage import load_embeddings, load_pair
 
     if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):

@@ -62,7 +62,7 @@ def info(path: str, text: str | None, tokenization: TextOptions, **reading: Any)
 
 def _opened(path: str, **reading: Any) -> Iterator[tuple[str, Embeddings]]:
     """Yield the vectors at a path with a title for each."""
-    from nmtalign.shipped import place_of
+    from nmtalign.door import place_of
     from nmtalign.vectors.storage import detect_format, languages_of, load_embeddings
 
     whole = place_of(path)
@@ -144,7 +144,7 @@ def evaluate(
 
     Example: nmtalign vectors evaluate vectors en-fr.test.txt --langs en,fr
     """
-    from nmtalign.shipped import place_of
+    from nmtalign.door import place_of
     from nmtalign.text.tokenization import TextSettings
     from nmtalign.vectors.mapping import read_dictionary
     from nmtalign.vectors.retrieval import evaluate_dictionary
@@ -174,7 +174,7 @@ def neighbors(
 
     Example: nmtalign vectors neighbors en_fr_vectors house cat
     """
-    from nmtalign.shipped import place_of
+    from nmtalign.door import place_of
     from nmtalign.vectors.retrieval import neighbors as find
     from nmtalign.vectors.storage import load_pair
 

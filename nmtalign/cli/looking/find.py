@@ -49,8 +49,8 @@ _model = with_options(
 def index(linked: LinkedOptions, model: str | None, output: str) -> None:
     """Write the index of a linked bitext, in which `find` finds the translations of a word at once.
 
-    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces, unless
-    --tokenizer says otherwise. With --model DIR instead, the model cuts and aligns the texts.
+    LINKS are Pharaoh links between the words of SOURCE and TARGET, which stand between spaces. With --model
+    DIR instead, the model cuts the texts into tokens, and aligns these.
 
     Example: nmtalign index text.en text.fr --model model -o corpus.db
     """
@@ -123,13 +123,12 @@ def _corpus(linked: LinkedOptions, model: str | None) -> Corpus:
         raise UsageError("expected SOURCE TARGET LINKS, or SOURCE TARGET --model DIR")
     if model is None:
         pairs = ((source, target, links.links) for _, source, target, links in linked.read())
-        return Corpus(pairs, linked.text, linked.languages)
+        return Corpus(pairs, linked.text, (None, None))
     from nmtalign.aligner.opening import load
 
     aligner = load(model)
-    languages = linked.languages if linked.langs else aligner.languages
-    aligner = replace(aligner, text=linked.settings(aligner.text), languages=languages)
-    return Corpus(_aligned(aligner, linked), aligner.text, languages)
+    aligner = replace(aligner, text=linked.settings(aligner.text))
+    return Corpus(_aligned(aligner, linked), aligner.text, aligner.languages)
 
 
 def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
@@ -138,8 +137,8 @@ def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
 
     assert linked.source is not None
     pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
-    for chunk in align_stream(aligner, pairs):
-        yield from zip(*chunk.tokens(), chunk.batch, strict=True)
+    for chunk in align_stream(aligner, pairs, count="tokens"):
+        yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 
 
 # --- on the terminal -----------------------------------------------------------------------------

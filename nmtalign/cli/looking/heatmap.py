@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
 
 MOST = 150  # words of a side that a picture shows when nothing else is asked for
-VIEWS = ("combined", "forward", "reverse", "all", "heads")
+VALUES = ("scores", "forward", "reverse", "combined", "all", "parts")
 
 
 @dataclass(frozen=True)
 class LookOptions:
     """What of a matrix is drawn, and how."""
 
-    view: str
+    values: str
     links: bool
     numbers: bool | None
     rows: tuple[int, ...] | None
@@ -47,7 +47,13 @@ class LookOptions:
 _look_options = option_group(
     "look",
     LookOptions,
-    click.option("--view", type=click.Choice(VIEWS), default="combined", help="Which weights, or by head."),
+    click.option(
+        "--values",
+        type=click.Choice(VALUES),
+        default="combined",
+        help="Scores before the softmax, attention of a direction or both combined; `all`: the latter three;"
+        " `parts`: of each scorer or attention head.",
+    ),
     click.option("--links/--no-links", default=True, help="Mark the chosen links."),
     click.option(
         "--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]"
@@ -103,7 +109,7 @@ def heatmap(
     with warnings_to_stderr(), drawn:
         aligner, records = chosen.open(pairs)
         if bitext.pairs is None:
-            records = (record._replace(number=0) for record in records)  # no line of a file
+            records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         known: list[Coverage] = []
         figures = (
             _draw(aligner, record, look, style) for record in covered(chosen.chosen(records), aligner, known)
@@ -142,7 +148,7 @@ def _draw(aligner: Aligner | None, record: Record, look: LookOptions, style: dic
         _shown(look.columns, S, f"{place}source words", "--columns"),
     )
     matrices = (
-        _by_head(aligner, record, found.matrix) if look.view == "heads" else matrices_of(found, look.view)
+        _by_part(aligner, record, found.matrix) if look.values == "parts" else matrices_of(found, look.values)
     )
     matrices, kept, gold = cropped(matrices, found.alignment, record.gold, *shown)
     return draw_heatmap(
@@ -164,10 +170,10 @@ def _shown(wanted: tuple[int, ...] | None, words: int, what: str, option: str) -
     return list(chosen)
 
 
-def _by_head(aligner: Aligner | None, record: Record, matrix: AlignmentMatrix) -> dict[str, AlignmentMatrix]:
-    """Return the matrix of each head by itself, and that of all together."""
-    from nmtalign.report.corpus import heads_of
+def _by_part(aligner: Aligner | None, record: Record, matrix: AlignmentMatrix) -> dict[str, AlignmentMatrix]:
+    """Return the matrix of each scorer or attention head by itself, and that of all together."""
+    from nmtalign.report.corpus import parts_of
 
-    by_head = {name: replace(matrix, weights=weights) for name, weights in heads_of(record, aligner).items()}
+    by_part = {name: replace(matrix, weights=weights) for name, weights in parts_of(record, aligner).items()}
     alone = "attention" if aligner is None else aligner.scorer.names[0]
-    return by_head | {"joint" if by_head else alone: matrix}
+    return by_part | {"combined" if by_part else alone: matrix}

@@ -95,9 +95,9 @@ def _noted(records: Iterator[Record], lines: list[str]) -> Iterator[Record]:
 
 
 def _say_where_heads_end(shown: list[SamplePair]) -> None:
-    with_scorers = sum(bool(pair.heads) for pair in shown)
+    with_scorers = sum(bool(pair.parts) for pair in shown)
     if 0 < with_scorers < len(shown):
-        warn(f"only the first {with_scorers:,} pairs have the weights of each head, to keep the page small")
+        warn(f"only the first {with_scorers:,} pairs have the weights of each scorer, to keep the page small")
 
 
 def _check_choice(

@@ -28,7 +28,7 @@ EXAMPLE = "The black cat sleeps .", "Le chat noir dort ."
 @section("Running")
 @click.option("--port", type=Whole(min=0, max=65535), default=8765, help="0 takes a free one.")
 def serve(folders: tuple[str, ...], port: int) -> None:
-    """Serve a page that aligns pairs as they are typed: curves, matrix, each head; until Ctrl-C.
+    """Serve a page that aligns pairs as they are typed: curves, matrix, each scorer; until Ctrl-C.
 
     It is served to browsers on this machine alone, and to no page of another site. What is typed is kept
     nowhere. Lines are pairs: the first source line with the first target line, and so on.

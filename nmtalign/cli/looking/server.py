@@ -113,7 +113,7 @@ class Server(ThreadingHTTPServer):
         if len(pairs) > MOST_PAIRS or longest > MOST_WORDS:
             found = f"{len(pairs)} pairs, the longest sentence of {longest} words"
             raise DataError(f"expected at most {MOST_PAIRS} pairs and {MOST_WORDS} words, found {found}")
-        records = [Record(n, pair, None, {}) for n, pair in enumerate(pairs, 1)]
+        records = [Record(n, pair, None, {}, typed=True) for n, pair in enumerate(pairs, 1)]
         with self.aligning:
             return report_data(show(records, aligner))
 

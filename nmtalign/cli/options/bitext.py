@@ -136,10 +136,9 @@ class Tokenizer(click.Choice[str]):
 
 
 @dataclass(frozen=True)
-class TextOptions:
-    """How lines become words; None where an option was not given."""
+class WordOptions:
+    """The form in which words are looked up; None where an option was not given."""
 
-    tokenizer: str | None
     lowercase: bool | None
     unicode: str | None
 
@@ -147,17 +146,31 @@ class TextOptions:
         """Return the settings of the library; what was not given is that of `default`."""
         from nmtalign.text.tokenization import TextSettings
 
-        values = {field.name: getattr(self, field.name) for field in fields(TextOptions)}
+        values = {field.name: getattr(self, field.name, None) for field in fields(TextSettings)}
         given = {name: value for name, value in values.items() if value is not None}
         return replace(default or TextSettings(), **given)
+
+
+@dataclass(frozen=True)
+class TextOptions(WordOptions):
+    """How lines become words; None where an option was not given."""
+
+    tokenizer: str | None
+
+
+def word_choices(lowercase: str, unicode: str) -> tuple[Decorator, ...]:
+    """Return the options of :class:`WordOptions` with these lines of help."""
+    return (
+        click.option("--lowercase/--no-lowercase", default=None, help=lowercase),
+        click.option("--unicode", type=click.Choice(UNICODE_FORMS), help=unicode),
+    )
 
 
 def text_choices(tokenizer: str, lowercase: str, unicode: str) -> tuple[Decorator, ...]:
     """Return the options of :class:`TextOptions` with these lines of help."""
     return (
         click.option("--tokenizer", type=Tokenizer(), help=tokenizer),
-        click.option("--lowercase/--no-lowercase", default=None, help=lowercase),
-        click.option("--unicode", type=click.Choice(UNICODE_FORMS), help=unicode),
+        *word_choices(lowercase, unicode),
     )
 
 

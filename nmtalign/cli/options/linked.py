@@ -1,4 +1,4 @@
-"""The arguments SOURCE, TARGET and LINKS, and what cuts the texts into the tokens that the links count."""
+"""The arguments SOURCE, TARGET and LINKS: links count the words between spaces of the texts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from nmtalign.cli.options.bitext import (
-    TextOptions,
-    encoding_option,
-    langs_option,
-    text_choices,
-    text_encoding,
-    two_languages,
-)
+from nmtalign.cli.options.bitext import WordOptions, encoding_option, text_encoding, word_choices
 from nmtalign.cli.options.groups import Decorator, option_group, section
 from nmtalign.cli.options.types import INPUT
 from nmtalign.errors import DataError, UsageError
@@ -26,7 +19,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
 
-ADVICE = "links count tokens: give the --tokenizer (and --langs) of the links, or the text of align --tokens"
+ADVICE = "links count words between spaces: give the text that was aligned, or what align --tokens wrote"
 
 
 class LinkedPair(NamedTuple):
@@ -39,10 +32,8 @@ class LinkedPair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CutOptions(TextOptions):
-    """What cuts texts into the tokens that links count; None where an option was not given."""
-
-    langs: str | None
+class CutOptions(WordOptions):
+    """The form of the words between spaces; None where an option was not given."""
 
     @property
     def given(self) -> bool:
@@ -51,23 +42,17 @@ class CutOptions(TextOptions):
 
     @property
     def text(self) -> TextSettings:
-        """What cuts the texts: at spaces, words as they stand, unless an option says otherwise."""
-        from nmtalign.batch.remapping import SPACES
+        """What cuts the texts: at spaces, words as they stand, unless an option gives their form."""
+        from nmtalign.text.tokenization import SPACES
 
         return self.settings(SPACES)
-
-    @property
-    def languages(self) -> tuple[str | None, str | None]:
-        """The languages of both sides, as the tokenizer needs them."""
-        return two_languages(self.langs) if self.langs else (None, None)
 
     def words(self, source: str, target: str) -> Iterator[tuple[list[str], list[str]]]:
         """Yield the words of each pair of two texts."""
         from nmtalign.text.bitext import read_bitext
 
-        text, languages = self.text, self.languages
-        pairs = read_bitext(source, target, encoding=text_encoding())
-        return (text.words_of_pair(pair, languages) for pair in pairs)
+        text = self.text
+        return (text.words_of_pair(pair) for pair in read_bitext(source, target, encoding=text_encoding()))
 
 
 @dataclass(frozen=True)
@@ -97,14 +82,14 @@ class LinkedOptions(CutOptions):
 
         if self.source is None or self.target is None or self.links is None:
             raise UsageError("expected three files: SOURCE TARGET LINKS")
-        text, languages, encoding = self.text, self.languages, text_encoding()
+        text, encoding = self.text, text_encoding()
         pairs = read_bitext(self.source, self.target, encoding=encoding)
         records = zip_longest(pairs, read_links(self.links, encoding=encoding))
         for number, (pair, links) in enumerate(records, 1):
             if pair is None or links is None:
                 short = self.links if links is None else f"{self.source} and {self.target}"
                 raise DataError(f"expected links for each pair, but {short} ends after {number - 1} lines")
-            words = text.words_of_pair(pair, languages)
+            words = text.words_of_pair(pair)
             try:
                 checked = Alignment(links, *map(len, words))
             except DataError as error:
@@ -112,18 +97,13 @@ class LinkedOptions(CutOptions):
             yield LinkedPair(pair, *words, checked)
 
     def places(self, line: str) -> list[tuple[int, int]]:
-        """Return where the tokens of a source line begin and end."""
-        return [(start, end) for _, start, end in self.text.tokens_of_pair((line, ""), self.languages)[0]]
+        """Return where the words of a source line begin and end."""
+        return [(start, end) for _, start, end in self.text.tokens(line)]
 
 
 _cut: tuple[Decorator, ...] = (
     section("Input"),
-    *text_choices(
-        "What cut the texts for LINKS.  [space]",
-        "Take words in lower case.  [no]",
-        "Normal form of words.  [none]",
-    ),
-    langs_option,
+    *word_choices("Take words in lower case.  [no]", "Normal form of words.  [none]"),
     encoding_option,
 )
 cut_options = option_group("cut", CutOptions, *_cut)

@@ -113,9 +113,9 @@ def assemble(run: ShardRun, output: str, path: str, file: TextIO) -> None:
 
 def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> dict[str, Any]:
     """Return all that the links depend on: text, model, settings, version."""
-    from nmtalign.aligner.opening import MODEL
+    from nmtalign.door import place_of, shipped
     from nmtalign.files import fingerprint
-    from nmtalign.shipped import place_of, shipped
+    from nmtalign.names import MODEL
 
     places = [place_of(place) for place in options.places.values()] or [shipped(MODEL)]
     places += [Path(options.bahdanau)] if options.bahdanau else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from itertools import tee
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.links_from import Linker
     from nmtalign.encoders.cross_attention import Reading
-    from nmtalign.encoders.files import WordPair
+    from nmtalign.encoders.files import Given, WordPair
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
@@ -87,9 +88,18 @@ class SourceOptions:
     def inspect(
         self, options: LinkOptions, bitext: Iterator[SentencePair]
     ) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, NDArray[np.floating]]]]]:
-        """Yield each pair of a bitext with its attention, and what computes that of each head."""
-        linker, _, words = self.open(options, bitext)
-        return ((linker.pair(given), given.by_head) for given in linker.read(words))
+        """Yield each pair of a bitext with its attention, and what computes that of each attention head."""
+        from nmtalign.corpus.line_words import pair_of_words, weights_of_words, words_of_lines
+
+        bitext, again = tee(bitext)
+        linker, text, words = self.open(options, bitext)
+        for given, pair in zip(linker.read(words), again, strict=False):
+            own = None if self.pieces else words_of_lines([pair], text)
+
+            def by_part(given: Given = given, pair: SentencePair = pair, own: Any = own) -> dict[str, Any]:
+                return {name: weights_of_words(head, pair, own) for name, head in given.by_head().items()}
+
+            yield pair_of_words(linker.pair(given), pair, own), by_part
 
 
 def _tell(reading: Reading) -> None:

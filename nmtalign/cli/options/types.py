@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import click
 
+from nmtalign.door import place_of
 from nmtalign.errors import UsageError
 from nmtalign.files import check_encoding
-from nmtalign.shipped import place_of
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
 _OF_PAIRS = (

@@ -1,16 +1,32 @@
 // The list of cards: pairs are drawn when they come near the window, and put away when they are far.
 
-const list = byId("list");
-let room = 0; // width inside a card
-function measureRoom() { room = list.clientWidth - (window.innerWidth > 600 || onPaper() ? 34 : 22); }
-function makeCard(pair) {
+import { clamp, data, html, onPaper, percent, room, state } from "../page.js";
+import { besideOf, byNumber, nameOf, pairs, viewOf } from "./pairs.js";
+import { editorOf } from "./corrections.js";
+import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";
+import { makeCurves } from "./curves.js";
+import { showPinned } from "./light.js";
+import { drawSentences } from "./sentences.js";
+import { drawMatrix, matrixSizes } from "./matrix.js";
+
+export function makeCard(pair) {
   const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
   if (pair.a !== null) facts.push(`AER ${percent(pair.a)}`);
   data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
-  const head = html("header", {}, html("h3", { id: `head-${pair.n}` }, html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`)), ...facts.map((fact) => html("span", {}, fact)));
+  const head = html(
+    "header",
+    {},
+    html("h3", { id: `head-${pair.n}` }, html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`)),
+    ...facts.map((fact) => html("span", {}, fact)),
+  );
   head.append(...editorOf(pair));
-  const card = html("article", { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": `head-${pair.n}` }, head, html("div", { class: "body" }));
+  const card = html(
+    "article",
+    { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": `head-${pair.n}` },
+    head,
+    html("div", { class: "body" }),
+  );
   pair.card = card;
   card.style.containIntrinsicBlockSize = `auto ${guessHeight(pair)}px`;
   putAway(pair);
@@ -19,18 +35,36 @@ function makeCard(pair) {
 
 function guessHeight(pair) {
   const wide = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
-  if (isLong(pair)) return 90 + Math.max(state.matrices ? 420 : 0, (2 * 25 * wide) / (state.matrices ? room / 2 : room));
-  const words = wide < (state.matrices ? 0.5 : 1) * room ? 136 : Math.max(pair.S, pair.T) * 24.8, cell = clamp(440 / Math.max(pair.S, pair.T, 1), 11, 27);
+  if (isLong(pair)) {
+    return 90 + Math.max(state.matrices ? 420 : 0, (2 * 25 * wide) / (state.matrices ? room / 2 : room));
+  }
+  const words = wide < (state.matrices ? 0.5 : 1) * room ? 136 : Math.max(pair.S, pair.T) * 24.8;
+  const cell = clamp(440 / Math.max(pair.S, pair.T, 1), 11, 27);
   return 60 + Math.max(words, state.matrices ? pair.T * cell + 105 : 0);
 }
 
-function putAway(pair) {
+export function putAway(pair) {
   pair.drawn = false;
-  pair.card.lastChild.replaceChildren(html("div", {}, html("p", { class: "plain" }, pair.s.join(" ")), html("p", { class: "plain" }, pair.t.join(" "))));
+  pair.card.lastChild.replaceChildren(
+    html(
+      "div",
+      {},
+      html("p", { class: "plain" }, pair.s.join(" ")),
+      html("p", { class: "plain" }, pair.t.join(" ")),
+    ),
+  );
+}
+
+export function markFound(pair) {
+  for (const token of pair.card.querySelectorAll(".token")) {
+    token.classList.toggle("found", pair.found[token.dataset.side].has(Number(token.dataset.at)));
+  }
 }
 
 function drawWords(pair) {
-  const view = viewOf(pair), beside = besideOf(pair), body = pair.card.lastChild;
+  const view = viewOf(pair);
+  const beside = besideOf(pair);
+  const body = pair.card.lastChild;
   pair.drawn = true;
   pair.bands = [];
   pair.pinned ??= null;
@@ -41,7 +75,7 @@ function drawWords(pair) {
     body.replaceChildren(drawSentences(pair, pair.card, layout, view));
     if (!state.matrices || onPaper()) return markFound(pair);
     const all = state.beside === "=all" ? data.views.filter((other) => other !== view && pair.m[other]) : [];
-    const space = all.length ? Math.max(220, room / 4 - 36) : left ?? room;
+    const space = all.length ? Math.max(220, room / 4 - 36) : (left ?? room);
     body.append(...[view, ...all].map((shown) => drawMatrix(pair, pair.card, space, shown)));
   }
   markFound(pair);
@@ -50,7 +84,10 @@ function drawWords(pair) {
 // The layout of the words, and the room that is left for a matrix beside them, if that is enough. Words that leave too
 // little beside their lines stand in columns, where that leaves enough.
 function placeWords(pair) {
-  const beside = ({ layout, wide }) => ({ layout, left: fitsBeside(pair, room - wide - 36) ? room - wide - 36 : null });
+  const beside = ({ layout, wide }) => ({
+    layout,
+    left: fitsBeside(pair, room - wide - 36) ? room - wide - 36 : null,
+  });
   const usual = beside(sizeOfWords(pair, room));
   if (!state.matrices || onPaper() || usual.left !== null || usual.layout !== "across") return usual;
   const down = beside(sizeOfColumns(pair, room));
@@ -64,12 +101,24 @@ function showLayout(pair, layout) {
 
 // Two views side by side, their matrices, and the difference of these.
 function drawTwo(pair, body, ...views) {
-  const half = room > 560 ? (room - 36) / 2 : room, third = (room - 80) / 3, { layout } = sizeOfWords(pair, half);
-  const words = (view) => html("figure", { class: "view" }, html("figcaption", {}, nameOf(view)), drawSentences(pair, pair.card, layout, view));
+  const half = room > 560 ? (room - 36) / 2 : room;
+  const third = (room - 80) / 3;
+  const { layout } = sizeOfWords(pair, half);
+  const words = (view) =>
+    html(
+      "figure",
+      { class: "view" },
+      html("figcaption", {}, nameOf(view)),
+      drawSentences(pair, pair.card, layout, view),
+    );
   showLayout(pair, layout);
   body.replaceChildren(...views.map(words));
   const space = fitsBeside(pair, third) ? third : half;
-  if (state.matrices) body.append(...[[views[0]], [views[1]], views].map((shown) => drawMatrix(pair, pair.card, space, ...shown)));
+  if (state.matrices) {
+    body.append(
+      ...[[views[0]], [views[1]], views].map((shown) => drawMatrix(pair, pair.card, space, ...shown)),
+    );
+  }
 }
 
 // Whether the matrix has room beside the words, with cells that can be pointed at.
@@ -80,21 +129,28 @@ function fitsBeside(pair, space) {
 }
 
 // All words first, then all places of words, then all curves: the page is laid out once.
-function draw(...chosen) {
+export function draw(...chosen) {
   chosen.forEach(drawWords);
-  const boxes = chosen.flatMap((pair) => [...pair.card.querySelectorAll(".sentences")].map((box) => [pair, box]));
+  const boxes = chosen.flatMap((pair) =>
+    [...pair.card.querySelectorAll(".sentences")].map((box) => [pair, box]),
+  );
   for (const append of boxes.map(([pair, box]) => makeCurves(pair, box))) append();
   for (const pair of chosen) if (pair.pinned && !onPaper()) showPinned(pair);
 }
 
-const near = new IntersectionObserver((entries) => {
-  const come = [];
-  for (const { target, isIntersecting } of entries) {
-    const pair = byNumber.get(target.id);
-    if (isIntersecting && !pair.drawn) come.push(pair);
-    else if (!isIntersecting && pair.drawn && !target.contains(document.activeElement)) putAway(pair);
-  }
-  draw(...come);
-}, { rootMargin: "900px 0px" });
+export const near = new IntersectionObserver(
+  (entries) => {
+    const come = [];
+    for (const { target, isIntersecting } of entries) {
+      const pair = byNumber.get(target.id);
+      if (isIntersecting && !pair.drawn) come.push(pair);
+      else if (!isIntersecting && pair.drawn && !target.contains(document.activeElement)) putAway(pair);
+    }
+    draw(...come);
+  },
+  { rootMargin: "900px 0px" },
+);
 
-function redraw() { draw(...pairs.filter((pair) => pair.drawn)); }
+export function redraw() {
+  draw(...pairs.filter((pair) => pair.drawn));
+}

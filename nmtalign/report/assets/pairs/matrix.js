@@ -1,41 +1,103 @@
 // The matrix of a pair. Columns of a right-to-left sentence run from right to left, as its words do. Long pairs have
 // no labels: their words stand beside the matrix as running text.
 
-function matrixSizes(pair, space) {
+import {
+  barHeight,
+  byId,
+  clamp,
+  colors,
+  data,
+  html,
+  room,
+  share,
+  shorten,
+  state,
+  svg,
+  width,
+} from "../page.js";
+import { showTip, tip } from "../tooltip.js";
+import { nameOf, positions, weightsOf } from "./pairs.js";
+import { chooseCell, goldOf } from "./corrections.js";
+import { isLong } from "./words.js";
+import { clearAttention } from "./attention.js";
+import { explainCell } from "./reasons.js";
+import { light, unlight } from "./light.js";
+
+const BOLD = 1.12; // labels are bold, and so wider, while they are pointed at
+
+export function matrixSizes(pair, space) {
   const wide = Math.max(pair.S, pair.T, 1);
   if (isLong(pair)) {
     const most = Math.min(space, Math.max(240, window.innerHeight - barHeight() - 110));
     return { cell: clamp(Math.floor((2 * (most - 6)) / wide) / 2, 1, 9), size: 0, left: 3, top: 3 };
   }
-  const longest = (words, size) => Math.min(130, Math.max(12, ...words.map((word) => 1.12 * width(shorten(word, 18), size)))) + 8; // bold while pointed at
+  const longest = (words, size) =>
+    Math.min(130, Math.max(12, ...words.map((word) => BOLD * width(shorten(word, 18), size)))) + 8;
   const cell = clamp(Math.floor((Math.min(space, 560) - longest(pair.t, 14) - 8) / wide), 9, 27);
   const size = clamp(cell * 0.8, 9, 14);
   return { cell, size, left: longest(pair.t, size), top: longest(pair.s, size) };
 }
 
-// What a matrix shows: the weights of a view, or the difference of two, whose colours are the same at both ends of 0.
+// What a matrix shows: the weights of a view, or the difference of two, whose colors are the same at both ends of 0.
 function weightsToDraw(pair, view, minus) {
-  const w = weightsOf(pair, view), [low, high] = pair.m[view] ?? [0, 1], last = colours.length - 1;
-  if (minus === null) return { w, low, high, ramp: colours, title: `${nameOf(view)} weights`, level: (x) => (high > low ? Math.round(toScale(clamp((x - low) / (high - low), 0, 1)) * last) : last) };
-  const other = weightsOf(pair, minus), difference = w.map((x, i) => x - other[i]);
+  const w = weightsOf(pair, view);
+  const [low, high] = pair.m[view] ?? [0, 1];
+  const last = colors.length - 1;
+  if (minus === null) {
+    return {
+      w,
+      low,
+      high,
+      ramp: colors,
+      title: `${nameOf(view)} weights`,
+      level: (x) => (high > low ? Math.round(toScale(clamp((x - low) / (high - low), 0, 1)) * last) : last),
+    };
+  }
+  const other = weightsOf(pair, minus);
+  const difference = w.map((x, i) => x - other[i]);
   const most = difference.reduce((m, x) => Math.max(m, Math.abs(x)), 1e-6);
   const level = (x) => Math.round((0.5 + (Math.sign(x) * toScale(Math.abs(x) / most)) / 2) * last);
-  return { w: difference, low: -most, high: most, ramp: data.differences, title: `${nameOf(view)} less ${nameOf(minus)}`, level };
+  return {
+    w: difference,
+    low: -most,
+    high: most,
+    ramp: data.differences,
+    title: `${nameOf(view)} less ${nameOf(minus)}`,
+    level,
+  };
 }
 
-function drawMatrix(pair, card, space, view, minus = null) {
-  const { S, T } = pair, { w, low, high, ramp, title, level } = weightsToDraw(pair, view, minus), g = matrixSizes(pair, space);
+export function drawMatrix(pair, card, space, view, minus = null) {
+  const { S, T } = pair;
+  const { w, low, high, ramp, title, level } = weightsToDraw(pair, view, minus);
+  const g = matrixSizes(pair, space);
   const ground = minus === null ? 0 : level(0);
   const column = (s) => (pair.rtl.s ? S - 1 - s : s);
   const place = (s, t) => [g.left + column(s) * g.cell, g.top + t * g.cell];
-  const picture = svg("svg", { width: g.left + S * g.cell + 8, height: g.top + T * g.cell + 8, tabindex: 0, role: "application", "aria-roledescription": "attention matrix", "aria-label": `Attention weights of pair ${pair.n}, ${title}: ${T} target words as rows, ${S} source words as columns. Arrow keys move from cell to cell.` });
-  picture.append(svg("rect", { x: g.left, y: g.top, width: S * g.cell, height: T * g.cell, fill: ramp[ground] }));
+  const shape = `${T} target words as rows, ${S} source words as columns`;
+  const picture = svg("svg", {
+    width: g.left + S * g.cell + 8,
+    height: g.top + T * g.cell + 8,
+    tabindex: 0,
+    role: "application",
+    "aria-roledescription": "attention matrix",
+    "aria-label":
+      `Attention weights of pair ${pair.n}, ${title}: ${shape}. ` + "Arrow keys move from cell to cell.",
+  });
+  picture.append(
+    svg("rect", { x: g.left, y: g.top, width: S * g.cell, height: T * g.cell, fill: ramp[ground] }),
+  );
   const levels = new Map();
-  for (let t = 0; t < T; t++) for (let s = 0; s < S; s++) {
-    const n = level(w[t * S + s]), [x, y] = place(s, t);
-    if (n !== ground) levels.set(n, `${levels.get(n) ?? ""}M${x} ${y}h${g.cell}v${g.cell}h${-g.cell}z`);
+  for (let t = 0; t < T; t++) {
+    for (let s = 0; s < S; s++) {
+      const n = level(w[t * S + s]);
+      const [x, y] = place(s, t);
+      if (n !== ground) levels.set(n, `${levels.get(n) ?? ""}M${x} ${y}h${g.cell}v${g.cell}h${-g.cell}z`);
+    }
   }
-  for (const [n, d] of levels) picture.append(svg("path", { d, fill: ramp[n], "shape-rendering": "crispEdges" }));
+  for (const [n, d] of levels) {
+    picture.append(svg("path", { d, fill: ramp[n], "shape-rendering": "crispEdges" }));
+  }
   if (g.size) drawLabels(pair, picture, place, g);
   drawMarks(pair, picture, place, g.cell);
   const cursor = svg("g", { class: "cursors" });
@@ -43,64 +105,145 @@ function drawMatrix(pair, card, space, view, minus = null) {
   followCells(pair, card, picture, cursor, place, column, g);
   const scrolls = g.left + S * g.cell + 8 > room; // then it must be reachable by key
   const about = scrolls ? { tabindex: 0, role: "region", "aria-label": `Matrix of pair ${pair.n}` } : {};
-  return html("figure", { class: "matrix", ...about }, picture, html("figcaption", {}, scaleBar(low, high, ramp), title, html("span", {}, state.linear ? "linear scale" : minus !== null ? "square-root scale" : `square-root scale, middle ${share(low + (high - low) / 4)}`)));
+  return html(
+    "figure",
+    { class: "matrix", ...about },
+    picture,
+    html(
+      "figcaption",
+      {},
+      scaleBar(low, high, ramp),
+      title,
+      html(
+        "span",
+        {},
+        state.linear
+          ? "linear scale"
+          : minus !== null
+            ? "square-root scale"
+            : `square-root scale, middle ${share(low + (high - low) / 4)}`,
+      ),
+    ),
+  );
 }
 
-// A square root shows small weights; linear colours are those of `nmtalign heatmap --linear`.
+// A square root shows small weights; linear colors are those of `nmtalign heatmap --linear`.
 const toScale = (x) => (state.linear ? x : Math.sqrt(x));
 
 function drawLabels(pair, picture, place, g) {
-  const label = (side, at, word, where) => picture.append(svg("text", { "data-side": side, "data-at": at, "font-size": g.size, "dominant-baseline": "central", ...where }, shorten(word, 18)));
-  pair.s.forEach((word, s) => label("s", s, word, { transform: `translate(${place(s, 0)[0] + g.cell / 2} ${g.top - 5}) rotate(-90)` }));
-  pair.t.forEach((word, t) => label("t", t, word, { x: g.left - 5, y: g.top + (t + 0.5) * g.cell, "text-anchor": "end" }));
+  const label = (side, at, word, where) =>
+    picture.append(
+      svg(
+        "text",
+        { "data-side": side, "data-at": at, "font-size": g.size, "dominant-baseline": "central", ...where },
+        shorten(word, 18),
+      ),
+    );
+  pair.s.forEach((word, s) =>
+    label("s", s, word, { transform: `translate(${place(s, 0)[0] + g.cell / 2} ${g.top - 5}) rotate(-90)` }),
+  );
+  pair.t.forEach((word, t) =>
+    label("t", t, word, { x: g.left - 5, y: g.top + (t + 0.5) * g.cell, "text-anchor": "end" }),
+  );
 }
 
-function drawMarks(pair, picture, place, cell) {
+export function drawMarks(pair, picture, place, cell) {
   const parts = (key) => place(...positions(key));
   for (const [key, sure] of (state.edit ? goldOf(pair) : pair.gold) ?? []) {
-    const [x, y] = parts(key), gap = Math.min(1.5, cell / 6), box = { x: x + gap, y: y + gap, width: cell - 2 * gap, height: cell - 2 * gap };
-    for (const colour of ["black", "white"]) picture.append(svg("rect", { class: `box ${colour} ${sure ? "sure" : "possible"}`, ...box }));
+    const [x, y] = parts(key);
+    const gap = Math.min(1.5, cell / 6);
+    const box = { x: x + gap, y: y + gap, width: cell - 2 * gap, height: cell - 2 * gap };
+    for (const color of ["black", "white"]) {
+      picture.append(svg("rect", { class: `box ${color} ${sure ? "sure" : "possible"}`, ...box }));
+    }
   }
   for (const key of pair.others[state.compare]?.keys() ?? []) {
-    const [x, y] = parts(key), h = cell / 2, r = cell * 0.4;
-    for (const under of [" under", ""]) picture.append(svg("path", { class: `diamond${under}`, d: `M${x + h} ${y + h - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z` }));
+    const [x, y] = parts(key);
+    const h = cell / 2;
+    const r = cell * 0.4;
+    for (const under of [" under", ""]) {
+      picture.append(
+        svg("path", {
+          class: `diamond${under}`,
+          d: `M${x + h} ${y + h - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`,
+        }),
+      );
+    }
   }
   for (const key of pair.links.keys()) {
     const [x, y] = parts(key);
-    picture.append(svg("circle", { class: cell < 9 ? "dot small" : "dot", cx: x + cell / 2, cy: y + cell / 2, r: Math.max(1, cell * 0.17) }));
+    picture.append(
+      svg("circle", {
+        class: cell < 9 ? "dot small" : "dot",
+        cx: x + cell / 2,
+        cy: y + cell / 2,
+        r: Math.max(1, cell * 0.17),
+      }),
+    );
   }
 }
 
 function followCells(pair, card, picture, cursor, place, column, g) {
   let now = pair.cursor ?? null;
   const band = (side, at) => {
-    const [x, y] = side === "s" ? place(at, 0) : place(0, at), row = side === "t";
-    return svg("rect", row ? { class: "band", x: g.left, y, width: pair.S * g.cell, height: g.cell } : { class: "band", x, y: g.top, width: g.cell, height: pair.T * g.cell });
+    const [x, y] = side === "s" ? place(at, 0) : place(0, at);
+    const row = side === "t";
+    return svg(
+      "rect",
+      row
+        ? { class: "band", x: g.left, y, width: pair.S * g.cell, height: g.cell }
+        : { class: "band", x, y: g.top, width: g.cell, height: pair.T * g.cell },
+    );
   };
   pair.bands.push((side, at) => cursor.replaceChildren(band(side, at)));
   const show = (s, t, spoken) => {
     now = pair.cursor = [s, t];
     const [x, y] = place(s, t);
-    cursor.replaceChildren(band("t", t), band("s", s), svg("rect", { class: "cursor", x, y, width: g.cell, height: g.cell }));
-    clearFan(card);
+    cursor.replaceChildren(
+      band("t", t),
+      band("s", s),
+      svg("rect", { class: "cursor", x, y, width: g.cell, height: g.cell }),
+    );
+    clearAttention(card);
     light(card, (key) => key === `${s}-${t}`);
-    for (const node of card.querySelectorAll(`[data-side="s"][data-at="${s}"], [data-side="t"][data-at="${t}"]`)) node.classList.add("on");
-    const told = explainCell(pair, s, t), frame = picture.getBoundingClientRect();
-    showTip({ left: frame.left, right: frame.right, top: frame.y + y, bottom: frame.y + y + g.cell, at: frame.y + y + g.cell / 2 }, ["right", "left", "below", "above"], told);
+    for (const node of card.querySelectorAll(
+      `[data-side="s"][data-at="${s}"], [data-side="t"][data-at="${t}"]`,
+    )) {
+      node.classList.add("on");
+    }
+    const told = explainCell(pair, s, t);
+    const frame = picture.getBoundingClientRect();
+    showTip(
+      {
+        left: frame.left,
+        right: frame.right,
+        top: frame.y + y,
+        bottom: frame.y + y + g.cell,
+        at: frame.y + y + g.cell / 2,
+      },
+      ["right", "left", "below", "above"],
+      told,
+    );
     if (spoken) byId("live").textContent = `${told.title}: ${told.text}`;
   };
   const leave = () => unlight(card);
   const point = (event) => {
     const frame = picture.getBoundingClientRect();
-    const s = column(Math.floor((event.clientX - frame.x - g.left) / g.cell)), t = Math.floor((event.clientY - frame.y - g.top) / g.cell);
+    const s = column(Math.floor((event.clientX - frame.x - g.left) / g.cell));
+    const t = Math.floor((event.clientY - frame.y - g.top) / g.cell);
     if (s < 0 || t < 0 || s >= pair.S || t >= pair.T) return leave();
     if (!now || now[0] !== s || now[1] !== t || tip.hidden) show(s, t, false);
   };
   picture.addEventListener("pointermove", point);
-  picture.addEventListener("click", (event) => { point(event); if (picture.querySelector(".cursor")) chooseCell(pair, ...now, null, picture); });
+  picture.addEventListener("click", (event) => {
+    point(event);
+    if (picture.querySelector(".cursor")) chooseCell(pair, ...now, null, picture);
+  });
   picture.addEventListener("pointerleave", leave);
   picture.addEventListener("blur", leave);
-  picture.addEventListener("focus", () => { if (pair.S && pair.T && picture.matches(":focus-visible")) show(...(now ?? [0, 0]), true); });
+  picture.addEventListener("focus", () => {
+    if (pair.S && pair.T && picture.matches(":focus-visible")) show(...(now ?? [0, 0]), true);
+  });
   picture.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (event.key === "Escape") leave();

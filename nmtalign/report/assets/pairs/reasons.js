@@ -1,107 +1,161 @@
-// Why a link was made or refused, and the tooltip that says so.
+// Why a link was made or refused, in words.
+
+import { data, quote, share } from "../page.js";
+import { OTHER, besideOf, nameOf, viewOf, weightsOf } from "./pairs.js";
+import { attentionOf, tellAttention } from "./attention.js";
 
 const DIRECTIONS = { forward: "forward: target looks at source", reverse: "reverse: source looks at target" };
 
 function preference(pair, s, t, side) {
-  const w = weightsOf(pair, side === "t" ? "forward" in pair.m ? "forward" : "combined" : "reverse" in pair.m ? "reverse" : "combined");
+  const w = weightsOf(
+    pair,
+    side === "t"
+      ? "forward" in pair.m
+        ? "forward"
+        : "combined"
+      : "reverse" in pair.m
+        ? "reverse"
+        : "combined",
+  );
   const best = side === "t" ? pair.bf[t] : pair.br[s];
   const word = side === "t" ? pair.t[t] : pair.s[s];
   const here = share(w[t * pair.S + s]);
-  if (best < 0) return `${quote(word)} prefers to stay without a link (${share((side === "t" ? pair.nt[t] : pair.ns[s]) / 1000)} to ${here})`;
+  if (best < 0) {
+    const none = (side === "t" ? pair.nt[t] : pair.ns[s]) / 1000;
+    return `${quote(word)} prefers to stay without a link (${share(none)} to ${here})`;
+  }
   const rival = side === "t" ? pair.s[best] : pair.t[best];
   const there = side === "t" ? w[t * pair.S + best] : w[best * pair.S + s];
   return `${quote(word)} prefers ${quote(rival)} (${share(there)} to ${here})`;
 }
 
-// The side whose word is linked as a second word, and the neighbour beside which it is; null for other links.
+// The side whose word is linked as a second word, and the neighbor beside which it is; null for other links.
 function secondWord(pair, s, t) {
   const likely = (a, b) => (pair.links.get(`${a}-${b}`) ?? 0) >= 1000 * data.rule.threshold - 0.5;
   const signs = [pair.s[s], pair.t[t]].some((word) => !/[\p{L}\p{N}]/u.test(word));
   if (data.rule.second === null || likely(s, t) || signs) return null;
-  for (const k of [t - 1, t + 1]) if (likely(s, k) && !pair.s.some((_, a) => likely(a, t))) return ["t", pair.t[k]];
-  for (const k of [s - 1, s + 1]) if (likely(k, t) && !pair.t.some((_, b) => likely(s, b))) return ["s", pair.s[k]];
+  for (const k of [t - 1, t + 1]) {
+    if (likely(s, k) && !pair.s.some((_, a) => likely(a, t))) return ["t", pair.t[k]];
+  }
+  for (const k of [s - 1, s + 1]) {
+    if (likely(k, t) && !pair.t.some((_, b) => likely(s, b))) return ["s", pair.s[k]];
+  }
   return null;
 }
 
 function verdict(pair, s, t) {
   const linked = pair.links.has(`${s}-${t}`);
-  const row = pair.bf[t] === s, column = pair.br[s] === t;
-  const p = weightsOf(pair, "combined")[t * pair.S + s], limit = data.rule.threshold;
+  const row = pair.bf[t] === s;
+  const column = pair.br[s] === t;
+  const p = weightsOf(pair, "combined")[t * pair.S + s];
+  const limit = data.rule.threshold;
   const by = data.rule.name ? ` by the rule “${data.rule.name}”` : "";
-  const second = secondWord(pair, s, t), of = second?.[0] === "t" ? "forward" : "reverse";
+  const second = secondWord(pair, s, t);
+  const of = second?.[0] === "t" ? "forward" : "reverse";
   const own = second && weightsOf(pair, of)[t * pair.S + s];
-  const word = second && quote(second[0] === "t" ? pair.t[t] : pair.s[s]), beside = second && quote(second[1]);
+  const word = second && quote(second[0] === "t" ? pair.t[t] : pair.s[s]);
+  const beside = second && quote(second[1]);
   if (linked && second) {
-    return ["✓ Linked", `a second word: ${word} has no other link, stands beside ${beside}, and its direction gives this link ${share(own)} against ${data.rule.second}. Chosen${by}.`];
+    const found = `a second word: ${word} has no other link, stands beside ${beside}`;
+    const enough = `its direction gives this link ${share(own)} against ${data.rule.second}`;
+    return ["✓ Linked", `${found}, and ${enough}. Chosen${by}.`];
   }
   if (linked) {
-    const why = row && column ? "each is the other’s best choice" : row ? "the best source word for this target word" : column ? "the best target word for this source word" : "neither is the other’s best choice";
-    return ["✓ Linked", `${why}${limit !== null ? `; ${share(p)} against a threshold of ${limit}` : ""}. Chosen${by}.`];
+    const why =
+      row && column
+        ? "each is the other’s best choice"
+        : row
+          ? "the best source word for this target word"
+          : column
+            ? "the best target word for this source word"
+            : "neither is the other’s best choice";
+    return [
+      "✓ Linked",
+      `${why}${limit !== null ? `; ${share(p)} against a threshold of ${limit}` : ""}. Chosen${by}.`,
+    ];
   }
   const reasons = pair.u?.[0].includes(s) && pair.u[1].includes(t) ? ["neither word has a vector"] : [];
   if (!row) reasons.push(preference(pair, s, t, "t"));
   if (!column) reasons.push(preference(pair, s, t, "s"));
   if (limit !== null && p < limit) reasons.push(`${share(p)} is below the threshold ${limit}`);
-  if (second) reasons.push(`as a second word beside ${beside}, ${word} would need ${data.rule.second} in its direction, and has ${share(own)}`);
+  if (second) {
+    const needed = `would need ${data.rule.second} in its direction, and has ${share(own)}`;
+    reasons.push(`as a second word beside ${beside}, ${word} ${needed}`);
+  }
   return ["✗ Not linked", reasons.length ? `${reasons.join("; ")}. Decided${by}.` : `left out${by}.`];
 }
 
-function explainCell(pair, s, t) {
-  const at = t * pair.S + s, key = `${s}-${t}`, [mark, why] = verdict(pair, s, t);
+export function explainCell(pair, s, t) {
+  const at = t * pair.S + s;
+  const key = `${s}-${t}`;
+  const [mark, why] = verdict(pair, s, t);
   const facts = [];
   if (pair.links.has(key)) facts.push(["probability", (pair.links.get(key) / 1000).toFixed(3)]);
-  for (const view of new Set(["combined", viewOf(pair), besideOf(pair)])) if (pair.m[view] && !DIRECTIONS[view]) facts.push([`${view} weight`, share(weightsOf(pair, view)[at])]);
-  for (const [view, told] of Object.entries(DIRECTIONS)) if (pair.m[view]) facts.push([told, share(weightsOf(pair, view)[at])]);
+  for (const view of new Set(["combined", viewOf(pair), besideOf(pair)])) {
+    if (pair.m[view] && !DIRECTIONS[view]) facts.push([`${view} weight`, share(weightsOf(pair, view)[at])]);
+  }
+  for (const [view, told] of Object.entries(DIRECTIONS)) {
+    if (pair.m[view]) facts.push([told, share(weightsOf(pair, view)[at])]);
+  }
   if (pair.nt) facts.push(["target word has no partner", share(pair.nt[t] / 1000)]);
   if (pair.ns) facts.push(["source word has no partner", share(pair.ns[s] / 1000)]);
-  if (pair.gold) facts.push(["gold", pair.gold.has(key) ? (pair.gold.get(key) ? "sure" : "possible") : "no link"]);
+  if (pair.gold) {
+    facts.push(["gold", pair.gold.has(key) ? (pair.gold.get(key) ? "sure" : "possible") : "no link"]);
+  }
   data.others.forEach((name, i) => facts.push([name, pair.others[i].has(key) ? "linked" : "no link"]));
   return { title: `${quote(pair.s[s])} → ${quote(pair.t[t])}`, facts, text: `${mark}: ${why}` };
 }
 
 function likeliest(pair, side, i) {
-  const view = side === "s" ? "reverse" : "forward", weights = attentionOf(pair, side, i, pair.m[view] ? view : "combined").weights;
+  const view = side === "s" ? "reverse" : "forward";
+  const weights = attentionOf(pair, side, i, pair.m[view] ? view : "combined").weights;
   const most = Math.max(...weights);
-  return most >= 0.005 ? `The likeliest would be ${quote(pair[OTHER[side]][weights.indexOf(most)])} (${share(most)}).` : "";
+  return most >= 0.005
+    ? `The likeliest would be ${quote(pair[OTHER[side]][weights.indexOf(most)])} (${share(most)}).`
+    : "";
 }
 
-function explainWord(pair, side, i) {
+export function explainWord(pair, side, i) {
   const { title, facts, text } = reasonOfWord(pair, side, i);
-  return { title, facts: [...facts, ...[viewOf(pair), besideOf(pair)].filter(Boolean).map((view) => [`${nameOf(view)} attention`, tellAttention(pair, side, i, view)])], text };
+  return {
+    title,
+    facts: [
+      ...facts,
+      ...[viewOf(pair), besideOf(pair)]
+        .filter(Boolean)
+        .map((view) => [`${nameOf(view)} attention`, tellAttention(pair, side, i, view)]),
+    ],
+    text,
+  };
 }
 
 function reasonOfWord(pair, side, i) {
-  const source = side === "s", word = pair[side][i], lines = [];
+  const source = side === "s";
+  const word = pair[side][i];
+  const lines = [];
   for (const [key] of pair.links) {
     const [s, t] = key.split("-").map(Number);
-    if ((source ? s : t) === i) lines.push(`${quote(source ? pair.t[t] : pair.s[s])} ${(pair.links.get(key) / 1000).toFixed(2)}`);
+    if ((source ? s : t) === i) {
+      lines.push(`${quote(source ? pair.t[t] : pair.s[s])} ${(pair.links.get(key) / 1000).toFixed(2)}`);
+    }
   }
-  const none = source ? pair.ns : pair.nt, facts = none ? [["has no partner", share(none[i] / 1000)]] : [];
+  const none = source ? pair.ns : pair.nt;
+  const facts = none ? [["has no partner", share(none[i] / 1000)]] : [];
   if (pair.u && pair.u[source ? 0 : 1].includes(i)) facts.push(["vector", "unknown word, none of its own"]);
   if (lines.length) return { title: quote(word), facts, text: `Linked to ${lines.join(", ")}.` };
   const best = source ? pair.br[i] : pair.bf[i];
-  if (best < 0) return { title: quote(word), facts, text: `Not linked: no partner is likelier than none. ${likeliest(pair, side, i)}` };
-  return { title: quote(word), facts, text: source ? `Its best choice is ${quote(pair.t[best])}. ${verdict(pair, i, best).join(": ")}` : `Its best choice is ${quote(pair.s[best])}. ${verdict(pair, best, i).join(": ")}` };
-}
-// ---- tooltip -------------------------------------------------------------------------------------------
-
-const tip = byId("tip");
-// box: a rectangle to leave free; the tooltip stands on the first of `sides` where there is room.
-function showTip(box, sides, { title, facts, text }) {
-  const list = html("dl");
-  for (const [name, value] of facts) list.append(html("dt", {}, name), html("dd", {}, value));
-  tip.replaceChildren(html("strong", {}, title), html("p", {}, text), list);
-  tip.hidden = false;
-  const { width: w, height: h } = tip.getBoundingClientRect(), W = window.innerWidth, H = window.innerHeight;
-  const x = clamp((box.left + box.right - w) / 2, 8, Math.max(8, W - w - 8)), y = clamp(box.at - h / 2, 4, Math.max(4, H - h - 4));
-  const places = { above: [x, box.top - h - 8], below: [x, box.bottom + 8], right: [box.right + 12, y], left: [box.left - w - 12, y] };
-  const free = sides.find((side) => { const [a, b] = places[side]; return a >= 4 && b >= 0 && a + w <= W - 4 && b + h <= H; });
-  const [left, top] = places[free ?? "below"];
-  tip.style.left = `${clamp(left, 4, Math.max(4, W - w - 4))}px`;
-  tip.style.top = `${clamp(top, 4, Math.max(4, H - h - 4))}px`;
-}
-const hideTip = () => { tip.hidden = true; };
-function boxOf(node, at = node) {
-  const { left, right, top, bottom } = node.getBoundingClientRect(), a = at.getBoundingClientRect();
-  return { left, right, top, bottom, at: a.y + a.height / 2 };
+  if (best < 0) {
+    return {
+      title: quote(word),
+      facts,
+      text: `Not linked: no partner is likelier than none. ${likeliest(pair, side, i)}`,
+    };
+  }
+  return {
+    title: quote(word),
+    facts,
+    text: source
+      ? `Its best choice is ${quote(pair.t[best])}. ${verdict(pair, i, best).join(": ")}`
+      : `Its best choice is ${quote(pair.s[best])}. ${verdict(pair, best, i).join(": ")}`,
+  };
 }

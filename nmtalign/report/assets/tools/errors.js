@@ -1,17 +1,29 @@
 // Errors against the gold in groups: wrong links, sure links that are missing, and which of them two systems share.
 
+import { byId, data, html, lower, percent } from "../page.js";
+import { linksOf, pairs, positions } from "../pairs/pairs.js";
+import { showPinned } from "../pairs/light.js";
+import { makeTable } from "./index.js";
+import { inContext } from "./concordance.js";
+
 const FUNCTION = 0.004; // share of the running words of its side from which a word is a function word
-const running = { s: new Map(), t: new Map() }, total = { s: 0, t: 0 };
+const running = { s: new Map(), t: new Map() };
+const total = { s: 0, t: 0 };
+
 function bin(n, ...ends) {
-  const k = ends.findIndex((end) => n <= end), low = 1 + (k < 0 ? ends.at(-1) : [0, ...ends][k]);
+  const k = ends.findIndex((end) => n <= end);
+  const low = 1 + (k < 0 ? ends.at(-1) : [0, ...ends][k]);
   return k < 0 ? `from ${low}` : low === ends[k] ? `${low}` : `${low} to ${ends[k]}`;
 }
+
 const timesSeen = (pair, s, t) => Math.min(running.s.get(lower(pair.s[s])), running.t.get(lower(pair.t[t])));
 
 function countWords() {
-  for (const side of ["s", "t"]) for (const word of pairs.flatMap((pair) => pair[side].map(lower))) {
-    running[side].set(word, (running[side].get(word) ?? 0) + 1);
-    total[side] += 1;
+  for (const side of ["s", "t"]) {
+    for (const word of pairs.flatMap((pair) => pair[side].map(lower))) {
+      running[side].set(word, (running[side].get(word) ?? 0) + 1);
+      total[side] += 1;
+    }
   }
 }
 
@@ -35,76 +47,163 @@ function judge(pair, links, key) {
   if (links.has(key)) return pair.gold.has(key) ? "right" : "wrong";
   return pair.gold.get(key) ? "missed" : "";
 }
+
 const isError = (judged) => judged === "wrong" || judged === "missed";
 
 // Every cell that a system links or should link: { pair, s, t, kind }; beside another system kind is won, lost or both.
 function judgedCells(view, against) {
   const cells = [];
   for (const pair of pairs.filter(({ gold }) => gold)) {
-    const ours = linksOf(pair, view), theirs = against === "none" ? null : linksOf(pair, against);
+    const ours = linksOf(pair, view);
+    const theirs = against === "none" ? null : linksOf(pair, against);
     for (const key of new Set([...ours.keys(), ...(theirs?.keys() ?? []), ...pair.gold.keys()])) {
-      const [s, t] = positions(key), a = judge(pair, ours, key), b = theirs && judge(pair, theirs, key);
+      const [s, t] = positions(key);
+      const a = judge(pair, ours, key);
+      const b = theirs && judge(pair, theirs, key);
       const kind = !theirs ? a : isError(a) ? (isError(b) ? "both" : "lost") : isError(b) ? "won" : "";
-      if (kind) cells.push({ pair, s, t, kind, told: isError(a) ? a : b ?? a });
+      if (kind) cells.push({ pair, s, t, kind, told: isError(a) ? a : (b ?? a) });
     }
   }
   return cells;
 }
 
-function drawErrors() {
-  const fold = byId("errors"), systems = [["=links", "these links"], ...data.others.map((name, i) => [`=${i}`, name])];
+export function drawErrors() {
+  const fold = byId("errors");
+  const systems = [["=links", "these links"], ...data.others.map((name, i) => [`=${i}`, name])];
   fold.hidden = document.querySelector("nav [href='#errors']").hidden = !data.gold;
   if (!data.gold) return;
-  const groups = Object.keys(GROUPS), chosen = { group: groups[0], view: "=links", against: "none" };
-  const table = html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Groups of errors; the column heads sort" }), examples = html("div", { id: "examples" });
+  const groups = Object.keys(GROUPS);
+  const chosen = { group: groups[0], view: "=links", against: "none" };
+  const table = html("div", {
+    class: "scroll",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "Groups of errors; the column heads sort",
+  });
+  const examples = html("div", { id: "examples" });
   const select = (label, key, options) => {
-    const node = html("select", { "data-errors": key }, ...options.map(([value, text]) => html("option", { value }, text)));
-    node.addEventListener("change", () => { chosen[key] = node.value; draw(); });
+    const node = html(
+      "select",
+      { "data-errors": key },
+      ...options.map(([value, text]) => html("option", { value }, text)),
+    );
+    node.addEventListener("change", () => {
+      chosen[key] = node.value;
+      draw();
+    });
     return html("label", {}, label, node);
   };
-  const draw = () => { examples.replaceChildren(); table.replaceChildren(groupTable(chosen, examples)); table.scrollTop = 0; };
-  const tools = html("div", { class: "toolbar" }, select("By", "group", groups.map((name) => [name, name])));
-  if (systems.length > 1) tools.append(select("Errors of", "view", systems), select("against", "against", [["none", "nothing"], ...systems]));
+  const draw = () => {
+    examples.replaceChildren();
+    table.replaceChildren(groupTable(chosen, examples));
+    table.scrollTop = 0;
+  };
+  const tools = html(
+    "div",
+    { class: "toolbar" },
+    select(
+      "By",
+      "group",
+      groups.map((name) => [name, name]),
+    ),
+  );
+  if (systems.length > 1) {
+    tools.append(
+      select("Errors of", "view", systems),
+      select("against", "against", [["none", "nothing"], ...systems]),
+    );
+  }
   fold.append(tools, html("div", { class: "beside" }, table, examples));
-  const count = (kind) => pairs.reduce((sum, pair) => sum + (pair.gold ? [...new Set([...pair.links.keys(), ...pair.gold.keys()])].filter((key) => judge(pair, pair.links, key) === kind).length : 0), 0);
-  fold.querySelector("summary span").textContent = `${count("wrong")} wrong links, ${count("missed")} missing`;
-  fold.addEventListener("toggle", () => { if (fold.open && !table.firstChild) { countWords(); draw(); } });
+  const count = (kind) =>
+    pairs.reduce(
+      (sum, pair) =>
+        sum +
+        (pair.gold
+          ? [...new Set([...pair.links.keys(), ...pair.gold.keys()])].filter(
+              (key) => judge(pair, pair.links, key) === kind,
+            ).length
+          : 0),
+      0,
+    );
+  fold.querySelector("summary span").textContent =
+    `${count("wrong")} wrong links, ${count("missed")} missing`;
+  fold.addEventListener("toggle", () => {
+    if (fold.open && !table.firstChild) {
+      countWords();
+      draw();
+    }
+  });
 }
 
 function groupTable({ group, view, against }, examples) {
-  const rows = new Map(), kinds = against === "none" ? ["wrong", "missed", "right"] : ["won", "lost", "both"];
+  const rows = new Map();
+  const kinds = against === "none" ? ["wrong", "missed", "right"] : ["won", "lost", "both"];
   for (const cell of judgedCells(view, against)) {
     const name = GROUPS[group](cell.pair, cell.s, cell.t);
-    if (!rows.has(name)) rows.set(name, { name, cells: [], wrong: 0, missed: 0, right: 0, won: 0, lost: 0, both: 0 });
+    if (!rows.has(name)) {
+      rows.set(name, { name, cells: [], wrong: 0, missed: 0, right: 0, won: 0, lost: 0, both: 0 });
+    }
     const row = rows.get(name);
     row[cell.kind] += 1;
     if (cell.kind !== "right") row.cells.push(cell);
   }
-  const ordered = /^(times|words)/.test(group), value = (row) => (ordered ? Number(/\d+/.exec(row.name)) : row.name);
-  const most = [...rows.values()].filter(({ cells }) => cells.length).sort((a, b) => (ordered ? value(a) - value(b) : b.cells.length - a.cells.length)).slice(0, 500);
+  const ordered = /^(times|words)/.test(group);
+  const value = (row) => (ordered ? Number(/\d+/.exec(row.name)) : row.name);
+  const most = [...rows.values()]
+    .filter(({ cells }) => cells.length)
+    .sort((a, b) => (ordered ? value(a) - value(b) : b.cells.length - a.cells.length))
+    .slice(0, 500);
   const name = (row) => {
     const button = html("button", { type: "button" }, row.name);
     button.addEventListener("click", () => showExamples(row, examples));
     return button;
   };
-  const number = (kind) => [kind[0].toUpperCase() + kind.slice(1), kind, (row) => row[kind], (row) => `${row[kind]}`, true];
-  const rate = (row) => row.cells.length / (row.cells.length + row.right), net = (row) => row.won - row.lost;
-  const last = against === "none" ? ["Error", "rate", rate, (row) => percent(rate(row)), true] : ["Won less lost", "net", net, (row) => `${net(row)}`, true];
-  return makeTable([[group[0].toUpperCase() + group.slice(1), "name", value, name, false, true], ...kinds.map(number), last], most, "Groups of errors");
+  const number = (kind) => [
+    kind[0].toUpperCase() + kind.slice(1),
+    kind,
+    (row) => row[kind],
+    (row) => `${row[kind]}`,
+    true,
+  ];
+  const rate = (row) => row.cells.length / (row.cells.length + row.right);
+  const net = (row) => row.won - row.lost;
+  const last =
+    against === "none"
+      ? ["Error", "rate", rate, (row) => percent(rate(row)), true]
+      : ["Won less lost", "net", net, (row) => `${net(row)}`, true];
+  return makeTable(
+    [[group[0].toUpperCase() + group.slice(1), "name", value, name, false, true], ...kinds.map(number), last],
+    most,
+    "Groups of errors",
+  );
 }
 
-// ---- the examples of a group: both sentences around the two words, and the way to the pair -------------------
-
 const MOST = 60;
+
 function showExamples({ name, cells }, box) {
   const around = (words, at) => html("span", { class: "around", dir: "auto" }, ...inContext(words, [at], 6));
   const line = ({ pair, s, t, kind, told }) => {
     const link = html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`);
-    link.addEventListener("click", () => { pair.pinned = { side: "s", i: s }; if (pair.drawn) showPinned(pair); });
+    link.addEventListener("click", () => {
+      pair.pinned = { side: "s", i: s };
+      if (pair.drawn) showPinned(pair);
+    });
     const what = told === "missed" ? "missed link" : "wrong link";
-    return html("li", {}, link, { won: ` won, a ${what} of the other`, lost: ` lost, a ${what}`, both: ` a ${what} of both` }[kind] ?? ` ${what}`, around(pair.s, s), around(pair.t, t));
+    return html(
+      "li",
+      {},
+      link,
+      { won: ` won, a ${what} of the other`, lost: ` lost, a ${what}`, both: ` a ${what} of both` }[kind] ??
+        ` ${what}`,
+      around(pair.s, s),
+      around(pair.t, t),
+    );
   };
   const more = cells.length > MOST ? [html("p", {}, `and ${cells.length - MOST} more`)] : [];
-  box.replaceChildren(html("h3", { tabindex: -1 }, `${name}: ${cells.length} example${cells.length === 1 ? "" : "s"}`), html("ol", {}, ...cells.slice(0, MOST).map(line)), ...more);
+  box.replaceChildren(
+    html("h3", { tabindex: -1 }, `${name}: ${cells.length} example${cells.length === 1 ? "" : "s"}`),
+    html("ol", {}, ...cells.slice(0, MOST).map(line)),
+    ...more,
+  );
   box.firstChild.focus();
 }

@@ -1,8 +1,25 @@
 // The page of `nmtalign serve`: pairs are aligned while they are typed, line by line, and their cards drawn anew.
 
-const typed = (name, about) => html("textarea", { name, dir: "auto", autocomplete: "off", spellcheck: "false", maxlength: 10000, ...about });
+import "../report.js";
+import { data, html, list, state } from "../page.js";
+import { byNumber, pairs, readPair } from "../pairs/pairs.js";
+import { makeCard, near } from "../pairs/cards.js";
+import { drawKey, makeToolbar } from "./toolbar.js";
+import { drawIndex } from "./index.js";
+import { find } from "./find.js";
+
+const typed = (name, about) =>
+  html("textarea", {
+    name,
+    dir: "auto",
+    autocomplete: "off",
+    spellcheck: "false",
+    maxlength: 10000,
+    ...about,
+  });
 const sides = { source: typed("source", { autofocus: "" }), target: typed("target") };
-const models = html("select", {}, ...data.models.map((name) => html("option", {}, name))), told = html("p", { role: "status" });
+const models = html("select", {}, ...data.models.map((name) => html("option", {}, name)));
+const told = html("p", { role: "status" });
 
 function tell(text, wrong = false) {
   told.textContent = text;
@@ -26,10 +43,18 @@ function showAnswer(answer) {
 }
 
 let asked = 0;
+
 async function ask() {
-  const number = ++asked, [source, target] = [sides.source.value, sides.target.value];
-  if (!source.trim() || !target.trim()) return tell("Type a sentence and its translation; pairs of lines are pairs of sentences.");
-  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ model: models.value, source, target }) };
+  const number = ++asked;
+  const [source, target] = [sides.source.value, sides.target.value];
+  if (!source.trim() || !target.trim()) {
+    return tell("Type a sentence and its translation; pairs of lines are pairs of sentences.");
+  }
+  const request = {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ model: models.value, source, target }),
+  };
   try {
     const answer = await (await fetch("pairs", request)).json();
     if (number !== asked) return; // an older one
@@ -42,8 +67,21 @@ async function ask() {
 }
 
 let pause = 0;
-const form = html("form", { id: "typing" }, html("h1", { class: "unseen" }, "Word alignment"), html("label", {}, "Source", sides.source), html("label", {}, "Target", sides.target), data.models.length > 1 ? html("label", {}, "Model", models) : null, told);
-for (const kind of ["input", "change"]) form.addEventListener(kind, () => { clearTimeout(pause); pause = setTimeout(ask, 150); });
+const form = html(
+  "form",
+  { id: "typing" },
+  html("h1", { class: "unseen" }, "Word alignment"),
+  html("label", {}, "Source", sides.source),
+  html("label", {}, "Target", sides.target),
+  data.models.length > 1 ? html("label", {}, "Model", models) : null,
+  told,
+);
+for (const kind of ["input", "change"]) {
+  form.addEventListener(kind, () => {
+    clearTimeout(pause);
+    pause = setTimeout(ask, 150);
+  });
+}
 form.addEventListener("submit", (event) => event.preventDefault());
 document.querySelector("main").prepend(form);
 [sides.source.value, sides.target.value] = data.example;

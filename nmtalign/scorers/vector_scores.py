@@ -1,7 +1,7 @@
 """Attention scores between the word vectors of two languages.
 
-A scorer projects the vectors of distinct words once (`queries` of target words, `keys` of source words), and
-scores stacks of sentence pairs from the projections.
+A score projects the vectors of distinct words once (`queries` of target words, `keys` of source words), and
+compares the projections in stacks of sentence pairs.
 
 Axes: N distinct words, B sentence pairs, T target words, S source words, D dimension, A attention size.
 """
@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nmtalign.arrays import read_arrays
+from nmtalign.arrays import Reals, read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.checks import expect_array
 from nmtalign.errors import DataError, UsageError
@@ -25,23 +24,20 @@ from nmtalign.files import file_in, foreign
 from nmtalign.names import SCORES
 from nmtalign.state import State, Stored
 
-Floats = NDArray[np.floating]
-
-BITS = 26  # of an entry: products of two have 52, and a double holds 53
-ATTENTION_SIZE = 128  # of untrained Bahdanau weights
-LARGEST = 1e9  # Bahdanau weight: sums of products of larger ones may be infinite
+BITS = 26  # bits of an entry: a product has 52, and a double holds 53
+LARGEST = 1e9  # greatest Bahdanau weight; sums of products of greater weights may be infinite
 FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # learned, in the folder of the vectors
-COSINE_SCALES = (8.0, 20.0)  # best between these at every dimension tried; sqrt(D) is the scale of Vaswani
+COSINE_SCALES = (8.0, 20.0)  # bounds of sqrt(D), the scale of Vaswani et al. (2017)
 
 
 @dataclass(frozen=True)
-class DotScorer:
+class DotScore:
     """Dot products of word vectors, times a scale: ``dot``, ``scaled-dot`` and ``cosine``."""
 
     name: str
     scale: float  # ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1
-    unit_length: bool = False  # whether vectors are brought to length 1 first; a zero vector stays zero
-    costly: ClassVar[bool] = False  # whether a score takes much more than a product of vectors
+    unit_length: bool = False  # whether to scale vectors to length 1; a zero vector stays zero
+    costly: ClassVar[bool] = False  # whether a score takes much longer than a dot product
     null: ClassVar[None] = None
 
     @property
@@ -49,33 +45,33 @@ class DotScorer:
         return f"score={self.name} scale={self.scale:.4g}"
 
     def state(self) -> State:
-        """Return the scorer as plain values."""
+        """Return the score as plain values."""
         return State("dot", {"name": self.name, "scale": self.scale, "unit_length": self.unit_length})
 
     @classmethod
-    def from_state(cls, stored: Stored, dimension: int) -> DotScorer:
+    def from_state(cls, stored: Stored, dimension: int) -> DotScore:
         """Return what :meth:`state` was made of."""
         return cls(stored.text("name"), stored.number("scale", low=0), stored.value("unit_length", bool))
 
-    def queries(self, vectors: Floats) -> Floats:
-        """Return vectors (N, D) whose products are exact, of length 1 for cosines."""
+    def queries(self, vectors: Reals) -> Reals:
+        """Return the vectors of target words (N, D) with exact dot products, of length 1 for cosines."""
         return self.keys(vectors)
 
-    def keys(self, vectors: Floats) -> Floats:
-        """Do the same for source words."""
+    def keys(self, vectors: Reals) -> Reals:
+        """Return the vectors of source words (N, D), as :meth:`queries` does."""
         wide = np.asarray(vectors, dtype=np.float64)
         return exact_rows(np.asarray(unit(wide)) if self.unit_length else wide)
 
-    def score(self, queries: Floats, keys: Floats) -> Floats:
+    def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
         return np.asarray(dot(queries, keys)) * self.scale
 
 
-def exact_rows(vectors: Floats) -> Floats:
-    """Round vectors (N, D) to a grid on which their dot products are exact in any order of the sum.
+def exact_rows(vectors: Reals) -> Reals:
+    """Round vectors (N, D) to a grid on which dot products are exact, whatever the order of the sum.
 
-    The step of a row is 2^-26 of the power of two above its length: sums of products of two rows are whole
-    multiples of 2^-52 of the product of both powers, and by Cauchy-Schwarz no larger than it.
+    The grid of a row has the step 2^-26 p, where p is the power of two above the length of the row. Sums of
+    products of two rows are multiples of 2^-52 p p', and at most p p' by Cauchy-Schwarz.
 
     Examples
     --------
@@ -87,8 +83,8 @@ def exact_rows(vectors: Floats) -> Floats:
     return np.asarray(np.ldexp(np.rint(np.ldexp(vectors, exponents)), -exponents))
 
 
-@dataclass(frozen=True, eq=False)
-class BahdanauScorer:
+@dataclass(frozen=True, eq=False, repr=False)
+class BahdanauScore:
     """Bahdanau's alignment model ``v . tanh(W q + U k + b)`` over word vectors.
 
     References
@@ -97,16 +93,14 @@ class BahdanauScorer:
     """
 
     # (D, A): for target and source words; vectors are rows, so a projection is ``q @ W``
-    W: Floats
-    U: Floats
+    W: Reals
+    U: Reals
     # (A,)
-    v: Floats
-    b: Floats
-    scale: float = 1.0  # the scores are multiplied by it
-    origin: str = ""  # the file of the weights, or that they are untrained
-    null: float | None = (
-        None  # probability of the null word of the aligner that the weights were learned from
-    )
+    v: Reals
+    b: Reals
+    scale: float = 1.0  # factor of the scores
+    origin: str = ""  # file of the weights, or "untrained"
+    null: float | None = None  # probability of null of the aligner that taught the weights
     costly: ClassVar[bool] = True
 
     @property
@@ -119,22 +113,22 @@ class BahdanauScorer:
         return State("bahdanau", {"scale": self.scale, "origin": self.origin}, weights)
 
     @classmethod
-    def from_state(cls, stored: Stored, dimension: int) -> BahdanauScorer:
+    def from_state(cls, stored: Stored, dimension: int) -> BahdanauScore:
         """Return what :meth:`state` was made of, for vectors of a dimension."""
         v = stored.array("v", "f", (None,))
         W, U = (stored.array(name, "f", (dimension, len(v))) for name in ("W", "U"))
         b = stored.array("b", "f", (len(v),))
         return cls(W, U, v, b, stored.number("scale", low=0), stored.text("origin"))
 
-    def queries(self, vectors: Floats) -> Floats:
+    def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A)."""
         return _projected(vectors, self.W) + self.b
 
-    def keys(self, vectors: Floats) -> Floats:
+    def keys(self, vectors: Reals) -> Reals:
         """Project the vectors of source words, (N, D) to (N, A)."""
         return _projected(vectors, self.U)
 
-    def score(self, queries: Floats, keys: Floats) -> Floats:
+    def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, K) and keys (..., S, K)."""
         return np.asarray(additive_projected(queries, keys, self.v * self.scale))
 
@@ -149,8 +143,8 @@ class ProjectedDot:
     """
 
     # (D, A): for target and source words; vectors are rows, so a projection is ``q @ W_q``
-    W_q: Floats
-    W_k: Floats
+    W_q: Reals
+    W_k: Reals
     scale: float = 1.0  # the scores are multiplied by it
     origin: str = ""  # the file of the projections
     null: float | None = None  # probability of null of the aligner that they were learned from
@@ -172,44 +166,30 @@ class ProjectedDot:
         W_k = stored.array("W_k", "f", W_q.shape)
         return cls(W_q, W_k, stored.number("scale", low=0), stored.text("origin"))
 
-    def queries(self, vectors: Floats) -> Floats:
+    def queries(self, vectors: Reals) -> Reals:
         """Project the vectors of target words, (N, D) to (N, A), to rows whose products are exact."""
         return exact_rows(_projected(vectors, self.W_q))
 
-    def keys(self, vectors: Floats) -> Floats:
+    def keys(self, vectors: Reals) -> Reals:
         """Do the same for source words."""
         return exact_rows(_projected(vectors, self.W_k))
 
-    def score(self, queries: Floats, keys: Floats) -> Floats:
+    def __call__(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (..., T, S) of queries (..., T, A) and keys (..., S, A)."""
         return np.asarray(dot(queries, keys)) * (self.scale / math.sqrt(self.W_q.shape[1]))
 
 
-def _projected(vectors: Floats, weights: Floats) -> Floats:
-    """Return vectors @ weights (D, A), each row the same to the bit whatever the others are."""
+def _projected(vectors: Reals, weights: Reals) -> Reals:
+    """Return vectors @ weights (D, A); the bits of a row do not depend on the other rows."""
     rows = np.asarray(vectors, dtype=np.float64)[:, None, :]  # (N, 1, D)
     return np.asarray((rows @ weights)[:, 0, :])
 
 
-def untrained_bahdanau(dimension: int, *, seed: int = 0) -> BahdanauScorer:
-    """Return a scorer with seeded random weights: it shows the shapes and the arithmetic, and knows nothing.
+def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScore:
+    """Read the weights W (D, A), U (D, A), v (A,) and optionally b (A,) from an npz file.
 
-    Examples
-    --------
-    >>> untrained_bahdanau(3, seed=7).settings
-    'score=bahdanau(untrained, seed 7) scale=1'
-    """
-    random = np.random.default_rng(seed)
-    W, U = random.normal(0, dimension**-0.5, (2, dimension, ATTENTION_SIZE))
-    v = random.normal(0, ATTENTION_SIZE**-0.5, ATTENTION_SIZE)
-    return BahdanauScorer(W, U, v, np.zeros(ATTENTION_SIZE), origin=f"untrained, seed {seed}")
-
-
-def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScorer:
-    """Read the weights W (D, A), U (D, A), v (A,) and, where there is one, b (A,) from an npz file.
-
-    Or two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2 (A, 1), maybe b.
-    A DataError says what is missing, is no finite number, or does not fit vectors of `dimension`.
+    The file may instead hold two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2
+    (A, 1), and optionally b. A DataError names an array that is missing, not finite, or of the wrong shape.
     """
     with foreign(path):
         given = read_arrays(path).items()
@@ -223,10 +203,10 @@ def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScorer:
     for name, shape in expected.items():
         expect_array(arrays[name], "f", shape, -LARGEST, LARGEST, name=f"{path}, {name}")
     W, U, v, b = (arrays[name] for name in expected)
-    return BahdanauScorer(W, U, v, b, origin=Path(path).name, null=null_probability(arrays, path))
+    return BahdanauScore(W, U, v, b, origin=Path(path).name, null=null_probability(arrays, path))
 
 
-def null_probability(arrays: Mapping[str, Floats], path: str | Path) -> float | None:
+def null_probability(arrays: Mapping[str, Reals], path: str | Path) -> float | None:
     """Return the probability of null of a file of learned parameters; None where it has none."""
     if "null_probability" not in arrays:
         return None
@@ -250,8 +230,8 @@ def load_projections(path: str | Path, dimension: int) -> ProjectedDot:
     return ProjectedDot(W_q, W_k, origin=Path(path).name, null=null_probability(arrays, path))
 
 
-def _of_two_layers(arrays: dict[str, Floats], dimension: int) -> dict[str, Floats]:
-    """Return W, U and v of two layers over ``[key; query]``, as :func:`additive_concatenated` has them."""
+def _of_two_layers(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
+    """Return W, U and v from two layers over ``[key; query]``, as in :func:`additive_concatenated`."""
     if not {"layer_1", "layer_2"} <= set(arrays):
         return arrays
     first, v = arrays["layer_1"], arrays["layer_2"].reshape(-1)
@@ -260,22 +240,22 @@ def _of_two_layers(arrays: dict[str, Floats], dimension: int) -> dict[str, Float
 
 
 def cosine_scale(dimension: int) -> float:
-    """Return the default inverse temperature of cosines of D dimensions."""
+    """Return the default inverse temperature of cosines in D dimensions."""
     least, most = COSINE_SCALES
     return min(max(math.sqrt(dimension), least), most)
 
 
-VectorScore = DotScorer | BahdanauScorer | ProjectedDot
+VectorScore = DotScore | BahdanauScore | ProjectedDot
 
 
-def make_scorer(
+def make_score(
     name: str | VectorScore,
     dimension: int,
     *,
     temperature: float | None = None,
-    weights: str | Path | BahdanauScorer | None = None,
+    weights: str | Path | BahdanauScore | None = None,
 ) -> VectorScore:
-    """Return the scorer of a name.
+    """Return the score with a name.
 
     Parameters
     ----------
@@ -283,19 +263,19 @@ def make_scorer(
     dimension : int
         Length D of the word vectors.
     temperature : float, optional
-        Scores are divided by it. Left out: 1; for ``cosine`` 1/sqrt(D), not above 1/8 nor below 1/20.
-    weights : path or BahdanauScorer, optional
-        For ``bahdanau``: an npz file, or what it holds.
+        Divisor of the scores. Default: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
+    weights : path or BahdanauScore, optional
+        For ``bahdanau``: an npz file, or its content.
 
     Raises
     ------
     UsageError
-        If the name is unknown, the temperature is not positive, ``bahdanau`` has no weights, or another score
-        has any.
+        If the name is unknown, the temperature is not positive, ``bahdanau`` lacks weights, or another score
+        has weights.
 
     Examples
     --------
-    >>> make_scorer("scaled-dot", 16).settings
+    >>> make_score("scaled-dot", 16).settings
     'score=scaled-dot scale=0.25'
     """
     if temperature is not None and not 0 < temperature < math.inf:
@@ -307,8 +287,8 @@ def make_scorer(
         if weights is None:
             learn = "learn them beside the vectors: nmtalign vectors attention --score bahdanau"
             raise UsageError(f"the score bahdanau has learned weights; {learn}; or give --bahdanau FILE")
-        scorer = weights if isinstance(weights, BahdanauScorer) else load_bahdanau(weights, dimension)
-        return scorer if sharpness is None else replace(scorer, scale=sharpness)
+        found = weights if isinstance(weights, BahdanauScore) else load_bahdanau(weights, dimension)
+        return found if sharpness is None else replace(found, scale=sharpness)
     if name not in SCORES:
         raise UsageError(f"expected one of the scores {', '.join(SCORES)}, found {name!r}")
     if weights is not None:
@@ -316,7 +296,7 @@ def make_scorer(
     scale = sharpness or (cosine_scale(dimension) if name == "cosine" else 1.0)
     if name == "scaled-dot":
         scale /= math.sqrt(dimension)
-    return DotScorer(name, scale, unit_length=name == "cosine")
+    return DotScore(name, scale, unit_length=name == "cosine")
 
 
 def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:

@@ -9,13 +9,13 @@ import pytest
 
 from nmtalign.attention.scores import additive_concatenated
 from nmtalign.errors import DataError, UsageError
-from nmtalign.scorers.scoring import (
-    BahdanauScorer,
+from nmtalign.scorers.vector_scores import (
+    BahdanauScore,
     exact_rows,
     load_bahdanau,
-    make_scorer,
-    untrained_bahdanau,
+    make_score,
 )
+from tests.scorers.bahdanau import untrained_bahdanau
 
 QUERIES = np.array([[1.0, 0.0, 2.0, 1.0], [0.0, 0.0, 0.0, 0.0]])  # (T, D); an unknown word is the zero vector
 KEYS = np.array([[3.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 4.0, 2.0]])  # (S, D)
@@ -23,8 +23,8 @@ KEYS = np.array([[3.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 4.0, 2.0
 
 def scores(name: str, **options: object) -> np.ndarray:
     weights = untrained_bahdanau(4, seed=3) if name == "bahdanau" else None
-    scorer = make_scorer(name, 4, weights=weights, **options)
-    return scorer.score(scorer.queries(QUERIES), scorer.keys(KEYS))
+    score = make_score(name, 4, weights=weights, **options)
+    return score(score.queries(QUERIES), score.keys(KEYS))
 
 
 def test_dot_is_the_sum_of_products():
@@ -40,8 +40,8 @@ def test_cosine_looks_at_directions_only():
     # Entries of unit vectors are rounded by at most 2^-26: by Cauchy-Schwarz 2 sqrt(D) 2^-26 in a product.
     near = {"rtol": 0, "atol": 2 * math.sqrt(4) * 2**-26}
     np.testing.assert_allclose(scores("cosine", temperature=1.0), expected, **near)
-    scorer = make_scorer("cosine", 4, temperature=1.0)
-    longer = scorer.score(scorer.queries(7 * QUERIES), scorer.keys(0.01 * KEYS))
+    score = make_score("cosine", 4, temperature=1.0)
+    longer = score(score.queries(7 * QUERIES), score.keys(0.01 * KEYS))
     np.testing.assert_allclose(longer, expected, **near)
 
 
@@ -87,7 +87,7 @@ def test_rows_of_few_bits_and_zeros_stay_as_they_are():
 
 @pytest.mark.parametrize(("dimension", "scale"), [(4, 8), (144, 12), (300, math.sqrt(300)), (900, 20)])
 def test_cosine_is_scaled_by_the_root_of_the_dimension_within_bounds(dimension: int, scale: float):
-    assert make_scorer("cosine", dimension).scale == pytest.approx(scale)
+    assert make_score("cosine", dimension).scale == pytest.approx(scale)
 
 
 @pytest.mark.parametrize("name", ["dot", "scaled-dot", "cosine", "bahdanau"])
@@ -96,19 +96,19 @@ def test_temperature_divides_the_scores(name: str):
 
 
 def test_bahdanau_is_the_formula_of_the_paper():
-    scorer = untrained_bahdanau(4, seed=3)
+    score = untrained_bahdanau(4, seed=3)
     expected = [
-        [scorer.v @ np.tanh(scorer.W.T @ query + scorer.U.T @ key + scorer.b) for key in KEYS]
+        [score.v @ np.tanh(score.W.T @ query + score.U.T @ key + score.b) for key in KEYS]
         for query in QUERIES
     ]
     np.testing.assert_allclose(scores("bahdanau"), expected, rtol=1e-12)
 
 
 def test_bahdanau_projects_each_word_alike_alone_and_among_others():
-    scorer, words = untrained_bahdanau(300), np.random.default_rng(0).normal(size=(40, 300))
+    score, words = untrained_bahdanau(300), np.random.default_rng(0).normal(size=(40, 300))
     for n in range(40):
-        np.testing.assert_array_equal(scorer.queries(words)[n], scorer.queries(words[n : n + 1])[0])
-        np.testing.assert_array_equal(scorer.keys(words)[n], scorer.keys(words[n:])[0])
+        np.testing.assert_array_equal(score.queries(words)[n], score.queries(words[n : n + 1])[0])
+        np.testing.assert_array_equal(score.keys(words)[n], score.keys(words[n:])[0])
 
 
 def test_untrained_weights_are_repeatable_and_say_so():
@@ -124,7 +124,7 @@ def test_bahdanau_weights_come_from_a_file(tmp_path):
     np.savez(path, W=made.W, U=made.U, v=made.v, b=np.full(128, 0.5))
     read = load_bahdanau(path, 4)
     assert read.settings == "score=bahdanau(weights.npz) scale=1"
-    shifted = BahdanauScorer(made.W, made.U, made.v, np.full(128, 0.5))
+    shifted = BahdanauScore(made.W, made.U, made.v, np.full(128, 0.5))
     np.testing.assert_array_equal(read.queries(QUERIES), shifted.queries(QUERIES))
 
 
@@ -134,7 +134,7 @@ def test_weights_of_two_layers_over_concatenated_vectors_are_read(tmp_path):
     np.savez(tmp_path / "layers.npz", layer_1=layer_1, layer_2=layer_2)
     read = load_bahdanau(tmp_path / "layers.npz", 4)
     np.testing.assert_allclose(
-        read.score(read.queries(QUERIES), read.keys(KEYS)),
+        read(read.queries(QUERIES), read.keys(KEYS)),
         additive_concatenated(QUERIES, KEYS, layer_1, layer_2),
         rtol=1e-12,
     )
@@ -183,4 +183,4 @@ def test_a_weights_file_of_another_kind_is_refused(tmp_path):
 )
 def test_settings_that_make_no_sense_are_refused(name, options):
     with pytest.raises(UsageError):
-        make_scorer(name, 4, **options)
+        make_score(name, 4, **options)

@@ -1,12 +1,12 @@
-"""Views of words: the word itself and its first letters, so that rare words share the counts of relatives.
+"""Forms of words: the parts under which a word is counted, so that rare words share the counts of relatives.
 
-The first three letters of a short word are the word once more, so that a side of short words has other views:
-its first and its last letter.
+The forms are the word itself and its first letters. The first three letters of a short word are the whole
+word again, so a side of short words has other forms: the first and the last letter.
 
-Forms that are spelled alike, like *president* and *presidente* or *президент*, are likely to be translations:
-they have counts beforehand.
+Forms that are spelled alike, such as *president* and *presidente* or *президент*, are likely translations and
+get prior counts.
 
-Axes: P word pairs of a bitext, Q pairs of shortened words, F forms.
+Axes: P word pairs of a bitext, Q pairs of forms, F forms.
 """
 
 from __future__ import annotations
@@ -19,30 +19,26 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.arrays import Bits, Floats, Ints, Longs
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, distinct, words_of
 from nmtalign.text.marks import normal_form
 
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-Ints = NDArray[np.int32]
-Bits = NDArray[np.uint64]
-
-SHORT = 3.0  # mean letters of the words of a side, below which they are short
-BITS = 127  # that letter pairs are hashed to
-UNLIKE = 0.4  # share of letter pairs in common, up to which two words are not alike
+SHORT = 3.0  # mean letters a word, below which a side has short words
+BITS = 127  # size of the hash of letter pairs
+UNLIKE = 0.4  # Dice coefficient up to which two words are not alike
 EVERY = slice(None)
-BLOCK = 1 << 16  # pairs of forms compared at a time: a megabyte
+BLOCK = 1 << 16  # pairs of forms compared at a time, one megabyte
 _ROMAN = {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sh", "ю": "yu", "я": "ya", "ъ": "", "ь": ""}
 ROMAN = str.maketrans(
     {**_ROMAN, **dict(zip("абвгдезийклмнопрстуфхыэё", "abvgdeziyklmnoprstufhyee", strict=True))}
 )
 
-Letters = tuple[int, int]  # of the source and of the target words of a view, as of :func:`cut`
+Letters = tuple[int, int]  # letters of the source and target forms of one kind, as in :func:`cut`
 
 
 def short_words(words: Sequence[str]) -> bool:
-    """Tell whether the words of a side are as short as those of scripts without spaces are.
+    """Tell whether the words of a side are as short as in scripts without spaces.
 
     The mean over distinct words is about 2 in Chinese and Japanese, 6 to 11 in European languages.
 
@@ -56,30 +52,29 @@ def short_words(words: Sequence[str]) -> bool:
 
 
 def cut(letters: int) -> slice:
-    """Return the part of a word that so many letters are (0: the whole word, negative: the last letters)."""
+    """Return the slice of the first `letters` characters (the last ones if negative); 0 is the whole word."""
     return slice(letters, None) if letters < 0 else slice(0, letters or None)
 
 
 def shorten(words: Sequence[str], letters: int) -> tuple[Ints, list[str]]:
-    """Number the first `letters` letters of each word, as of :func:`cut`.
+    """Return the number of the form of each word, shape (len(words),), and the distinct forms.
 
-    Return the numbers, an int32 array of shape (len(words),), and the forms: ``forms[numbers[k]]`` is the
-    shortened ``words[k]``; form 0 is the padding "".
+    ``forms[numbers[k]]`` is the slice of ``words[k]`` by :func:`cut`; form 0 is the padding "".
     """
     shortened = [*map(itemgetter(cut(letters)), words)]
     number = number_words(dict.fromkeys(["", *shortened]))
     return np.fromiter(map(number.__getitem__, shortened), np.int32, len(words)), [*number]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forms:
-    """The distinct forms of one side of a view."""
+    """The distinct forms of one kind on one side."""
 
     forms: list[str]
 
     @cached_property
     def letter_pairs(self) -> Bits:
-        """As of :func:`letter_pairs`."""
+        """Hashed letter pairs, as in :func:`letter_pairs`."""
         return letter_pairs(self.forms)
 
     @cached_property
@@ -88,11 +83,11 @@ class Forms:
         return _ones([*self.letter_pairs])
 
     @cached_property
-    def _same(self) -> dict[Forms, NDArray[np.int64]]:
+    def _same(self) -> dict[Forms, Longs]:
         return {}
 
-    def same(self, other: Forms) -> NDArray[np.int64]:
-        """Return which form of another side is spelled like each one and likely its translation, or -1."""
+    def same(self, other: Forms) -> Longs:
+        """Return the number of the identical form on the other side if likely a translation, else -1."""
         if other not in self._same:
             distinctive = [form if _distinctive(form) else "" for form in self.forms]
             found = look_up(number_words(other.forms), distinctive)
@@ -102,12 +97,12 @@ class Forms:
 
 
 def _distinctive(form: str) -> bool:
-    """Tell whether two words with this spelling are likely to be translations."""
+    """Tell whether two words with this spelling are likely translations."""
     return len(form) > 2 or any(c.isdigit() for c in form)
 
 
 def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
-    """Return the form of each word of a side, as of :func:`shorten`, and the forms."""
+    """Return the number of the form of each word of a side, and the distinct forms."""
 
     def shortened() -> tuple[Ints, Forms]:
         number, forms = shorten(side.words, letters)
@@ -116,9 +111,9 @@ def forms_of(side: EncodedSide, letters: int) -> tuple[Ints, Forms]:
     return side.memo(("forms", letters), shortened)
 
 
-@dataclass(frozen=True)
-class View:
-    """The word pairs of a bitext seen through shortened words."""
+@dataclass(frozen=True, eq=False, repr=False)
+class FormPairs:
+    """The pairs of forms of one kind that the word pairs of a bitext have."""
 
     letters: Letters
     source_forms: list[str]
@@ -126,20 +121,20 @@ class View:
     # form of each source and target word
     source_number: Ints
     target_number: Ints
-    pair: Ints | None  # (P,): number of the view's pair for each word pair; None where they are the same
-    # (Q,): forms of the view's pairs
+    pair: Ints | None  # (P,): pair of forms of each word pair; None if the numbers are the same
+    # (Q,): both forms of each pair
     source: Ints
     target: Ints
-    # counts added beforehand: to which of the view's pairs, distinct, and how much
-    alike: NDArray[np.int64]
+    # prior counts of pairs with similar spellings: distinct pairs, and their counts
+    alike: Longs
     prior: Floats
 
     def spread(self, values: Floats, places: slice = EVERY) -> Floats:
-        """Return values of the view's pairs (Q,) for each word pair (P,), or those in some places."""
+        """Return the values of pairs of forms (Q,) by word pair (P,), or for some `places` only."""
         return values[places] if self.pair is None else values.take(self.pair[places])
 
 
-def make_view(
+def make_form_pairs(
     source: EncodedSide,
     target: EncodedSide,
     pairs: PairIndex,
@@ -147,11 +142,11 @@ def make_view(
     *,
     spelling: float,
     apart: bool = True,
-) -> View:
-    """Return the view of `pairs` through words of so many letters.
+) -> FormPairs:
+    """Return the pairs of forms, with `letters`, of word pairs.
 
-    `spelling` is the prior count of two forms with one spelling; those spelled alike have less. Only where
-    the view's pairs are numbered `apart` can counts be summed; else there is one for each word pair.
+    `spelling` is the prior count of two identical forms; similar forms have less. Counts can be summed by
+    form only if pairs of forms have numbers of their own (`apart`); otherwise each word pair has an entry.
     """
     (s, s_forms), (t, t_forms) = forms_of(source, letters[0]), forms_of(target, letters[1])
     of_pair = None
@@ -162,20 +157,20 @@ def make_view(
     prior = np.float32(spelling) * spelled_alike(s_forms, t_forms, at_source, at_target)
     alike = np.flatnonzero(prior)
     both = s_forms.forms, t_forms.forms
-    return View(letters, *both, s, t, of_pair, at_source, at_target, alike, prior[alike])
+    return FormPairs(letters, *both, s, t, of_pair, at_source, at_target, alike, prior[alike])
 
 
 def _numbered(number: Ints, forms: Forms, words: Ints) -> Ints:
-    """Return the form of each word; where no words share a form, these are the same numbers."""
+    """Return the form of each word; if no words share a form, the numbers are the same."""
     return words if len(forms.forms) == len(number) else number[words]
 
 
 def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints) -> Floats:
-    """Return how alike pairs of forms are spelled, from 0 to 1, shape (Q,).
+    """Return the similarity of the spellings of pairs of forms, from 0 to 1, shape (Q,).
 
-    It is 1 for one string of three letters or more or with a digit. For words of three Latin or Cyrillic
-    letters or more it grows with the Dice coefficient of their letter pairs (Brew and McKelvie 1996), from
-    `UNLIKE` on, if they have two or more in common; accents do not count.
+    The similarity is 1 for identical forms that have three letters or a digit. For other forms of at least
+    three Latin or Cyrillic letters, the similarity grows with the Dice coefficient of the letter pairs (Brew
+    and McKelvie 1996) above `UNLIKE`, if at least two letter pairs are shared. Accents are ignored.
 
     Examples
     --------
@@ -190,14 +185,14 @@ def spelled_alike(source: Forms, target: Forms, at_source: Ints, at_target: Ints
     for at in range(0, len(result), BLOCK):
         e, f = at_source[at : at + BLOCK], at_target[at : at + BLOCK]
         common = _ones([a.take(e) & b.take(f) for a, b in zip(s, t, strict=True)])
-        some = np.flatnonzero(common > 1)  # most have none or one in common
+        some = np.flatnonzero(common > 1)  # most pairs share none or one
         dice = 2 * common[some] / (source.sizes[e[some]] + target.sizes[f[some]])
         result[at + some] = np.maximum(result[at + some], (dice - UNLIKE) / (1 - UNLIKE))
     return result
 
 
 def _ones(bits: Sequence[Bits]) -> Floats:
-    """Count the bits of each column of two rows that are 1."""
+    """Count the 1 bits of each column of two rows."""
     first, second = map(_bit_count, bits)
     return np.asarray(first + second, dtype=np.float32)
 
@@ -213,8 +208,8 @@ def _bit_count(bits: Bits) -> NDArray[np.unsignedinteger]:
 def letter_pairs(forms: Sequence[str]) -> Bits:
     """Return the pairs of neighboring letters of each form as a set of hashed bits, shape (2, F).
 
-    The ends of a form are letters, too. A form that has less than three letters, or something else than
-    Latin and Cyrillic letters, has none.
+    The ends of a form count as letters. A form with fewer than three letters, or with characters that are
+    neither Latin nor Cyrillic letters, has an empty set.
     """
     text = normal_form("NFD", "\n".join(["", *forms, ""]).lower().translate(ROMAN))
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)

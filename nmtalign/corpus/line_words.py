@@ -1,0 +1,322 @@
+"""Positions that users can see: the words between spaces of a line, whatever the tokenizer.
+
+A word is linked to a word if one of its tokens is linked to one of the other's tokens.
+
+Axes: N sentence pairs, T target words, S source words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.arrays import Flags, Integers, Longs, Reals
+from nmtalign.links.alignments import (
+    AlignedBatch,
+    AlignedPair,
+    Alignment,
+    AlignmentMatrix,
+    GoldAlignment,
+    Link,
+)
+from nmtalign.text.tokenization import SPACES, TextSettings, words_at
+
+SPACE, END = 32, 10  # bytes between words, and after lines
+DROPPED = "\u00a0\u202f\u3000\t"  # white space that tokenizers leave out, and that is no end of a word
+
+
+class LineWords(NamedTuple):
+    """Of one side of a text: in which word of its line each token begins.
+
+    Attributes
+    ----------
+    numbers : array of whole numbers
+        The word of each token, from 0, of all sentences one after the other.
+    offsets : int64 array of shape (N + 1,)
+        The tokens of sentence n are ``numbers[offsets[n]:offsets[n + 1]]``.
+    """
+
+    numbers: Integers
+    offsets: Longs
+
+    def of(self, sentence: Integers, tokens: Integers) -> Longs:
+        """Return the words of tokens, each of a sentence."""
+        found: Longs = self.numbers[self.offsets[sentence] + tokens].astype(np.int64)
+        return found
+
+    def sentence(self, n: int) -> list[int]:
+        """Return the words of the tokens of a sentence."""
+        found: list[int] = self.numbers[self.offsets[n] : self.offsets[n + 1]].tolist()
+        return found
+
+
+BothLineWords = tuple[LineWords, LineWords]  # of the source and of the target
+
+
+def cut_lines(
+    lines: Sequence[str], text: TextSettings, side: int, language: str | None = None
+) -> tuple[list[str], list[int], Integers | None]:
+    """Return the tokens of lines of a side (0 or 1), how many each has, and the words that they begin in.
+
+    The latter as of :func:`words_of_tokens`; None where tokens are what stands between spaces.
+
+    Examples
+    --------
+    >>> cut_lines(["The cat."], TextSettings("simple"), 0)
+    (['The', 'cat', '.'], [3], array([0, 1, 1], dtype=uint8))
+    """
+    tokens, lengths = text.tokens_of_lines(lines, side, language)
+    if text.tokenizer == SPACES.tokenizer:
+        return tokens, lengths, None
+    spans = text.tokenizer_of(side, language).spans
+    return (
+        tokens,
+        lengths,
+        words_of_tokens(lines, tokens, lengths, lambda line: [at for at, _ in spans(line)]),
+    )
+
+
+def words_of_lines(
+    pairs: Sequence[tuple[str, str]],
+    text: TextSettings,
+    languages: tuple[str | None, str | None] = (None, None),
+) -> BothLineWords | None:
+    """Return the words between spaces that the tokens of lines begin in; None where tokens are the words."""
+    found = []
+    for side, language in enumerate(languages):
+        _, lengths, words = cut_lines([pair[side] for pair in pairs], text, side, language)
+        if words is None:
+            return None
+        found.append(LineWords(words, np.cumsum([0, *lengths], dtype=np.int64)))
+    return found[0], found[1]
+
+
+def words_of_tokens(
+    lines: Sequence[str],
+    tokens: Sequence[str],
+    lengths: Sequence[int],
+    starts: Callable[[str], Sequence[int]],
+) -> Integers:
+    """Return the number of the word between spaces that each token of some lines begins in.
+
+    Tokens that are the letters of their line, in order, are found by counting letters; `starts` finds those
+    of other lines.
+
+    Parameters
+    ----------
+    lines : sequence of str
+    tokens : sequence of str
+        Of all lines, one after the other.
+    lengths : sequence of int
+        Tokens of each line.
+    starts : callable
+        Returns the places in a line at which its tokens begin.
+
+    Examples
+    --------
+    >>> words_of_tokens(["l'eau  froide.", "oui"], ["l'", "eau", "froide", ".", "oui"], [4, 1], None).tolist()
+    [0, 0, 1, 1, 0]
+    """
+    text, cut = _bytes(lines), _bytes(tokens)
+    gaps, ends = np.flatnonzero((text == SPACE) | (text == END)), np.flatnonzero(cut == END)
+    line_ends = text[gaps] == END
+    if len(ends) != len(tokens) or np.count_nonzero(line_ends) != len(lines):  # a line end inside
+        return _each_line(lines, lengths, starts)
+    gaps -= np.arange(len(gaps))  # letters before each gap, and
+    letters = np.concatenate([[0], ends - np.arange(len(ends))])  # before each token, and at the end
+    sizes = np.array(lengths, np.int64)
+    at_ends, of_tokens = gaps[line_ends], letters[np.cumsum(sizes)]
+    unlike = np.diff(at_ends, prepend=0) != np.diff(of_tokens, prepend=0)
+    if unlike.any():
+        return _some_lines(lines, tokens, lengths, starts, unlike)
+    word = np.zeros(int(letters[-1]) + 1, np.int32)
+    word[gaps] = 1  # several spaces are one gap
+    np.cumsum(word, out=word)
+    first = word[np.concatenate([[0], at_ends[:-1]])] if len(lines) else word[:0]
+    return _small(word[letters[:-1]] - np.repeat(first, sizes))
+
+
+def _bytes(texts: Sequence[str]) -> NDArray[np.uint8]:
+    """Return texts with an end after each, without white space that belongs to no token."""
+    text = "\n".join([*texts, ""])
+    if not text.isascii() or "\t" in text:
+        for space in DROPPED:
+            text = text.replace(space, "")
+    return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+
+
+def _small(numbers: Integers) -> Integers:
+    """Return numbers in as few bytes as the greatest needs."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def _each_line(
+    lines: Sequence[str], lengths: Sequence[int], starts: Callable[[str], Sequence[int]]
+) -> Integers:
+    found = [
+        words_at(starts(line) if length else (), line) for line, length in zip(lines, lengths, strict=True)
+    ]
+    return _small(np.array([number for line in found for number in line], np.int64))
+
+
+def _some_lines(
+    lines: Sequence[str],
+    tokens: Sequence[str],
+    lengths: Sequence[int],
+    starts: Callable[[str], Sequence[int]],
+    unlike: Flags,
+) -> Integers:
+    """Return the words of the tokens of lines, some of which are not the letters of their tokens."""
+    rest, inside = iter(tokens), np.repeat(unlike, lengths)
+    own = [list(islice(rest, length)) for length in lengths]
+    found = np.zeros(len(tokens), np.int64)
+    alike = np.flatnonzero(~unlike).tolist()
+    found[~inside] = words_of_tokens(
+        [lines[n] for n in alike],
+        [token for n in alike for token in own[n]],
+        [lengths[n] for n in alike],
+        starts,
+    )
+    others = np.flatnonzero(unlike).tolist()
+    found[inside] = _each_line([lines[n] for n in others], [lengths[n] for n in others], starts)
+    return _small(found)
+
+
+def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedBatch:
+    """Return the links of the words that linked tokens begin in; links that coincide become one.
+
+    Parameters
+    ----------
+    batch : AlignedBatch
+        Links of tokens.
+    words : (LineWords, LineWords), optional
+        The words of source and target tokens; left out, tokens are the words.
+
+    Returns
+    -------
+    AlignedBatch
+        At most as many links; the probability of a link is the greatest of those that coincide, the
+        scores of the pairs stay as they were.
+
+    Examples
+    --------
+    >>> source, target, probability = np.array([0, 1, 2]), np.array([0, 0, 1]), np.array([0.5, 0.9, 0.8])
+    >>> batch = AlignedBatch(np.array([0, 3]), source, target, probability, scores=np.array([0.7]))
+    >>> own = LineWords(np.array([0, 0, 1]), np.array([0, 3]))
+    >>> other = LineWords(np.array([0, 1]), np.array([0, 2]))
+    >>> found = links_of_words(batch, (own, other))
+    >>> found.links(0), found.probability.tolist()
+    ([Link(source=0, target=0), Link(source=1, target=1)], [0.9, 0.8])
+    """
+    if words is None or not len(batch.source):
+        return batch
+    pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
+    source, target = words[0].of(pair, batch.source), words[1].of(pair, batch.target)
+    key = (pair * (source.max() + 1) + source) * (target.max() + 1) + target
+    order = key.argsort(kind="stable")  # nearly in order already
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    kept = order[first]
+    counts = np.bincount(pair[kept], minlength=len(batch))
+    return replace(
+        batch,
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
+        source=source[kept].astype(np.int32),
+        target=target[kept].astype(np.int32),
+        probability=np.maximum.reduceat(batch.probability[order], first),
+    )
+
+
+def gold_of_tokens(
+    gold: GoldAlignment, links: Collection[Link], source: Sequence[int], target: Sequence[int]
+) -> GoldAlignment:
+    """Return the gold links of tokens from those of words.
+
+    Of words of one token the link is theirs. Of several tokens those that are linked already are sure, if the
+    gold link is, and all others are possible: gold does not tell them apart.
+
+    Parameters
+    ----------
+    gold : GoldAlignment
+        Of words.
+    links : collection of Link
+        Of tokens, as an aligner finds them.
+    source, target : sequence of int
+        The word of each source and target token.
+
+    Examples
+    --------
+    >>> gold = GoldAlignment({(0, 0), (1, 1)}, {(0, 0), (1, 1)})
+    >>> found = gold_of_tokens(gold, [Link(1, 1), Link(2, 2)], [0, 1, 1], [0, 1, 1])
+    >>> sorted(map(tuple, found.sure)), len(found.possible)
+    ([(0, 0), (1, 1), (2, 2)], 5)
+    """
+    sure: set[Link] = set()
+    possible: set[Link] = set()
+    for link in gold.possible:
+        own = [n for n, word in enumerate(source) if word == link.source]
+        other = [n for n, word in enumerate(target) if word == link.target]
+        cells = {Link(s, t) for s in own for t in other}
+        possible |= cells
+        if link in gold.sure:
+            sure |= cells if len(cells) == 1 else cells.intersection(links)
+    return GoldAlignment(frozenset(sure), frozenset(possible))
+
+
+def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None) -> AlignedPair:
+    """Return an aligned pair with the words between spaces of its lines in place of tokens.
+
+    The weight and the score of two words are the greatest of their tokens. A word attends to the tokens of
+    another one together, and its own tokens attend on average, so weights of a direction sum to 1 at most.
+
+    Parameters
+    ----------
+    pair : AlignedPair
+    lines : (str, str)
+    words : (LineWords, LineWords), optional
+        As of :func:`links_of_words`, of this pair alone.
+    """
+    if words is None:
+        return pair
+    shown = [SPACES.words(line) for line in lines]
+    own, other = (side.numbers.astype(np.int64) for side in words)
+    weights, scores = weights_of_words(pair.matrix.weights, lines, words), pair.scores
+    probabilities: dict[Link, float] = {}
+    for (s, t), probability in pair.probabilities.items():
+        link = Link(int(own[s]), int(other[t]))
+        probabilities[link] = max(probability, probabilities.get(link, 0.0))
+    links = frozenset(Link(int(own[s]), int(other[t])) for s, t in pair.alignment.links)
+    return replace(
+        pair,
+        alignment=Alignment(links, *map(len, shown)),
+        matrix=AlignmentMatrix(weights, *map(tuple, shown)),
+        forward=None if pair.forward is None else _attention(pair.forward, other, own, weights.shape),
+        reverse=None if pair.reverse is None else _attention(pair.reverse.T, own, other, weights.T.shape).T,
+        probabilities=probabilities,
+        scores=None if scores is None else weights_of_words(scores, lines, words, least=-np.inf),
+    )
+
+
+def weights_of_words(
+    weights: Reals, lines: tuple[str, str], words: BothLineWords | None, *, least: float = 0
+) -> Reals:
+    """Return the greatest of the weights (T, S) of the tokens of two words, `least` where there are none."""
+    if words is None:
+        return weights
+    S, T = (len(SPACES.words(line)) for line in lines)
+    found = np.full((T, S), least, weights.dtype)
+    np.maximum.at(found, np.ix_(words[1].numbers, words[0].numbers), weights)
+    return found
+
+
+def _attention(weights: Reals, rows: Integers, columns: Integers, shape: tuple[int, ...]) -> Reals:
+    """Return the mean over the rows, and the sum over the columns, that make a word."""
+    total = np.zeros(shape, weights.dtype)
+    np.add.at(total, np.ix_(rows, columns), weights)
+    many = np.maximum(np.bincount(rows, minlength=shape[0]), 1).astype(weights.dtype)
+    total /= many[:, None]
+    return total

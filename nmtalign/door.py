@@ -1,0 +1,102 @@
+"""What public functions check and show alike: paths, shipped data, names of options, results in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any
+
+from nmtalign.errors import UsageError
+
+LONGEST = 180  # characters of a result in one line
+_PAUSE = 0.2  # seconds between two writings of progress
+# of the data that comes with nmtalign: inside the installed package, or data/ of a checkout
+_PLACES = (Path(__file__).parent / "data", Path(__file__).parent.parent / "data")
+
+
+def one_line(text: str) -> str:
+    """Return text that shows a result: one line, cut where it is long.
+
+    Examples
+    --------
+    >>> one_line("the-le\\ncat-chat")
+    'the-le�cat-chat'
+    """
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+def as_path(path: Any) -> Path:
+    """Return a path; UsageError for anything else, such as the number of an open file."""
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise UsageError(f"expected the path of a file or folder, found {short(path)}")
+    return Path(path)
+
+
+def shipped(name: str) -> Path:
+    """Return the path of a shipped file or folder.
+
+    Parameters
+    ----------
+    name : str
+        As in data/: ``en_fr_sample``, ``en_fr_vectors``.
+
+    Raises
+    ------
+    UsageError
+        If this installation has no such data.
+
+    Examples
+    --------
+    >>> shipped("en_fr_sample").name
+    'en_fr_sample'
+    """
+    for place in _PLACES:
+        if (place / name).exists():
+            return place / name
+    raise UsageError(f"this installation of nmtalign holds no data named {name!r}; name your own files")
+
+
+def place_of(path: str | Path) -> Path:
+    """Return a path as it is, or where there is nothing of that name, the shipped folder that is called so.
+
+    >>> place_of("en_fr_vectors").is_dir(), place_of("nothing/of/the/kind").exists()
+    (True, False)
+    """
+    path = as_path(path)
+    places = [path, *(place / path for place in _PLACES)]
+    return next((place for place in places if place.exists()), places[0])
+
+
+def expect_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Refuse names that are not known."""
+    known = tuple(known)
+    if missing := [name for name in given if name not in known]:
+        raise UsageError(f"expected {what} among {', '.join(known)}, found {missing[0]!r}")
+
+
+class ProgressLine:
+    """A line on stderr that is rewritten, if it is wanted; of `total` pairs is known how many are done."""
+
+    def __init__(self, wanted: bool, total: int = 0) -> None:
+        self._wanted, self._total, self._done = wanted, total, 0
+        self._start, self._written, self._width = time.perf_counter(), -1.0, 0
+
+    def advance(self, count: int) -> None:
+        """Show that so many pairs more are done."""
+        self._done += count
+        self.show(f"{self._done:,} of {self._total:,} pairs, {self._done / self._total:.0%}")
+
+    def show(self, text: str, *, last: bool = False) -> None:
+        """Write a text in the place of the one before, a few times a second; the last one stays."""
+        now = time.perf_counter() - self._start
+        if not self._wanted or (now - self._written < _PAUSE and not last):
+            return
+        text = f"{text}, {now:.1f} s" if last else text
+        sys.stderr.write("\r" + text.ljust(self._width) + ("\n" if last else ""))
+        sys.stderr.flush()
+        self._written, self._width = now, len(text)

@@ -1,0 +1,85 @@
+"""Links and gold links as users have them: checked once, at the door of each function that takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any, TypeVar
+
+from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
+from nmtalign.links.formats import parse_gold, parse_pharaoh, read_gold, read_links
+
+Parsed = TypeVar("Parsed")
+Links = Iterable[tuple[int, int]] | Alignment | AlignedPair | str
+GivenLinks = AlignedBatch | Iterable[Links] | str | Path
+GivenGold = Iterable[GoldAlignment | Iterable[tuple[int, int]] | str] | str | Path
+
+
+def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
+    """Yield the links of each pair.
+
+    Parameters
+    ----------
+    alignments : AlignedBatch, path, or iterable
+        Of aligned pairs, alignments, sets of (source, target), or Pharaoh lines.
+
+    Raises
+    ------
+    UsageError
+        If this is no such collection.
+    DataError
+        With the number of the first pair whose links are none.
+
+    Examples
+    --------
+    >>> [sorted(links) for links in given_links(["0-0", [(1, 0)]])]
+    [[Link(source=0, target=0)], [Link(source=1, target=0)]]
+    """
+    if isinstance(alignments, AlignedBatch):
+        return (frozenset(alignments.links(n)) for n in range(len(alignments)))
+    if isinstance(alignments, str | Path):
+        return read_links(alignments)
+    return _each(alignments, _links, "links")
+
+
+def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:
+    """Yield the gold links of each pair, as of :func:`given_links`; links that are only links are sure.
+
+    Examples
+    --------
+    >>> list(given_gold(["0-0 1p1", {(2, 0)}]))
+    [GoldAlignment: 0-0 1p1, GoldAlignment: 2-0]
+    """
+    return read_gold(golds) if isinstance(golds, str | Path) else _each(golds, _gold, "gold links")
+
+
+def _links(own: Any) -> frozenset[Link]:
+    if isinstance(own, str):
+        return parse_pharaoh(own)
+    return as_links(own.links if isinstance(own, AlignedPair) else own)
+
+
+def _gold(own: Any) -> GoldAlignment:
+    if isinstance(own, GoldAlignment):
+        return own
+    if isinstance(own, str):
+        return parse_gold(own)
+    links = _links(own)
+    return GoldAlignment(links, links)
+
+
+def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Parsed]:
+    """Yield what is given for each pair; a DataError names the pair."""
+    if not isinstance(given, Iterable):
+        raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}")
+    return _parsed(given, parse)
+
+
+def _parsed(given: Iterable[Any], parse: Callable[[Any], Parsed]) -> Iterator[Parsed]:
+    for number, own in enumerate(given, 1):
+        try:
+            yield parse(own)
+        except DataError as error:
+            raise error.at(f"pair {number:,}") from None

@@ -1,0 +1,74 @@
+// What all parts share: the data in #data, the state of the tools, elements and small helpers. Words reach the page
+// as text nodes only, never as markup.
+
+export const data = JSON.parse(document.getElementById("data").textContent);
+export const colors = data.colors;
+export const byId = (id) => document.getElementById(id);
+export const root = document.documentElement;
+export const state = {
+  view: "combined",
+  beside: "none",
+  edit: false,
+  compare: data.compare,
+  find: "",
+  in: "both",
+  whole: false,
+  only: false,
+  matrices: root.dataset.kind === "cards" || window.innerWidth > 600,
+  linear: false,
+  down: false,
+};
+export const onPaper = () => "paper" in root.dataset;
+
+// Elements of HTML and SVG with attributes and children; null is left out.
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) node.setAttribute(name, value);
+  }
+  node.append(...children.filter((child) => child !== null));
+  return node;
+}
+
+export const html = (tag, attributes = {}, ...children) =>
+  fill(document.createElement(tag), attributes, children);
+export const svg = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+export const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
+export const quote = (word) => `\u2068‘${word}’\u2069`; // isolates keep right-to-left words inside their quotes
+export const share = (p) => (p < 0.005 && p > 0 ? "< 0.01" : p.toFixed(2));
+export const percent = (x) => `${(100 * x).toFixed(1)} %`;
+export const lower = (word) => word.normalize("NFC").toLowerCase();
+export const unseen = (text) => html("span", { class: "unseen" }, text);
+export const shorten = (word, longest) =>
+  word.length > longest ? `${word.slice(0, longest / 2)}…${word.slice(-longest / 2)}` : word;
+
+const ruler = document.createElement("canvas").getContext("2d");
+const widths = new Map();
+ruler.font = '100px system-ui, "Noto Sans", sans-serif';
+
+export function width(text, size) {
+  if (!widths.has(text)) widths.set(text, ruler.measureText(text).width / 100);
+  return widths.get(text) * size;
+}
+
+export const list = byId("list");
+export let room = 0; // width inside a card
+
+export function measureRoom() {
+  room = list.clientWidth - (window.innerWidth > 600 || onPaper() ? 34 : 22);
+}
+
+export const bar = byId("bar");
+export const barHeight = () => (getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0);
+
+// Scroll to a part, or until its top is where it was, and again when what lies before it has been drawn.
+export function settle(part, top = null) {
+  if (!part) return;
+  let rounds = 6;
+  const again = () => {
+    if (top === null) part.scrollIntoView();
+    else window.scrollBy(0, part.getBoundingClientRect().top - top);
+    if (--rounds) requestAnimationFrame(again);
+  };
+  again();
+}

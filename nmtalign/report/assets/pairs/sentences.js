@@ -1,0 +1,129 @@
+// The two sentences of a pair: what pointing, clicking and the keys do with their words.
+
+import { html, state, svg } from "../page.js";
+import { boxOf, hideTip, showTip } from "../tooltip.js";
+import { positions } from "./pairs.js";
+import { NEXT, drawnLinks, goldOf, setLink } from "./corrections.js";
+import { focusWord, markDifferences, wordAt, wordList } from "./words.js";
+import { clearAttention } from "./attention.js";
+import { explainCell, explainWord } from "./reasons.js";
+import { light, lightWord, pin, unlight } from "./light.js";
+
+export function drawSentences(pair, card, layout, view) {
+  const curves = svg("svg", { class: "curves", "aria-hidden": "true" });
+  const across = layout !== "down";
+  const box = html(
+    "div",
+    { class: `sentences ${layout}`, "data-view": view },
+    wordList(pair, "s"),
+    curves,
+    wordList(pair, "t"),
+  );
+  if (layout === "text") markDifferences(pair, box);
+  box.addEventListener("pointerover", (event) => overWord(pair, card, event.target));
+  box.addEventListener("focusin", (event) => overWord(pair, card, event.target));
+  box.addEventListener("click", (event) => {
+    const word = event.target.closest(".token");
+    if (word && event.detail < 2 && chooseWord(pair, word)) return;
+    overWord(pair, card, event.target);
+    if (event.detail === 3) window.getSelection().selectAllChildren(event.target.closest(".words") ?? box);
+  });
+  box.addEventListener("pointerleave", () => unlight(card));
+  box.addEventListener("focusout", () => unlight(card));
+  box.addEventListener("keydown", (event) => moveFocus(pair, box, event, across));
+  return box;
+}
+
+function overWord(pair, card, node) {
+  const link = node.dataset.link;
+  const word = node.closest(".token");
+  if (!link && !word) return unlight(card);
+  const words = node.closest(".sentences");
+  const across = !words.classList.contains("down");
+  const sides = !across
+    ? ["right", "below", "above"]
+    : word?.dataset.side === "t"
+      ? ["below", "above"]
+      : ["above", "below"];
+  if (link) {
+    clearAttention(card);
+    light(card, (key) => key === link);
+    const [s, t] = positions(link);
+    return showTip(boxOf(words, node), sides, explainCell(pair, s, t));
+  }
+  const { side, at } = word.dataset;
+  lightWord(pair, card, side, Number(at));
+  const edge = side === "s" ? "bottom" : "top";
+  const free = boxOf(across ? word : words, word);
+  const between = words.classList.contains("across") && boxOf(words);
+  showTip(between ? { ...free, [edge]: between[edge] } : free, sides, explainWord(pair, side, Number(at)));
+  word.setAttribute("aria-describedby", "tip");
+}
+
+// A selection within a pair is copied as sentences, a line each, without what the page says about their words.
+export function copySentences(event) {
+  const chosen = window.getSelection();
+  const inside = chosen.rangeCount && chosen.getRangeAt(0).commonAncestorContainer;
+  const box = inside && (inside.nodeType === 1 ? inside : inside.parentElement).closest(".sentences");
+  if (!box) return;
+  const lines = [...box.querySelectorAll(".words")].map((list) =>
+    [...list.querySelectorAll(".token")]
+      .filter((word) => chosen.containsNode(word, true))
+      .map((word) => word.firstChild.data)
+      .join(" "),
+  );
+  event.clipboardData.setData("text/plain", lines.filter(Boolean).join("\n"));
+  event.preventDefault();
+}
+
+// Arrow keys walk along a sentence and cross to the linked word of the other one.
+function moveFocus(pair, box, event, across) {
+  const { side, at } = event.target.dataset;
+  if (event.key === "Escape") {
+    pin(pair, null);
+    return hideTip();
+  }
+  if (side === undefined) return;
+  if (event.key === "Enter" || event.key === " ") {
+    event.preventDefault();
+    return chooseWord(pair, event.target) || overWord(pair, box.closest(".pair"), event.target);
+  }
+  const i = Number(at);
+  const along = across ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+  const turned = across && getComputedStyle(event.target.closest("ol")).direction === "rtl";
+  let next = null;
+  if (along.includes(event.key)) next = [side, i + (event.key === along[turned ? 0 : 1] ? 1 : -1)];
+  else if (event.key === "Home" || event.key === "End") {
+    next = [side, event.key === "Home" ? 0 : pair[side].length - 1];
+  } else if (event.key.startsWith("Arrow")) {
+    const key = drawnLinks(pair)
+      .map(([link]) => link.split("-"))
+      .find((link) => link[side === "s" ? 0 : 1] === at);
+    const other = side === "s" ? "t" : "s";
+    next = [other, key ? Number(key[side === "s" ? 1 : 0]) : Math.min(i, pair[other].length - 1)];
+  }
+  if (!next) return;
+  event.preventDefault();
+  if (wordAt(box, ...next)) focusWord(box, ...next);
+}
+
+// A word that is clicked is held; in the editor a word of the other side is then linked with it.
+function chooseWord(pair, word) {
+  const { side, at } = word.dataset;
+  const i = Number(at);
+  const held = pair.pinned;
+  if (!state.edit || !held || held.side === side) {
+    pin(pair, side, i);
+    return false;
+  }
+  const [s, t] = side === "s" ? [i, held.i] : [held.i, i];
+  const view = word.closest(".sentences").dataset.view;
+  setLink(pair, s, t, NEXT.get(goldOf(pair).get(`${s}-${t}`)), () => {
+    focusWord(
+      [...pair.card.querySelectorAll(".sentences")].find((box) => box.dataset.view === view),
+      side,
+      i,
+    );
+  });
+  return true;
+}

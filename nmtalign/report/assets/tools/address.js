@@ -1,0 +1,59 @@
+// The address after #: a part of the page, then what is searched for, as in
+// #pair-17&find=chat&in=target&concordance-t=chat
+
+import { byId, lower, root, state } from "../page.js";
+
+export const SIDES = { both: ["s", "t"], source: ["s"], target: ["t"] };
+
+// The words whose concordance is shown, the translation that was chosen, and the word that was clicked.
+export const query = { side: "s", words: [], unit: null, from: null };
+export const wordsIn = (text) => text.split(/\s+/).filter(Boolean).map(lower);
+export const anchor = () =>
+  window.location.hash
+    .slice(1)
+    .split("&")
+    .find((part) => !part.includes("=")) ?? "";
+
+export function writeAddress() {
+  const params = new URLSearchParams();
+  if (state.find) params.set("find", state.find);
+  if (state.in !== "both") params.set("in", state.in);
+  for (const key of ["whole", "only"]) if (state[key]) params.set(key, "1");
+  if (query.words.length) params.set(`concordance-${query.side}`, query.words.join(" "));
+  const wanted = [anchor(), params.toString()].filter(Boolean).join("&");
+  if (wanted !== window.location.hash.slice(1)) {
+    window.history.replaceState(
+      null,
+      "",
+      `${window.location.href.split("#")[0]}${wanted ? `#${wanted}` : ""}`,
+    );
+  }
+}
+
+export function readAddress() {
+  const params = new URLSearchParams(window.location.hash.slice(1));
+  readQuery(params);
+  if (!["find", "in", "whole", "only"].some((key) => params.has(key))) return false;
+  Object.assign(state, {
+    find: params.get("find") ?? "",
+    in: Object.hasOwn(SIDES, params.get("in") ?? "") ? params.get("in") : "both",
+    whole: params.has("whole"),
+    only: params.has("only"),
+  });
+  return true;
+}
+
+// The words that the address names, which goTo draws if they are others.
+function readQuery(params) {
+  const side = ["s", "t"].find((one) => params.has(`concordance-${one}`));
+  const words = wordsIn(params.get(`concordance-${side}`) ?? "");
+  if (
+    root.dataset.kind === "cards" ||
+    !words.length ||
+    (side === query.side && words.join(" ") === query.words.join(" "))
+  ) {
+    return;
+  }
+  Object.assign(query, { side, words, unit: null, from: null });
+  byId("concordance").hidden = true;
+}

@@ -1,0 +1,415 @@
+"""The Python door as users have it: each block of the contract, and what is refused, in words."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nmtalign as na
+from nmtalign.attention import softmax
+from nmtalign.text.vocabulary import Vocabulary
+
+PAIRS = [("a house", "une maison"), ("the house", "la maison"), ("a car", "une auto")] * 5
+LINKS = {(0, 0), (1, 1)}
+
+
+@pytest.fixture(scope="module")
+def shipped() -> na.Aligner:
+    return na.load()
+
+
+@pytest.fixture(scope="module")
+def batch(shipped):
+    return shipped.align_batch(PAIRS)
+
+
+@pytest.fixture
+def bitext(tmp_path):
+    for n, name in enumerate(("text.en", "text.fr")):
+        (tmp_path / name).write_text("".join(f"{pair[n]}\n" for pair in PAIRS), encoding="utf-8")
+    return na.read_bitext(tmp_path / "text.en", tmp_path / "text.fr", encoding="utf-8")
+
+
+def test_a_bitext_is_read_again_at_will(bitext):
+    assert [tuple(pair) for pair in bitext] == [tuple(pair) for pair in bitext] == PAIRS
+    assert len(bitext) == 15
+    assert bitext[0] == bitext[-15] == PAIRS[0]
+    assert [tuple(pair) for pair in bitext[3:9]] == PAIRS[3:9]
+    assert bitext.frame().columns.tolist() == ["source", "target"]
+    assert bitext.frame().iloc[4].tolist() == list(PAIRS[4])
+    for n in (15, -16):
+        with pytest.raises(IndexError, match=f"one of 15 pairs, from 0, found {n}"):
+            bitext[n]
+
+
+def test_whatever_holds_pairs_is_learned_the_same(bitext):
+    pd = pytest.importorskip("pandas")
+    source, target = map(list, zip(*PAIRS, strict=True))
+    frame = pd.DataFrame(PAIRS, columns=("en", "fr"))
+    kinds = (PAIRS, (source, target), frame, (pair for pair in PAIRS), np.array(PAIRS), bitext.frame())
+    learned = na.train(bitext, workers=1).training["corpus"]
+    for given in kinds:
+        assert na.train(given, workers=1).training["corpus"] == learned
+    words = na.train([(["a", "b"], ["x", "y"])] * 5, workers=1).lexicon
+    assert words.source_words[1:] == ["a", "b"]
+
+
+def test_progress_is_a_line_on_stderr(shipped, capsys):
+    na.train(PAIRS, progress=True, workers=1)
+    shipped.align_batch(PAIRS, workers=2, progress=True)
+    lines = capsys.readouterr().err.split("\n")
+    assert [line.split("\r")[-1].split(",")[0] for line in lines] == [
+        "learned from 15 pairs",
+        "15 pairs aligned",
+        "",
+    ]
+    na.train(PAIRS, workers=1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_pair_has_words_links_and_arrays(shipped):
+    pair = shipped.align("the black cat", "le chat noir")
+    assert repr(pair) == "the-le  black-noir  cat-chat"
+    assert pair.links == [(0, 0), (1, 2), (2, 1)]
+    assert [words[:2] for words in pair.words] == [("the", "le"), ("black", "noir"), ("cat", "chat")]
+    assert [words[2] for words in pair.words] == [pair.probabilities[link] for link in pair.links]
+    for array in (pair.posterior, pair.forward, pair.reverse, pair.scores):
+        assert array.shape == (3, 3)
+    assert pair.table()["source_word"].tolist() == ["the", "black", "cat"]
+    matrix = pair.matrix.table()
+    assert (list(matrix.columns), list(matrix.index)) == (["the", "black", "cat"], ["le", "chat", "noir"])
+    assert "<iframe" in pair.show()._repr_html_()
+
+
+def test_scores_are_those_before_the_softmax():
+    pair = na.load("en_fr_vectors", score="scaled-dot", positions="none").align(
+        "the black cat", "le chat noir"
+    )
+    np.testing.assert_allclose(softmax(pair.scores, axis=1), pair.forward, atol=1e-6)
+    np.testing.assert_allclose(softmax(pair.scores, axis=0), pair.reverse, atol=1e-6)
+
+
+def test_scores_of_a_learned_model_are_log_ratios(shipped):
+    """The ratio of a pair of words is the same in any sentence pair."""
+    alone, longer = shipped.align("cat", "chat"), shipped.align("the black cat", "le chat noir")
+    assert alone.scores[0, 0] == longer.scores[1, 2] > 5
+    assert longer.scores[0, 2] < 0
+
+
+@pytest.mark.parametrize("name", ["cat.svg", "cat.png", "cat.pdf"])
+def test_a_pair_is_saved_as_a_picture(shipped, tmp_path, name):
+    pair = shipped.align("the black cat", "le chat noir")
+    for values in ("posterior", "forward", "reverse", "scores"):
+        cells = pair.heatmap(values=values).axes[0].collections[0].get_array()
+        np.testing.assert_array_equal(cells.reshape(3, 3), getattr(pair, values))
+    pair.save(tmp_path / name)
+    assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_a_batch_is_a_sequence_of_pairs(shipped, batch):
+    assert len(batch) == len(list(batch)) == 15
+    assert [pair.words for pair in batch[3:9]] == [batch[n].words for n in range(3, 9)]
+    assert [pair.links for pair in batch[::-4]] == [batch.links(n) for n in (14, 10, 6, 2)]
+    assert batch.links(-1) == batch[-1].links == batch[14].links
+    assert batch[2:][1:][0].words == batch[3].words
+    for n in (15, -16):
+        for get in (batch.links, batch.__getitem__):
+            with pytest.raises(IndexError):
+                get(n)
+    table = batch.table()
+    assert len(table) == sum(len(pair.links) for pair in batch)
+    assert table["pair"].tolist()[-1] == 15
+    assert table["source_word"].tolist()[:2] == ["a", "house"]
+    assert batch.scores.tolist() == [pair.score for pair in batch]
+
+
+def test_attention_of_a_pair_of_a_batch_has_the_bits_of_the_pair_alone(shipped, batch):
+    pair, alone = batch[1], shipped.align(*PAIRS[1])
+    assert "_attended" not in vars(pair), "attention is computed when it is asked for"
+    assert (pair.links, pair.words, pair.score, pair.alignment) == (
+        alone.links,
+        alone.words,
+        alone.score,
+        alone.alignment,
+    )
+    assert "_attended" not in vars(pair)
+    for name in ("posterior", "forward", "reverse", "scores", "target_null"):
+        np.testing.assert_array_equal(getattr(pair, name), getattr(alone, name))
+    assert (pair.settings, pair.extraction, pair.threshold) == (
+        alone.settings,
+        alone.extraction,
+        alone.threshold,
+    )
+    assert pickle.loads(pickle.dumps(batch[1:2]))[0].words == alone.words
+
+
+@pytest.mark.parametrize("kind", ["batch", "sets", "lines", "alignments", "pairs", "file"])
+def test_links_and_gold_of_all_kinds_are_evaluated(batch, tmp_path, kind):
+    lines = [" ".join(f"{s}-{t}" for s, t in batch.links(n)) for n in range(15)]
+    (tmp_path / "links").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    given = {
+        "batch": batch,
+        "sets": [set(batch.links(n)) for n in range(15)],
+        "lines": lines,
+        "alignments": [pair.alignment for pair in batch],
+        "pairs": list(batch),
+        "file": tmp_path / "links",
+    }
+    gold = [na.GoldAlignment({(0, 0)}, LINKS)] * 15
+    found = {len(set(map(tuple, batch.links(n))) ^ LINKS) for n in range(15)}
+    assert found == {0}, "the shipped model aligns these pairs word by word"
+    for golds in (gold, ["0-0 1p1"] * 15):
+        assert na.evaluate(given[kind], golds).precision == na.evaluate(given[kind], golds).recall == 1.0
+    assert na.evaluate(batch, given[kind]).aer == 0.0
+
+
+def test_a_batch_becomes_a_report(batch, tmp_path):
+    na.write_report(tmp_path / "report.html", batch, gold=[LINKS] * 15)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count('"maison"') >= 10
+    assert '"g":[0,0,1,1,1,1]' in page
+
+
+def test_vectors_of_gensim_go_in_and_out():
+    models = pytest.importorskip("gensim.models")
+    vectors = {"en": (["cat", "black"], np.eye(2)), "fr": (["noir", "chat"], np.eye(2)[::-1])}
+    sides = []
+    for words, matrix in vectors.values():
+        sides.append(models.KeyedVectors(2))
+        sides[-1].add_vectors(words, matrix.astype(np.float32))
+    aligner = na.load((sides[0], sides[1]), score="scaled-dot")
+    assert aligner.align("black cat", "chat noir").links == [(0, 1), (1, 0)]
+    back = na.Embeddings.from_gensim(sides[1]).to_gensim()
+    assert back.index_to_key == ["noir", "chat"]
+    np.testing.assert_array_equal(back.vectors, sides[1].vectors)
+    assert na.load(tuple(map(na.Embeddings.from_gensim, sides))).align("cat", "chat").links == [(0, 0)]
+
+
+def test_each_object_shows_itself_in_one_short_line(shipped, batch, bitext):
+    pair, long = batch[0], shipped.align("the cat " * 90, "le chat " * 90)
+    counts = na.LinkCounts()
+    counts.add(["a"] * 90, ["b"] * 90, {(n, n) for n in range(90)})
+    gold = na.GoldAlignment({(n, n) for n in range(90)}, {(n, n) for n in range(90)})
+    objects = [shipped, pair, long, long.alignment, long.matrix, batch, bitext, bitext[:2], gold, counts]
+    objects += [shipped.lexicon, shipped.scorer, shipped.positions, shipped.links, na.SamplePair(1, long)]
+    objects += [na.evaluate(batch, batch), na.load("en_fr_vectors"), na.load("en_fr_vectors").scorer.source]
+    for one in objects:
+        assert len(repr(one)) < 200, type(one)
+        assert repr(one).isprintable(), type(one)
+    told = ["en-fr", "lexicon+spectral", "hmm", f"{shipped.training['corpus']['pairs']:,} pairs"]
+    told.append(
+        f"{len(shipped.lexicon.source_words) - 1:,} and {len(shipped.lexicon.target_words) - 1:,} words"
+    )
+    assert not [words for words in told if words not in repr(shipped)]
+
+
+def test_results_have_a_hash_and_compare_without_an_error(shipped, batch):
+    pair = batch[0]
+    own = [
+        shipped,
+        pair,
+        pair.matrix,
+        pair.alignment,
+        batch,
+        na.evaluate(batch, batch),
+        na.SamplePair(1, pair),
+    ]
+    for one in own:
+        assert isinstance(hash(one), int)
+        assert one == one
+        assert one != pickle.loads(pickle.dumps(batch[3]))
+
+
+def words(*given: str) -> na.Embeddings:
+    return na.Embeddings(Vocabulary.from_words(given), np.eye(len(given)))
+
+
+def used_up():
+    pairs = iter(PAIRS)
+    list(pairs)
+    return pairs
+
+
+def table(*columns: str):
+    return pytest.importorskip("pandas").DataFrame([("x",) * len(columns)], columns=list(columns))
+
+
+USAGE, DATA = na.UsageError, na.DataError
+TRAINED = {  # bitexts, also of align_batch
+    "a path": ("text.en", USAGE, "found 'text.en'; nmtalign.read_bitext reads files"),
+    "a Path": (Path("text.en"), USAGE, "nmtalign.read_bitext reads files"),
+    "bytes": (b"text", USAGE, "found b'text'"),
+    "nothing": (None, USAGE, "expected sentence pairs .*found None"),
+    "a number": (5, USAGE, "expected sentence pairs .*found 5"),
+    "a dictionary": ({"en": ["a"], "fr": ["b"]}, USAGE, "in an order.*found a dict"),
+    "a set": ({("a", "b")}, USAGE, "in an order.*found a set"),
+    "an iterator used twice": (used_up, USAGE, "nothing left.*give a list"),
+    "three columns": (lambda: table("id", "en", "fr"), USAGE, "two columns, found 3: id, en, fr; choose"),
+    "one column": (lambda: table("en"), USAGE, "two columns, found 1: en"),
+    "letters": (["ab", "cd"], DATA, r"pair 1: expected a pair \(source, target\), found 'ab'"),
+    "numbers for pairs": ([1, 2], DATA, "pair 1: expected a pair .*found 1"),
+    "numbers for sides": ([(1, 2)], DATA, "pair 1: .*as source, found 1"),
+    "three sides": ([("a", "b", "c")], DATA, "pair 1: expected a pair"),
+    "one side": ([("a",)], DATA, "pair 1: expected a pair"),
+    "None in a row": ([("a", "b"), ("a", None)], DATA, "pair 2: .*as target, found None"),
+    "NaN in a row": ([("a", "b"), (float("nan"), "b")], DATA, "pair 2: .*as source, found nan"),
+    "a list beside a line": ([("a b", ["x"])], DATA, "pair 1: .*found one of each"),
+    "lists after lines": ([("a", "b"), (["a"], ["b"])], DATA, "pair 2: expected lines of text for all"),
+    "a line break": ([("a\nb", "x")], DATA, "pair 1: .*line break in the source"),
+    "a break in a word": ([(["a"], ["x\n"])], DATA, r"pair 1: .*in the target, found 'x\\n'"),
+    "an empty word": ([(["a", ""], ["x"])], DATA, "pair 1: .*in the source, found ''"),
+    "a number as a word": ([(["a", 3], ["x"])], DATA, "pair 1: .*in the source, found 3"),
+    "half a character": ([("a \ud800", "x")], DATA, "pair 1: .*half of a character in the source"),
+    "unequal sides": ((["a"], ["x", "y"]), DATA, "as many target as source sentences, 1, found 2"),
+}
+OPTIONS = {  # of train
+    "an unknown option": ({"epochs": 3}, USAGE, "expected options among preset, .*found 'epochs'"),
+    "a preset": ({"preset": "slow"}, USAGE, "presets fast, default, found 'slow'"),
+    "a tokenizer": ({"tokenizer": "nltk"}, USAGE, "no tokenizer 'nltk'"),
+    "a form": ({"unicode": "utf-8"}, USAGE, "no unicode form 'utf-8'"),
+    "lower case": ({"lowercase": "yes"}, USAGE, "True or False for lowercase, found 'yes'"),
+    "one language": ({"languages": "en"}, USAGE, "like .'en', 'fr'., found 'en'"),
+    "three languages": ({"languages": ("en", "fr", "de")}, USAGE, "a source and a target language"),
+    "languages by number": ({"languages": (1, 2)}, USAGE, r"found \(1, 2\)"),
+    "no workers": ({"workers": 0}, USAGE, "workers, 1 or more, found 0"),
+    "half a worker": ({"workers": 1.5}, USAGE, "workers, 1 or more, found 1.5"),
+    "a weight alone": ({"vectors_weight": 0.5}, USAGE, "a weight of vectors is for"),
+    "a large weight": ({"vectors": "en_fr_vectors", "vectors_weight": 2}, USAGE, "from 0 to 1, found 2"),
+    "a weight of text": (
+        {"vectors": "en_fr_vectors", "vectors_weight": "x"},
+        USAGE,
+        "from 0 to 1, found 'x'",
+    ),
+    "missing vectors": ({"vectors": "nowhere"}, DATA, "^nowhere: expected"),
+    "vectors by number": ({"vectors": 3}, USAGE, "path of a file or folder, found 3"),
+    "vectors of one side": ({"vectors": (words("a"),)}, USAGE, "source and target vectors, found 1"),
+    "a missing word list": ({"prior": "nowhere.txt"}, DATA, "^nowhere.txt: No such file"),
+    "a missing model": ({"init": "nowhere"}, DATA, "^nowhere: expected"),
+    "a missing gold file": ({"gold": "nowhere"}, DATA, "^nowhere: No such file"),
+    "gold by number": ({"gold": 3}, USAGE, "expected gold links of each pair, or a path, found 3"),
+    "few gold links": ({"gold": [LINKS]}, DATA, "at least 50 pairs"),
+}
+LOADED = {  # what is opened, and the settings
+    "nothing there": ("nowhere", {}, DATA, "^nowhere: expected a folder"),
+    "a number": (3, {}, USAGE, "path of a file or folder, found 3"),
+    "a setting": (None, {"beam": 3}, USAGE, "expected settings among .*found 'beam'"),
+    "a setting of vectors": (None, {"score": "cosine"}, USAGE, "score: only for word vectors"),
+    "a high threshold": (None, {"threshold": 1.5}, USAGE, "threshold from 0 to 1, found 1.5"),
+    "NaN as threshold": (None, {"threshold": float("nan")}, USAGE, "threshold from 0 to 1, found nan"),
+    "text as threshold": (None, {"threshold": "high"}, USAGE, "threshold from 0 to 1, found 'high'"),
+    "an extraction": (None, {"extract": "viterbi"}, USAGE, "extractions posterior, .*found 'viterbi'"),
+    "a score": ("en_fr_vectors", {"score": "l2"}, USAGE, "scores dot, .*found 'l2'"),
+    "a temperature": ("en_fr_vectors", {"temperature": 0}, USAGE, "temperature must be a positive number"),
+    "a limit": ("en_fr_vectors", {"limit": 0}, USAGE, "limit must be at least 1, found 0"),
+    "positions": ("en_fr_vectors", {"positions": "ibm4"}, USAGE, "found 'ibm4'"),
+    "a language": ("en_fr_vectors", {"languages": ("en", "de")}, DATA, "no vectors for language 'de'"),
+    "one language": ("en_fr_vectors", {"languages": "en"}, USAGE, "a source and a target language"),
+    "weights": (
+        "en_fr_vectors",
+        {"score": "bahdanau", "bahdanau": "nowhere"},
+        DATA,
+        "^nowhere: No such file",
+    ),
+    "numbers": ((1, 2), {}, USAGE, "expected gensim's KeyedVectors, found 1"),
+    "unequal spaces": ((words("a"), words("a", "b")), {}, DATA, "1 dimensions .* 2 of the target"),
+    "a limit of vectors": ((words("a"), words("b")), {"limit": 3}, USAGE, "limit: only for a folder"),
+}
+CALLS = {
+    "no line": (lambda: na.load().align(None, "b"), DATA, "as source, found None"),
+    "unlike sides": (lambda: na.load().align("a", ["b"]), DATA, "found one of each"),
+    "workers of a batch": (lambda: na.load().align_batch(PAIRS, workers=0), USAGE, "1 or more, found 0"),
+    "a missing text": (lambda: list(na.read_bitext("no.en", "no.fr")), DATA, r"^no\.en: No such file"),
+    "a folder as text": (lambda: list(na.read_bitext(".", ".")), DATA, "expected a file"),
+    "a text by number": (lambda: na.read_bitext(3, 4), USAGE, "path of a file or folder, found 3"),
+    "an encoding": (lambda: na.read_bitext("a", "b", encoding="klingon"), USAGE, "found klingon"),
+    "a format": (lambda: list(na.read_bitext("a", format="docx")), USAGE, "no bitext format 'docx'"),
+    "missing gold": (lambda: list(na.read_gold("nowhere")), DATA, "^nowhere: No such file"),
+    "no links": (lambda: na.evaluate(3, []), USAGE, "expected links of each pair"),
+    "wrong links": (
+        lambda: na.evaluate([LINKS, [(0,)]], [LINKS] * 2),
+        DATA,
+        "pair 2: expected links as pairs",
+    ),
+    "a wrong line": (
+        lambda: na.evaluate(["0-0", "0:1"], ["0-0"] * 2),
+        DATA,
+        "pair 2: expected links like 0-1",
+    ),
+    "wrong gold": (lambda: na.evaluate([LINKS], [7]), DATA, "pair 1: expected links as pairs .*found 7"),
+    "fewer gold": (lambda: na.evaluate([LINKS] * 2, [LINKS]), DATA, "have gold links, 1, found 2"),
+    "halves as links": (lambda: na.GoldAlignment({(0.5, 1)}, {(0.5, 1)}), DATA, "of whole numbers"),
+    "letters as links": (lambda: na.Alignment("0-0", 2, 2), DATA, "of whole numbers, found '0-0'"),
+    "a link outside": (lambda: na.Alignment({(5, 0)}, 2, 2), DATA, "link 5-0 is outside"),
+    "a stray link": (lambda: na.GoldAlignment({(0, 0)}, set()), DATA, "not among the possible"),
+    "NaN as weight": (lambda: na.AlignmentMatrix(np.full((1, 1), np.nan), "a", "b"), DATA, "hold NaN"),
+    "text as weight": (lambda: na.AlignmentMatrix("x", "a", "b"), DATA, "real numbers, found 'x'"),
+    "a report of nothing": (
+        lambda: na.write_report("a.html", None),
+        USAGE,
+        "expected aligned pairs, found None",
+    ),
+    "a report of links": (lambda: na.write_report("a.html", [LINKS]), USAGE, "expected aligned pairs alone"),
+    "a picture by ending": (
+        lambda: na.load().align("a", "b").save("a.doc"),
+        USAGE,
+        "a.doc: expected a file name",
+    ),
+    "values": (lambda: na.load().align("a", "b").heatmap(values="x"), USAGE, "values forward, .*found 'x'"),
+    "a folder by number": (lambda: na.load().save(3), USAGE, "path of a file or folder, found 3"),
+    "missing vectors": (lambda: na.load_embeddings("no.vec"), DATA, r"^no\.vec: no such file"),
+    "vectors of nothing": (lambda: na.Embeddings.from_gensim([]), USAGE, r"KeyedVectors, found \[\]"),
+    "a batch without words": (lambda: links_alone()[0], USAGE, "links without words"),
+}
+
+
+def links_alone():
+    from nmtalign.links.alignments import joined_batches
+
+    return joined_batches([na.load().align_batch(PAIRS)])
+
+
+def refused(call, kind, told) -> None:
+    with pytest.raises(kind, match=told) as caught:
+        call()
+    assert isinstance(caught.value, na.NmtalignError)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+@pytest.mark.parametrize("case", TRAINED)
+def test_a_bitext_that_is_none_is_refused(shipped, case):
+    given, kind, told = TRAINED[case]
+    for call in (na.train, shipped.align_batch):
+        refused(lambda: call(given() if callable(given) else given), kind, told)  # noqa: B023
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_an_option_of_training_that_makes_no_sense_is_refused(case):
+    options, kind, told = OPTIONS[case]
+    refused(lambda: na.train(PAIRS, **options), kind, told)
+
+
+@pytest.mark.parametrize("case", LOADED)
+def test_what_cannot_be_opened_is_refused(case):
+    path, settings, kind, told = LOADED[case]
+    refused(lambda: na.load(path, **settings), kind, told)
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_a_call_that_makes_no_sense_is_refused(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused(*CALLS[case])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_is_saved_into_a_new_folder_or_over_an_older_model_alone(shipped, tmp_path):
+    na.train(PAIRS, workers=1).save(tmp_path / "model")
+    older = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
+    refused(lambda: shipped.save(tmp_path / "model"), USAGE, "holds a model; replace it")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == older
+    (tmp_path / "file").write_text("mine")
+    refused(lambda: shipped.save(tmp_path / "file", overwrite=True), USAGE, "is a file")
+    na.train(PAIRS[:2] * 9, workers=1).save(tmp_path / "model", overwrite=True)
+    assert na.load(tmp_path / "model").training["corpus"]["pairs"] == 18
