@@ -15,6 +15,7 @@ _HOME = {
     "with_context": "nmtalign.aligner.with_encoder",
     "links_from": "nmtalign.aligner.links_from",
     "fit_to": "nmtalign.aligner.fitting",
+    "learn_attention": "nmtalign.aligner.fitting",
     "Aligner": "nmtalign.aligner.aligner",
     "read_bitext": "nmtalign.text.bitext",
     "Bitext": "nmtalign.text.bitext",

@@ -3,6 +3,7 @@
 from nmtalign import attention as attention
 from nmtalign.aligner.aligner import Aligner as Aligner
 from nmtalign.aligner.fitting import fit_to as fit_to
+from nmtalign.aligner.fitting import learn_attention as learn_attention
 from nmtalign.aligner.links_from import links_from as links_from
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner

@@ -4,6 +4,7 @@ SIDES = ("source", "target")
 MODEL, VECTORS = "en_fr_model", "en_fr_vectors"  # that come with nmtalign; without a name it is the model
 
 SCORES = ("dot", "scaled-dot", "cosine", "bahdanau")  # of vectors
+LEARNED_SCORES = ("bahdanau", "scaled-dot")  # whose parameters lie beside vectors
 POSITIONS = ("none", "diagonal", "hmm")
 EXTRACTIONS = (
     *("posterior", "one-to-one", "argmax", "argmax-reverse"),

@@ -5,7 +5,8 @@
 They are the counts of the shipped model, by ``nmtalign vectors learn --model data/en_fr_model``. Each number
 is then rounded to the nearest 1/128, which is exact in float16, lets the files be packed to half, and moves
 the alignment error by less than its noise. The same model gives the same bytes: everything runs with one
-thread and a fixed seed.
+thread and a fixed seed. Attention over them has to be learned again afterwards
+(``scripts/build_attention.py``).
 """
 
 from __future__ import annotations

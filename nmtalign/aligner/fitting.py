@@ -1,15 +1,36 @@
-"""Fit an aligner that was not learned from a text to the first pairs of the text that it aligns."""
+"""Fit what was not learned from a text: aligners to a text, attention over given vectors to an aligner."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
-from nmtalign.aligner.aligner import Aligner
-from nmtalign.corpus.parallel import default_workers
+import numpy as np
+from numpy.typing import NDArray
+
+from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.opening import vector_aligner
+from nmtalign.aligner.train import Learning, learn
+from nmtalign.corpus.coverage import coverage
+from nmtalign.corpus.parallel import default_workers, in_order
+from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.door import place_of
+from nmtalign.errors import DataError, UsageError
+from nmtalign.output import Outputs, expect_new_file
+from nmtalign.positions.hmm import NULL
+from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
+from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+from nmtalign.vectors.embeddings import Embeddings, both_embeddings
+from nmtalign.vectors.storage import load_pair, pair_languages
+
+BothVectors = tuple[Embeddings, Embeddings]
+Floats = NDArray[np.floating]
 
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
@@ -49,3 +70,200 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     'positions=hmm(fitted on 9 pairs)'
     """
     return fit_text(aligner, checked_pairs(bitext))[0]
+
+
+UNITS = 128  # of learned attention
+LONGEST = 100  # words of a side of the pairs that attention is learned from
+MOST = 20_000  # pairs that attention is learned from, of all parts of a text; more text gained nothing
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedAttention:
+    """Parameters of an attention score that were learned for word vectors.
+
+    Attributes
+    ----------
+    name : {"bahdanau", "scaled-dot"}
+    arrays : mapping of str to array
+        By the names of the formula; `null` has the logits of the null word for target and for source words,
+        `null_probability` is that of the aligner's hidden Markov model.
+    about : mapping
+        What they were learned from, and their held-out loss a word.
+    """
+
+    name: str
+    arrays: Mapping[str, Floats]
+    about: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        learned = f"held-out loss {self.about['held-out loss']}, {self.about['pairs']:,} pairs"
+        return f"{self.name} of {self.about['units']} units, {learned}"
+
+    @property
+    def score(self) -> VectorScore:
+        """The score, as :func:`nmtalign.vector_aligner` takes it."""
+        wide = {name: np.asarray(array, np.float64) for name, array in self.arrays.items()}
+        more: Any = {"origin": FILES[self.name], "null": float(wide["null_probability"])}
+        if self.name == "bahdanau":
+            return BahdanauScore(wide["W"], wide["U"], wide["v"], wide["b"], **more)
+        return ProjectedDot(wide["W_q"], wide["W_k"], **more)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the parameters into the folder of the vectors, and return the file.
+
+        A UsageError if it is there, but for `overwrite`.
+        """
+        path = Path(folder, FILES[self.name])
+        expect_new_file(path, overwrite=overwrite)
+        note = np.frombuffer(json.dumps(dict(self.about), ensure_ascii=False).encode(), np.uint8)
+        with Outputs() as files:
+            np.savez_compressed(files.binary(path), allow_pickle=False, **self.arrays, about=note)
+        return path
+
+
+def learn_attention(
+    bitext: Pairs,
+    vectors: str | Path | BothVectors,
+    *,
+    score: str = "bahdanau",
+    model: Aligner | str | Path | None = None,
+    units: int = UNITS,
+    workers: int | None = None,
+    report: Callable[[str], None] | None = None,
+    **text: Any,
+) -> LearnedAttention:
+    """Learn the parameters of an attention score over given word vectors from the posteriors of an aligner.
+
+    Parameters
+    ----------
+    bitext : iterable of (source, target), or (list, list), or DataFrame
+        As of :func:`nmtalign.train`.
+    vectors : path or (Embeddings, Embeddings)
+        Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
+    score : {"bahdanau", "scaled-dot"}
+    model : Aligner or path, optional
+        The aligner whose posteriors are learned; left out, one is learned from the bitext.
+    units : int
+        Size of the attention layer.
+    workers : int, optional
+        Threads or processes; the parameters do not depend on it.
+    report : callable, optional
+        Called with a line of text after each pass.
+    **text
+        ``languages``, ``tokenizer``, ``lowercase``, ``unicode`` as of :func:`nmtalign.vector_aligner`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such score, or the number of units is none.
+    DataError
+        If no pair has words on both sides, or no word of a side has a vector.
+
+    Examples
+    --------
+    >>> from nmtalign.aligner.opening import load
+    >>> from nmtalign.door import shipped
+    >>> source, target = load_pair(shipped("en_fr_vectors"))
+    >>> bitext = [("the black cat", "le chat noir"), ("the white dog", "le chien blanc")] * 20
+    >>> learned = learn_attention(bitext, (source, target), model=load(), units=16)
+    >>> vector_aligner(source, target, score=learned.score).align("the cat", "le chat").links
+    [Link(source=0, target=0), Link(source=1, target=1)]
+    """
+    if score not in KINDS:
+        raise UsageError(f"attention is learned for the scores {', '.join(KINDS)}, found {score!r}")
+    if units < 1:
+        raise UsageError(f"expected at least 1 unit, found {units}")
+    workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
+    words = [student.words_of(pair) for pair in pairs]
+    teacher, name = _teacher(model, pairs, words, Learning(text=student.text, workers=workers))
+    chosen = _chosen(words)
+    own = encode_text([words[n] for n in chosen])
+    _warn_about(student, own, "vectors")
+    known = _known_vectors(student, own)
+    parts = _parts(teacher, own, [_cut_alike(teacher, student, pairs[n]) for n in chosen], workers)
+    first = KINDS[score].start(known[0].shape[1], units, [_mean_length(side) for side in known])
+    learned, loss = learn_parameters(first, known, parts, workers=workers, report=report)
+    about = {
+        "score": score,
+        "units": units,
+        "pairs": len(chosen),
+        "aligner": name,
+        "held-out loss": round(loss, 4),
+    }
+    null = np.float64(getattr(teacher.positions.plain, "null", NULL))
+    return LearnedAttention(score, {**learned._asdict(), "null_probability": np.asarray(null)}, about)
+
+
+def _student(
+    vectors: str | Path | BothVectors, *, languages: tuple[str, str] | None = None, **text: Any
+) -> Aligner:
+    """Return an aligner over the vectors, which knows how lines become words."""
+    if isinstance(vectors, str | Path):
+        folder = place_of(vectors)
+        languages = languages or pair_languages(folder)
+        vectors = load_pair(folder, languages=languages)
+    return vector_aligner(*both_embeddings(vectors), score="dot", languages=languages, **text)
+
+
+def _teacher(
+    model: Aligner | str | Path | None, pairs: Sequence[Pair], words: Sequence[Pair], learning: Learning
+) -> tuple[Aligner, str]:
+    """Return the aligner to learn from, and a name for it."""
+    if model is None:
+        return learn(words, learning).aligner, "learned from the same text"
+    if isinstance(model, Aligner):
+        return fit_text(model, pairs)[0], model.scorer.settings
+    return load_aligner(model), Path(model).name
+
+
+def _chosen(words: Sequence[Pair]) -> list[int]:
+    """Return the numbers of pairs of all parts of a text, none with an empty side or a long one."""
+    found = [n for n, pair in enumerate(words) if all(0 < len(side) <= LONGEST for side in pair)]
+    if not found:
+        raise DataError(f"expected sentence pairs of 1 to {LONGEST} words a side to learn from, found none")
+    places = np.linspace(0, len(found) - 1, min(len(found), MOST)).round().astype(int)
+    return [found[place] for place in places.tolist()]
+
+
+def _cut_alike(teacher: Aligner, student: Aligner, pair: Pair) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the words of a pair as the teacher looks them up, cut as the student cuts them."""
+    source, target = pair
+    if isinstance(source, str) and isinstance(target, str):
+        first, second = student.text.tokens_of_pair((source, target), student.languages)
+        source, target = [token.text for token in first], [token.text for token in second]
+    return teacher.words_of((source, target))
+
+
+def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
+    """Warn if the words of a text say that nothing is to be learned from it."""
+    if why := coverage(text.source, text.target, aligner.scorer.vocabularies).doubt:
+        warnings.warn(f"of the {what}: {why}", stacklevel=3)
+
+
+def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Floats, Floats]:
+    """Return the vectors of the source and target words of a text, 0 where there is none."""
+    scores: Any = student.scorer.read(text)
+    for name, side in (("source", scores.keys), ("target", scores.queries)):
+        if not side.any():
+            raise DataError(f"expected vectors of the words of the text, found none of a {name} word")
+    return scores.keys.astype(np.float32), scores.queries.astype(np.float32)
+
+
+def _mean_length(vectors: Floats) -> float:
+    lengths = np.linalg.norm(vectors, axis=1)
+    return float(lengths[lengths > 0].mean())
+
+
+def _parts(
+    teacher: Aligner, text: EncodedText, words: Sequence[tuple[Sequence[str], Sequence[str]]], workers: int
+) -> list[Part]:
+    """Return the pairs of a text with the posteriors of the teacher, to whom its words are other numbers."""
+    taught = encode_text(words)
+    _warn_about(teacher, taught, "model")
+    attend = teacher.positions.over(teacher.scorer.read(taught))
+
+    def of_bucket(k: int) -> list[Part]:
+        return list(parts_of(text.buckets[k], attend(k)))
+
+    numbers = range(len(text.buckets))  # texts of equal lengths have the same buckets
+    return list(chain.from_iterable(in_order(of_bucket, numbers, workers, cells=text.cells)))

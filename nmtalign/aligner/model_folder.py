@@ -35,6 +35,7 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function
     "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
     "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
     "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
+    "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),
     "contextual": ("nmtalign.encoders.scorer", "EncoderScorer"),
     "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),

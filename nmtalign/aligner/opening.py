@@ -21,7 +21,14 @@ from nmtalign.names import MODEL, VECTORS
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.vector_scores import BahdanauScore, DotScore, VectorScore, cosine_scale, make_score
+from nmtalign.scorers.vector_scores import (
+    BahdanauScore,
+    DotScore,
+    VectorScore,
+    cosine_scale,
+    make_score,
+    score_in,
+)
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
@@ -98,7 +105,11 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         return aligner if names is None else aligner.with_scorers(names)
     reading = _reading(settings)
     languages = settings.pop("languages", None) or pair_languages(folder)
-    return _over(*load_pair(folder, languages=languages, **reading), settings | {"languages": languages})
+    source, target = load_pair(folder, languages=languages, **reading)
+    score = settings.get("score")
+    if settings.get("bahdanau") is None and isinstance(score, str):
+        settings["score"] = score_in(folder, score, source.dimension)
+    return _over(source, target, settings | {"languages": languages})
 
 
 def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
@@ -140,7 +151,7 @@ def vector_aligner(
     source: Embeddings,
     target: Embeddings,
     *,
-    score: str = "cosine",
+    score: str | VectorScore = "cosine",
     temperature: float | None = None,
     bahdanau: str | Path | BahdanauScore | None = None,
     positions: str | None = None,
@@ -156,12 +167,13 @@ def vector_aligner(
     source, target : Embeddings
         Of one space.
     score, temperature, bahdanau
-        As of :func:`nmtalign.scorers.vector_scores.make_score`; `bahdanau` is its `weights`.
+        As of :func:`nmtalign.scorers.vector_scores.make_score`; `bahdanau` is its `weights`. Or a score
+        such as that of :func:`nmtalign.learn_attention`.
     positions, diagonal
         Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
         out grows with the vectors for dot products. Left out: ``diagonal`` for ``cosine``, whose temperature
         it is made for, else ``none``. ``hmm`` is a hidden Markov model, whose transitions are fitted to the
-        text, and the temperature where it is left out.
+        text, and the temperature where it is left out and was not learned.
     unknown : str, optional
         Policy for unknown words; that of the embeddings if left out.
     languages : (str, str), optional
@@ -177,7 +189,7 @@ def vector_aligner(
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     aligner = Aligner(
-        VectorScorer(source, target, scorer, tune=temperature is None),
+        VectorScorer(source, target, scorer, tune=temperature is None and scorer.null is None),
         _positions(positions, diagonal, score, source, target, scorer),
         text=TextSettings.from_dict(source.settings.get("text", {})),
         languages=languages or (None, None),
@@ -207,7 +219,7 @@ def _configured(
 def _positions(
     name: str | None,
     strength: float | None,
-    score: str,
+    score: str | VectorScore,
     source: Embeddings,
     target: Embeddings,
     scorer: VectorScore,
@@ -223,9 +235,9 @@ def _positions(
     return SoftmaxPositions(name, strength)
 
 
-def warn_about(source: Embeddings, target: Embeddings, score: str) -> None:
+def warn_about(source: Embeddings, target: Embeddings, score: str | VectorScore) -> None:
     """Warn where vectors do not look like one space, or their lengths spoil raw dot products."""
-    if score == "bahdanau":  # its projections may bring any two spaces together
+    if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
         return
     source, target = source.first(FIRST), target.first(FIRST)
     warn_if_unrelated(source, target)

@@ -104,7 +104,8 @@ class VectorScorer(Scorer):
         references = reference_of(text.source), reference_of(text.target)
         scorer = replace(self, score=replace(self.score, scale=scale), references=references)
         transitions = fit_transitions(scorer.read(text), transitions, workers)
-        return scorer, HiddenMarkov(transitions, ({}, {}), NULL, fitted=len(pairs))
+        null = NULL if self.score.null is None else self.score.null
+        return scorer, HiddenMarkov(transitions, ({}, {}), null, fitted=len(pairs))
 
     def _table(self, text: EncodedText) -> Floats:
         """Return the scores of all words of a text with each other, (V source, V target)."""

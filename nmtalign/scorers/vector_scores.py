@@ -9,6 +9,7 @@ Axes: N distinct words, B sentence pairs, T target words, S source words, D dime
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -19,12 +20,13 @@ from nmtalign.arrays import Reals, read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
 from nmtalign.checks import expect_array
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import foreign
+from nmtalign.files import file_in, foreign
 from nmtalign.names import SCORES
 from nmtalign.state import State, Stored
 
 BITS = 26  # bits of an entry: a product has 52, and a double holds 53
 LARGEST = 1e9  # greatest Bahdanau weight; sums of products of greater weights may be infinite
+FILES = {"bahdanau": "bahdanau.npz", "scaled-dot": "scaled-dot.npz"}  # learned, in the folder of the vectors
 COSINE_SCALES = (8.0, 20.0)  # bounds of sqrt(D), the scale of Vaswani et al. (2017)
 
 
@@ -36,6 +38,7 @@ class DotScore:
     scale: float  # ``scaled-dot`` has 1/sqrt(D), so its softmax is Vaswani et al. (2017), equation 1
     unit_length: bool = False  # whether to scale vectors to length 1; a zero vector stays zero
     costly: ClassVar[bool] = False  # whether a score takes much longer than a dot product
+    null: ClassVar[None] = None
 
     @property
     def settings(self) -> str:
@@ -97,6 +100,7 @@ class BahdanauScore:
     b: Reals
     scale: float = 1.0  # factor of the scores
     origin: str = ""  # file of the weights, or "untrained"
+    null: float | None = None  # probability of null of the aligner that taught the weights
     costly: ClassVar[bool] = True
 
     @property
@@ -129,6 +133,52 @@ class BahdanauScore:
         return np.asarray(additive_projected(queries, keys, self.v * self.scale))
 
 
+@dataclass(frozen=True, eq=False)
+class ProjectedDot:
+    """Scaled dot-product attention with projections, ``(q W_q) . (k W_k) / sqrt(A)``.
+
+    References
+    ----------
+    Vaswani et al. (2017), equation 1.
+    """
+
+    # (D, A): for target and source words; vectors are rows, so a projection is ``q @ W_q``
+    W_q: Reals
+    W_k: Reals
+    scale: float = 1.0  # the scores are multiplied by it
+    origin: str = ""  # the file of the projections
+    null: float | None = None  # probability of null of the aligner that they were learned from
+    costly: ClassVar[bool] = False
+
+    @property
+    def settings(self) -> str:
+        return f"score=scaled-dot({self.origin}) scale={self.scale:.4g}"
+
+    def state(self) -> State:
+        """Return the projections and the scale."""
+        weights = {"W_q": self.W_q, "W_k": self.W_k}
+        return State("projected-dot", {"scale": self.scale, "origin": self.origin}, weights)
+
+    @classmethod
+    def from_state(cls, stored: Stored, dimension: int) -> ProjectedDot:
+        """Return what :meth:`state` was made of, for vectors of a dimension."""
+        W_q = stored.array("W_q", "f", (dimension, None))
+        W_k = stored.array("W_k", "f", W_q.shape)
+        return cls(W_q, W_k, stored.number("scale", low=0), stored.text("origin"))
+
+    def queries(self, vectors: Reals) -> Reals:
+        """Project the vectors of target words, (N, D) to (N, A), to rows whose products are exact."""
+        return exact_rows(_projected(vectors, self.W_q))
+
+    def keys(self, vectors: Reals) -> Reals:
+        """Do the same for source words."""
+        return exact_rows(_projected(vectors, self.W_k))
+
+    def __call__(self, queries: Reals, keys: Reals) -> Reals:
+        """Return the scores (..., T, S) of queries (..., T, A) and keys (..., S, A)."""
+        return np.asarray(dot(queries, keys)) * (self.scale / math.sqrt(self.W_q.shape[1]))
+
+
 def _projected(vectors: Reals, weights: Reals) -> Reals:
     """Return vectors @ weights (D, A); the bits of a row do not depend on the other rows."""
     rows = np.asarray(vectors, dtype=np.float64)[:, None, :]  # (N, 1, D)
@@ -153,7 +203,31 @@ def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScore:
     for name, shape in expected.items():
         expect_array(arrays[name], "f", shape, -LARGEST, LARGEST, name=f"{path}, {name}")
     W, U, v, b = (arrays[name] for name in expected)
-    return BahdanauScore(W, U, v, b, origin=Path(path).name)
+    return BahdanauScore(W, U, v, b, origin=Path(path).name, null=null_probability(arrays, path))
+
+
+def null_probability(arrays: Mapping[str, Reals], path: str | Path) -> float | None:
+    """Return the probability of null of a file of learned parameters; None where it has none."""
+    if "null_probability" not in arrays:
+        return None
+    name = f"{path}, null_probability"
+    return float(expect_array(arrays["null_probability"], "f", (), 1e-9, 0.999, name=name))
+
+
+def load_projections(path: str | Path, dimension: int) -> ProjectedDot:
+    """Read the projections W_q and W_k, each (D, A), from an npz file.
+
+    A DataError says what is missing, is no finite number, or does not fit vectors of `dimension`.
+    """
+    with foreign(path):
+        arrays = {name: np.asarray(array, np.float64) for name, array in read_arrays(path).items()}
+    if not {"W_q", "W_k"} <= set(arrays):
+        raise DataError(f"expected the arrays W_q and W_k; found {sorted(arrays)}").at(path)
+    W_q, W_k = arrays["W_q"], arrays["W_k"]
+    units = W_q.shape[1] if W_q.ndim == 2 else None
+    for name, array in (("W_q", W_q), ("W_k", W_k)):
+        expect_array(array, "f", (dimension, units), -LARGEST, LARGEST, name=f"{path}, {name}")
+    return ProjectedDot(W_q, W_k, origin=Path(path).name, null=null_probability(arrays, path))
 
 
 def _of_two_layers(arrays: dict[str, Reals], dimension: int) -> dict[str, Reals]:
@@ -171,11 +245,11 @@ def cosine_scale(dimension: int) -> float:
     return min(max(math.sqrt(dimension), least), most)
 
 
-VectorScore = DotScore | BahdanauScore
+VectorScore = DotScore | BahdanauScore | ProjectedDot
 
 
 def make_score(
-    name: str,
+    name: str | VectorScore,
     dimension: int,
     *,
     temperature: float | None = None,
@@ -185,7 +259,7 @@ def make_score(
 
     Parameters
     ----------
-    name : {"dot", "scaled-dot", "cosine", "bahdanau"}
+    name : {"dot", "scaled-dot", "cosine", "bahdanau"}, or a score
     dimension : int
         Length D of the word vectors.
     temperature : float, optional
@@ -207,9 +281,12 @@ def make_score(
     if temperature is not None and not 0 < temperature < math.inf:
         raise UsageError(f"the temperature must be a positive number, found {temperature}")
     sharpness = None if temperature is None else 1 / temperature
+    if not isinstance(name, str) and weights is None:
+        return name if sharpness is None else replace(name, scale=sharpness)
     if name == "bahdanau":
         if weights is None:
-            raise UsageError("the score bahdanau has trained weights; give their file: --bahdanau FILE")
+            learn = "learn them beside the vectors: nmtalign vectors attention --score bahdanau"
+            raise UsageError(f"the score bahdanau has learned weights; {learn}; or give --bahdanau FILE")
         found = weights if isinstance(weights, BahdanauScore) else load_bahdanau(weights, dimension)
         return found if sharpness is None else replace(found, scale=sharpness)
     if name not in SCORES:
@@ -220,3 +297,20 @@ def make_score(
     if name == "scaled-dot":
         scale /= math.sqrt(dimension)
     return DotScore(name, scale, unit_length=name == "cosine")
+
+
+def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
+    """Return the score with the parameters of a folder, or the name where it needs none there.
+
+    Raises
+    ------
+    UsageError
+        If the score needs parameters, and there are none.
+    """
+    if name not in FILES or not (folder / FILES[name]).exists():
+        if name == "bahdanau":
+            learn = f"nmtalign vectors attention SOURCE TARGET --vectors {folder} --score bahdanau"
+            raise UsageError(f"{folder} holds no {FILES[name]}; learn it: {learn}; or give --bahdanau FILE")
+        return name
+    path = file_in(folder, FILES[name])
+    return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)

@@ -61,7 +61,7 @@ _FILE_NAMES = {
 _OF_FOLDER = ("meta.json", "vocab.txt", "vectors.npy", "subwords.npy", "sentencepiece-?.model")
 _OF_PAIR = (
     *("pair.json", "word2int_*.pkl", "embeddings_*.npz", "vectors_*.vec", "vectors_*.bin"),
-    "sentencepiece-?.model",
+    *("sentencepiece-?.model", "bahdanau.npz", "scaled-dot.npz"),
 )
 _OWN = {"format": "nmtalign-vectors", "version": 1}
 

@@ -31,6 +31,7 @@ OUTPUTS = {
     "heatmap": "cache output",
     "report": "cache output",
     "vectors convert": "output",
+    "vectors attention": "vectors",
     "vectors learn": "output",
     "vectors map": "output",
     "lexicon": "output priors",

@@ -1,4 +1,4 @@
-"""``nmtalign vectors``: show, convert, learn, map and evaluate word vectors."""
+"""``nmtalign vectors``: show, convert, learn, map and evaluate word vectors, and attention over them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nmtalign.cli.commands.learn_attention import attention
 from nmtalign.cli.commands.learn_vectors import learn, map_
 from nmtalign.cli.messages import log, printable, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def vectors() -> None:
-    """Show, convert, learn, map and evaluate word vectors.
+    """Show, convert, learn, map and evaluate word vectors, and learn attention over them.
 
     Example: nmtalign vectors info en_fr_vectors
     """
@@ -189,3 +190,4 @@ def neighbors(
 
 vectors.add_command(learn)
 vectors.add_command(map_)
+vectors.add_command(attention)

@@ -20,7 +20,10 @@ from nmtalign.errors import UsageError
 from nmtalign.files import check_encoding
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
-_OF_PAIRS = ("word2int*.pkl", "embeddings*.npz", "vectors_*.*", "pair.json", "*/meta.json")
+_OF_PAIRS = (
+    *("word2int*.pkl", "embeddings*.npz", "vectors_*.*", "pair.json", "*/meta.json"),
+    *("bahdanau.npz", "scaled-dot.npz"),
+)
 _OF_OWN = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
 _STANDARD = "-"  # input or output
 

@@ -1,0 +1,89 @@
+"""``nmtalign vectors attention``: attention parameters over word vectors, learned from an aligner."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nmtalign.cli.messages import log, warnings_to_stderr
+from nmtalign.cli.options.bitext import (
+    BitextOptions,
+    TextOptions,
+    bitext_options,
+    langs_option,
+    text_options,
+    two_languages,
+)
+from nmtalign.cli.options.engine import one_blas_thread
+from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
+from nmtalign.cli.progress import Progress
+from nmtalign.names import LEARNED_SCORES
+
+
+@click.command(cls=Command)
+@bitext_options
+@text_options
+@langs_option
+@section("Output")
+@click.option(
+    "--vectors",
+    type=OUTPUT,
+    metavar="DIR",
+    required=True,
+    help="Word vectors; what is learned goes there, too.",
+)
+@click.option("--force", is_flag=True, help="Replace the parameters that are there.")
+@section("Learning")
+@click.option(
+    "--score", type=click.Choice(LEARNED_SCORES), required=True, help="Whose parameters are learned."
+)
+@click.option(
+    "--model", type=INPUT, metavar="DIR", help="Aligner to learn from.  [one learned from the text]"
+)
+@click.option("--units", type=Whole(min=1), default=128, help="Size of the attention layer.")
+@click.option("--workers", type=Whole(min=1), help="Processes; the result is the same.  [cores]")
+def attention(
+    bitext: BitextOptions,
+    tokenization: TextOptions,
+    langs: str | None,
+    vectors: str,
+    score: str,
+    force: bool,
+    **options: Any,
+) -> None:
+    """Learn attention over word vectors: Bahdanau's weights, or the projections of scaled dot-product.
+
+    They learn the posteriors that an aligner has for a bitext; the vectors stay as they are. DIR then holds
+    bahdanau.npz or scaled-dot.npz, which `align --vectors DIR --score bahdanau` uses.
+
+    Example: nmtalign vectors attention text.en text.fr --vectors vectors --score bahdanau
+    """
+    one_blas_thread()
+    from dataclasses import asdict
+
+    from nmtalign.aligner.fitting import learn_attention
+    from nmtalign.door import place_of
+    from nmtalign.output import expect_new_file
+    from nmtalign.scorers.vector_scores import FILES
+
+    folder = place_of(vectors)
+    expect_new_file(Path(folder, FILES[score]), overwrite=force)
+    if langs:
+        options["languages"] = two_languages(langs)
+    with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
+        pairs = progress.counted(bitext.open())
+        report = partial(_report, progress)
+        learned = learn_attention(
+            pairs, folder, score=score, report=report, **asdict(tokenization), **options
+        )
+        path = learned.save(folder, overwrite=force)
+    log(f"{learned} in {progress.seconds:.1f} s -> {path}")
+
+
+def _report(progress: Progress, line: str) -> None:
+    """Write what was done, with the time since the start."""
+    log(f"{progress.seconds:7.1f} s  {line}", event="stage", seconds=round(progress.seconds, 3))
