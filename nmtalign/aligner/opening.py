@@ -85,8 +85,6 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     """
     _check_settings(settings)
     if isinstance(path, tuple | list):
-        if found := ", ".join(name for name in (*_RUNNING, *_READING) if name in settings):
-            raise UsageError(f"{found}: only for a folder; leave it out")
         return _over(*both_embeddings(path), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
@@ -157,7 +155,6 @@ def vector_aligner(
     positions: str | None = None,
     diagonal: float | None = None,
     unknown: str | None = None,
-    languages: tuple[str, str] | None = None,
     **common: Any,
 ) -> Aligner:
     """Build an aligner over given vectors from settings by name.
@@ -176,15 +173,15 @@ def vector_aligner(
         text, and the temperature where it is left out and was not learned.
     unknown : str, optional
         Policy for unknown words; that of the embeddings if left out.
-    languages : (str, str), optional
-        Source and target language, for tokenizers.
     **common
-        ``extract`` (the method), ``threshold``, ``symmetrize`` as of
-        :class:`~nmtalign.aligner.extraction.Extraction`; ``tokenizer``, ``lowercase``, ``unicode`` as of
-        :class:`~nmtalign.text.tokenization.TextSettings`. Left out: as the vectors were learned, where they
-        say so, else words between spaces in lower case.
+        ``languages``, source and target, for tokenizers; ``extract`` (the method), ``threshold`` and
+        ``symmetrize`` as of :class:`~nmtalign.aligner.extraction.Extraction`; ``tokenizer``, ``lowercase``
+        and ``unicode`` as of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: as the vectors were
+        learned, where they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
+    if found := ", ".join(name for name in (*_RUNNING, *_READING) if name in common):
+        raise UsageError(f"{found}: only for a folder; leave it out")
     scorer = make_score(score, source.dimension, temperature=temperature, weights=bahdanau)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
@@ -192,7 +189,6 @@ def vector_aligner(
         VectorScorer(source, target, scorer, tune=temperature is None and scorer.null is None),
         _positions(positions, diagonal, score, source, target, scorer),
         text=TextSettings.from_dict(source.settings.get("text", {})),
-        languages=languages or (None, None),
     )
     return _configured(aligner, **common)
 
@@ -200,6 +196,7 @@ def vector_aligner(
 def _configured(
     aligner: Aligner,
     *,
+    languages: tuple[str, str] | None = None,
     extract: str | None = None,
     threshold: float | None = None,
     symmetrize: str | None = None,
@@ -209,7 +206,7 @@ def _configured(
     """Return an aligner with the settings that vectors and learned models share."""
     aligner = aligner if scorers is None else aligner.with_scorers(scorers)
     chosen = {name: value for name, value in text.items() if value is not None}
-    aligner = replace(aligner, text=replace(aligner.text, **chosen))
+    aligner = replace(aligner, text=replace(aligner.text, **chosen), languages=languages or aligner.languages)
     if (extract, threshold, symmetrize) == (None, None, None):
         return aligner
     extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)
