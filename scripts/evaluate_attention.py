@@ -112,10 +112,10 @@ def score_of(learned: Any) -> Any:
 
 def errors(score: Any) -> Iterator[str]:
     """Yield the alignment error of the sample with each position model."""
-    sample = list(na.read_bitext(SAMPLE / "text.en", SAMPLE / "text.fr"))
+    sample = list(na.read_bitext(SAMPLE / "text.tok.en", SAMPLE / "text.tok.fr"))
     gold = list(na.read_gold(SAMPLE / "gold.pharaoh"))
     for positions in ("none", "diagonal", "hmm"):
-        aligner = na.fit_to(na.load(VECTORS, score=score, positions=positions), sample)
+        aligner = na.fit_to(na.load(VECTORS, score=score, positions=positions, tokenizer="space"), sample)
         yield f"{100 * na.evaluate(list(aligner.align_batch(sample)), gold).aer:.2f}"
 
 
