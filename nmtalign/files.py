@@ -58,7 +58,7 @@ def foreign(path: str | Path, expected: str = "the file is damaged") -> Iterator
     try:
         yield
     except DataError as error:
-        raise error.at(path) from error
+        raise error.at(path) from None
     except NmtalignError:
         raise
     except Exception as error:

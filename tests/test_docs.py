@@ -37,6 +37,8 @@ OTHERS = {
     "--prune",
     "--chunk",
     "--data",
+    "--bitexts",
+    "--sets",
     "--grow",
 }
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -211,9 +211,9 @@ def _teacher(
     """Return the aligner to learn from, and a name for it."""
     if model is None:
         return learn(words, learning).aligner, "learned from the same text"
-    if isinstance(model, Aligner):
-        return fit_text(model, pairs)[0], model.scorer.settings
-    return load_aligner(model), Path(model).name
+    if isinstance(model, str | Path):
+        return load_aligner(model), Path(model).name
+    return fit_text(model, pairs)[0], model.scorer.settings
 
 
 def _chosen(words: Sequence[Pair]) -> list[int]:

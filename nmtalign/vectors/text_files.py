@@ -125,7 +125,7 @@ def _begin(file: IO[bytes], path: Path) -> tuple[tuple[int, int] | None, int, It
             chain([] if header else [first], lines),
         )
     except DataError as error:
-        raise error.at(path, line=1) from error
+        raise error.at(path, line=1) from None
 
 
 def first_dimension(line: bytes) -> int:
@@ -177,7 +177,7 @@ def _parse_slowly(block: bytes, dimension: int, encoding: str, errors: str, path
                 raise DataError(f"the vector of {word.decode(encoding, 'replace')!r} holds NaN or infinity")
             words.append(decoded(word, encoding, errors))
         except DataError as error:
-            raise error.at(path, line=number) from error
+            raise error.at(path, line=number) from None
         except ValueError as error:
             reason = f"expected a word and {dimension} numbers, {error}"
             raise DataError(reason).at(path, line=number) from error

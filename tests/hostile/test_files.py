@@ -278,6 +278,13 @@ def test_a_file_that_is_not_there_is_bad_data() -> None:
         raise FileNotFoundError(2, "gone", "x")
 
 
+def test_an_error_is_not_its_own_cause() -> None:
+    """Such a one cannot be sent to another process."""
+    with pytest.raises(DataError) as caught, files.foreign("x", "bad"):
+        raise DataError("x: gone")
+    assert caught.value.__cause__ is None
+
+
 def test_a_name_that_is_no_name_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "round").symlink_to("round")
     for name in ("a\0b", "x" * 5000, "round"):
