@@ -105,7 +105,7 @@ class Aligner(Listed):
         """The lexicon of a learned aligner; UsageError over given vectors."""
         lexicon: Lexicon | None = self.scorer.lexicon
         if lexicon is None:
-            raise UsageError("word vectors have no lexicon; learn an aligner from a bitext")
+            raise UsageError("word vectors and encoders have no lexicon; learn an aligner from a bitext")
         return lexicon
 
     @property

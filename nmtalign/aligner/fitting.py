@@ -48,7 +48,7 @@ def fit_text(aligner: Aligner, pairs: Iterable[AnyPair]) -> tuple[Aligner, Itera
 
 
 def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
-    """Return an aligner over given vectors: its hidden Markov model is fitted to the first pairs of a bitext.
+    """Return an aligner over vectors or an encoder, fitted to the first pairs of a bitext.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
         Made by ``load(vectors, positions="hmm")`` or :func:`nmtalign.with_context`; others are returned as
         they are.
     bitext : iterable of (source, target), or (list, list), or DataFrame
-        As of :meth:`Aligner.align_batch`; 5,000 pairs are read.
+        As of :meth:`Aligner.align_batch`; at most 5,000 pairs are read.
 
     References
     ----------

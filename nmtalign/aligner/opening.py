@@ -182,12 +182,12 @@ def vector_aligner(
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
     if found := ", ".join(name for name in (*_RUNNING, *_READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
-    scorer = make_score(score, source.dimension, temperature=temperature, weights=bahdanau)
+    vector_score = make_score(score, source.dimension, temperature=temperature, weights=bahdanau)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)
     aligner = Aligner(
-        VectorScorer(source, target, scorer, tune=temperature is None and scorer.null is None),
-        _positions(positions, diagonal, score, source, target, scorer),
+        VectorScorer(source, target, vector_score, tune=temperature is None and vector_score.null is None),
+        _positions(positions, diagonal, score, source, target, vector_score),
         text=TextSettings.from_dict(source.settings.get("text", {})),
     )
     return _configured(aligner, **common)
@@ -219,7 +219,7 @@ def _positions(
     score: str | VectorScore,
     source: Embeddings,
     target: Embeddings,
-    scorer: VectorScore,
+    vector_score: VectorScore,
 ) -> SoftmaxPositions | HiddenMarkov:
     """Return a position model by name."""
     name = name or ("diagonal" if score == "cosine" else "none")
@@ -228,7 +228,7 @@ def _positions(
             raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")
         return unfitted_hmm()
     if strength is None and name == "diagonal":
-        strength = _fitting_strength(source, target, scorer)
+        strength = _fitting_strength(source, target, vector_score)
     return SoftmaxPositions(name, strength)
 
 

@@ -34,7 +34,7 @@ from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.mixture import CountedForms, Mixture, PairScores
+from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
@@ -424,7 +424,7 @@ def _own_links(
     forms = [CountedForms(found.estimate.forms, found.estimate.counts, estimator.smoothing)]
 
     @cache
-    def scores() -> PairScores:
+    def scores() -> WordPairScores:
         return scorer.read(text, forms.pop())
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:

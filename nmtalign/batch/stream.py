@@ -124,8 +124,8 @@ def _made_of(lines: Sequence[str], marks: str) -> LineWords:
     return LineWords(np.array([number for own in numbers for number in own], np.int64), offsets)
 
 
-class Shortened:
-    """Puts an empty pair into the place of each one with more than `most` tokens on a side, and counts these.
+class LengthLimit:
+    """Replaces each pair of more than `most` tokens on a side by an empty one, and counts these.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Shortened:
 
     Examples
     --------
-    >>> bound = Shortened(2)
+    >>> bound = LengthLimit(2)
     >>> [pair.source for pair in bound.pairs([SentencePair("a b", "x"), SentencePair("a", "x y z")], SPACES)]
     ['a b', '']
     >>> bound.count
@@ -150,13 +150,15 @@ class Shortened:
     """
 
     def __init__(self, most: int | None, files: Sequence[str] = ()) -> None:
-        self.most, self.count, self._files = most, 0, files
+        self.most = None if most is None else min(most, LONGEST)
+        self.count, self._files = 0, files
 
     def __str__(self) -> str:
         """Return what to add to a closing line."""
         if self.most is None:
             return ""
-        return f", {self.count:,} pairs of more than {self.most:,} words left out"
+        pairs = "pair" if self.count == 1 else "pairs"
+        return f", {self.count:,} {pairs} of more than {self.most:,} words left out"
 
     def pairs(
         self,
@@ -166,7 +168,7 @@ class Shortened:
     ) -> Iterator[SentencePair]:
         """Yield the pairs in order; `text` cuts them into tokens."""
         self.count = 0
-        most = LONGEST if self.most is None else min(self.most, LONGEST)
+        most = LONGEST if self.most is None else self.most
         for number, pair in enumerate(pairs, 1):
             if max(map(len, pair)) <= most // GROWTH:
                 yield pair

@@ -78,7 +78,7 @@ def stack(side: EncodedSide, pairs: Longs, columns: int, height: int) -> tuple[I
     lengths = np.zeros(columns, dtype=np.int64)
     lengths[: len(pairs)] = side.lengths[pairs]
     rows = np.arange(height)[:, None]  # (height, 1)
-    inside = rows < lengths  # (length, B)
+    inside = rows < lengths  # (height, columns)
     starts = np.zeros(columns, dtype=np.int64)
     starts[: len(pairs)] = side.offsets[pairs]
     stacked = np.zeros(inside.shape, dtype=np.int32)

@@ -1,7 +1,8 @@
 """E-step: the expected counts of a bitext under the current model, bucket by bucket.
 
-The expected count of a link is the product of both posteriors, ``p(s|t) p(t|s)`` (Liang et al. 2006). The
-last iteration uses posteriors in agreement (:func:`~nmtalign.positions.agreement.hmm_posteriors`).
+The expected count of a link is the mean of both posteriors in the first iterations, then their product,
+``p(s|t) p(t|s)`` (Liang et al. 2006). In the last iterations, where the settings have them, the posteriors
+agree (:func:`~nmtalign.positions.agreement.hmm_posteriors`).
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V vocabulary.
 """

@@ -1,7 +1,8 @@
 """M-step of the emissions: likelihood ratios of word pairs to chance from expected counts of links.
 
-Every word is counted under several *forms*: the word itself, its first 3, 4 and 6 letters. For each kind of
-form, the expected counts c(e, f) of the links on which both directions agree give the likelihood ratio
+Every word is counted under several *forms*: the word itself, and its first letters (3, 4 and 6 by the preset
+``default``). For each kind of form, the expected counts c(e, f) of the links on which both directions agree
+give the likelihood ratio
 
     r(e, f) = (c(e, f) + prior(e, f)) N / ((c(e) + s) (c(f) + s)) + floor
 

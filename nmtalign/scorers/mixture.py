@@ -36,7 +36,7 @@ def interpolated(emissions: Emissions, scorers: Sequence[MixedScorer], text: Enc
 
     Notes
     -----
-    ``log r = (1 - weight) log r_before + weight log r_head`` for the word pairs that a scorer knows
+    ``log r = (1 - weight) log r_before + weight log r_scorer`` for the word pairs that a scorer knows
     (log-linear interpolation, Klakow 1998); the ratios of other word pairs stay.
     """
     for scorer in scorers:
@@ -106,18 +106,20 @@ class Mixture(Scorer):
         return self.lexicon.numbers
 
     def with_scorer(self, scorer: MixedScorer) -> Mixture:
-        """Return the mixture with one more scorer."""
+        """Return the mixture with one more scorer; UsageError if it has one of this name."""
+        if scorer.name in ("lexicon", *(other.name for other in self.others)):
+            raise UsageError(f"the mixture has a scorer {scorer.name}; give the new one another name")
         return replace(self, others=(*self.others, scorer))
 
-    def read(self, text: EncodedText, seen: CountedForms | None = None) -> PairScores:
+    def read(self, text: EncodedText, seen: CountedForms | None = None) -> WordPairScores:
         """Return the scores of a text; `seen` are the counts of the training text, if this is the text."""
         seen = seen or CountedForms(*self.lexicon.looked_up(text.source, text.target, text.index))
         mixed = interpolated(emissions(*seen), self.others, text)
-        return PairScores(text, mixed, leave_one_out_evidence(seen), self.lexicon)
+        return WordPairScores(text, mixed, leave_one_out_evidence(seen), self.lexicon)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairScores:
+class WordPairScores:
     """Emissions of a text, and the evidence `worth` (P,) of word pairs for pair scores."""
 
     text: EncodedText

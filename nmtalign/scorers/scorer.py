@@ -58,7 +58,7 @@ class Scorer(Protocol):
         ...
 
     def only(self, names: Iterable[str]) -> Scorer:
-        """Return a mixture of some of the scorers; UsageError if one is missing."""
+        """Return a scorer with the influence of some names alone; UsageError if one is missing."""
         ...
 
     @property
@@ -89,8 +89,9 @@ class LogRatios(NamedTuple):
 class MixedScorer(Protocol):
     """A scorer beside the lexicon, which gives log likelihood ratios to word pairs.
 
-    `weight`, from 0 to 1, is the weight in the log-linear interpolation with the scorers before this one. Its
-    class restores a scorer from its state and the lexicon.
+    The class is a dataclass with the field `weight`, from 0 to 1: the weight in the log-linear interpolation
+    with the scorers before this one. ``from_state(stored, lexicon)`` restores a scorer. No other scorer of
+    the mixture has its name.
     """
 
     @property
@@ -101,4 +102,8 @@ class MixedScorer(Protocol):
 
     def log_ratios(self, text: EncodedText) -> LogRatios:
         """Return the log likelihood ratios of the word pairs of a text."""
+        ...
+
+    def state(self) -> State:
+        """Return the state, from which the class restores the scorer."""
         ...

@@ -205,7 +205,7 @@ class Estimator:
         return counts
 
     def _pruned(self, kind: FormPairCounts) -> FormPairCounts:
-        """Return the counts without very small ones, in the precision of the model folder."""
+        """Set very small counts to 0 in place; return the counts in the precision of the model folder."""
         kind.pairs[kind.pairs < self.settings.prune] = 0
         source, target = (
             side.apply(lambda values: values.astype(np.float32).astype(np.float64))

@@ -54,7 +54,7 @@ def test_a_pair_of_too_many_words_is_refused_with_its_place(monkeypatch):
     monkeypatch.setattr(stream, "LONGEST", 100)
     pairs = [SentencePair("a", "b"), SentencePair("a " * 101, "b")]
     with pytest.raises(DataError, match=r"^a and b, pair 2: expected at most 100 words a side, found 101"):
-        list(stream.Shortened(None, ("a", "b")).pairs(pairs, stream.SPACES))
-    bound = stream.Shortened(1000)
+        list(stream.LengthLimit(None, ("a", "b")).pairs(pairs, stream.SPACES))
+    bound = stream.LengthLimit(1000)
     assert [pair.source for pair in bound.pairs(pairs, stream.SPACES)] == ["a", ""]
-    assert str(bound) == ", 1 pairs of more than 1,000 words left out"
+    assert str(bound) == ", 1 pair of more than 100 words left out"  # the bound of memory is lower

@@ -53,6 +53,9 @@ def test_a_new_scorer_is_mixed_saved_opened_drawn_and_explained(learned, tmp_pat
     assert mixed.align(SOURCE, TARGET).links == MIRRORED
     assert mixed.align_batch([(SOURCE, TARGET)]).links(0) == MIRRORED
     assert "scorers=lexicon,spectral,mirror" in mixed.settings
+    for name in ("mirror", "lexicon"):
+        with pytest.raises(UsageError, match=f"has a scorer {name}; give the new one another name"):
+            mixed.scorer.with_scorer(Mirror(1.0, weight=0.5, name=name))
     monkeypatch.setitem(KINDS, "mirror", (__name__, "Mirror"))  # the one line
     mixed.save(tmp_path / "model")
     opened = load_aligner(tmp_path / "model")

@@ -298,7 +298,7 @@ def test_settings_survive_a_file():
 def test_pairs_of_too_many_characters_are_not_cut_at_all(monkeypatch, most):
     monkeypatch.setattr(stream, "LONGEST_TEXT", 4)
     monkeypatch.setattr(TextSettings, "pieces_of_pair", lambda *_: pytest.fail("nothing is cut"))
-    bound, pairs = stream.Shortened(most, ["a", "b"]), [SentencePair("a", "b" * 6_000)]
+    bound, pairs = stream.LengthLimit(most, ["a", "b"]), [SentencePair("a", "b" * 6_000)]
     if most:
         assert list(bound.pairs(pairs, SIMPLE)) == [SentencePair("", "")]
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
-    from nmtalign.batch.stream import AlignedChunk, Shortened
+    from nmtalign.batch.stream import AlignedChunk, LengthLimit
     from nmtalign.cli.outputs import Sink
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.output import Outputs
@@ -133,7 +133,7 @@ def align(
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     one_blas_thread()
-    from nmtalign.batch.stream import Shortened
+    from nmtalign.batch.stream import LengthLimit
     from nmtalign.output import Outputs
 
     paths = paths_of(**outputs)
@@ -141,7 +141,7 @@ def align(
     with warnings_to_stderr(), Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs, bound = progress.reading(_opened(bitext, bad)), Shortened(max_length, bitext.files)
+        pairs, bound = progress.reading(_opened(bitext, bad)), LengthLimit(max_length, bitext.files)
         count = pieces or ("words" if outputs["tokens"] is None else "tokens")
         aligner, chunks = _aligned(options, pairs, bound, count, run, engine, engine.client(stack))
         stack.enter_context(closing(chunks))
@@ -203,7 +203,7 @@ def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords 
 def _aligned(
     options: ModelOptions,
     bitext: Iterator[SentencePair],
-    bound: Shortened,
+    bound: LengthLimit,
     count: str,
     run: ShardRun | None,
     engine: EngineOptions,
@@ -215,10 +215,10 @@ def _aligned(
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.text.chunks import PAIRS, cut
 
-    aligner = load_aligner(options)
+    aligner = replace(load_aligner(options), workers=engine.workers)
     aligner, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
-    workers = default_workers(engine.workers) if aligner.scorer.parallel else 1  # that takes all cores
-    size = PAIRS if workers == 1 else PAIRS // 2  # the last ones keep fewer cores waiting
+    workers = default_workers(engine.workers) if aligner.scorer.parallel else 1  # an encoder uses all cores
+    size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
     chunks = run.missing(bitext) if run else cut(bitext, chunk=size)
     if client is not None:
         if not aligner.scorer.parallel:
@@ -262,7 +262,7 @@ def write_chunks(
 def say_done(
     languages: tuple[str, str],
     output: str,
-    bound: Shortened,
+    bound: LengthLimit,
     run: ShardRun | None,
     progress: Progress,
     links: int,

@@ -53,7 +53,7 @@ def links_from(
     """
     one_blas_thread()
     from nmtalign.batch.links_from import links_of_source
-    from nmtalign.batch.stream import Shortened
+    from nmtalign.batch.stream import LengthLimit
     from nmtalign.output import Outputs
 
     paths = paths_of(**outputs)
@@ -65,7 +65,7 @@ def links_from(
         chunks = links_of_source(linker, pairs, words, text, marks=given.pieces, count=count)
         stack.enter_context(closing(chunks))
         languages = languages_of_files(bitext.source, bitext.target)
-        done = partial(say_done, languages, paths["links"], Shortened(None), None)
+        done = partial(say_done, languages, paths["links"], LengthLimit(None), None)
         sinks = [open_sink(name, path, stack) for name, path in paths.items()]
         write_chunks(chunks, progress, False, done, sinks)
     detail(linker.settings, event="settings")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,7 +123,7 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.train import Learning, gold_of_file, learn, warm_start
-    from nmtalign.batch.stream import Shortened
+    from nmtalign.batch.stream import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
@@ -139,7 +139,7 @@ def train(
         options["prior"], options["text"] = warm_start(
             start.prior, start.init, asdict(tokenization), languages, encoding=text_encoding()
         )
-    bound = Shortened(max_length, bitext.files)
+    bound = LengthLimit(max_length, bitext.files)
     shortened = partial(bound.pairs, text=options["text"], languages=languages)
     settings, state = named_preset(start.preset), f"{output.rstrip('/')}.state"
     progress = Stages("pairs", bitext.files, _costs(settings, **more))
@@ -158,7 +158,9 @@ def train(
             **options,
         )
         found = learn(shortened(progress.counted(bitext.open(), then=progress.next_stage)), learning)
-        aligner = _mix(found.aligner, context, shortened(bitext.open()), report) if context else found.aligner
+        aligner = replace(found.aligner, workers=engine.workers)
+        if context:
+            aligner = _mix(aligner, context, shortened(bitext.open()), report)
         aligner.save(output, overwrite=force)
         remove_checkpoints(state)
         report(f"model in {output}{bound}")
