@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any
@@ -70,6 +70,17 @@ def place_of(path: str | Path) -> Path:
     path = as_path(path)
     places = [path, *(place / path for place in _PLACES)]
     return next((place for place in places if place.exists()), places[0])
+
+
+def begun(rows: Iterator[Any], what: str) -> Iterator[Any]:
+    """Yield from an iterator, and refuse one that has nothing left: it was read before."""
+    empty = True
+    for row in rows:
+        empty = False
+        yield row
+    if empty:
+        found = "found an iterator with nothing left, such as a generator that was read before"
+        raise UsageError(f"expected {what}, {found}; give a list, which can be read again")
 
 
 def expect_names(given: Iterable[str], known: Iterable[str], what: str) -> None:

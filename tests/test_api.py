@@ -425,3 +425,52 @@ def test_a_model_is_saved_into_a_new_folder_or_over_an_older_model_alone(shipped
     refused(lambda: shipped.save(tmp_path / "file", overwrite=True), USAGE, "is a file")
     na.train(PAIRS[:2] * 9, workers=1).save(tmp_path / "model", overwrite=True)
     assert na.load(tmp_path / "model").training["corpus"]["pairs"] == 18
+
+
+def test_a_mask_or_numbers_choose_pairs(batch):
+    sure = batch.scores > np.median(batch.scores)
+    assert [pair.links for pair in batch[sure]] == [batch.links(n) for n in np.flatnonzero(sure)]
+    assert [pair.words for pair in batch[[1, 0]]] == [batch[1].words, batch[0].words]
+
+
+def test_a_probability_is_that_of_a_link_or_of_a_cell(shipped):
+    pair = shipped.align("the black cat", "le chat noir")
+    assert pair.probability((0, 0)) == pair.probabilities[na.Link(0, 0)]
+    assert pair.probability((0, 1)) == pair.posterior[1, 0]
+    with pytest.raises(na.DataError, match="link 9-9 is outside a pair of 3 source and 3 target words"):
+        pair.probability((9, 9))
+
+
+def test_gold_of_other_words_is_refused(shipped):
+    batch = shipped.align_batch([("a house", "une maison")])
+    with pytest.raises(na.DataError, match=r"pair 1: gold link 2-1 is outside .* are both of the same words"):
+        na.evaluate(batch, ["0-0 2-1"])
+    with pytest.raises(na.DataError, match="pair 1: a link has a negative position"):
+        na.evaluate([{(-1, 0)}], ["0-0"])
+    golds = iter(["0-0"])
+    assert na.evaluate(batch, golds).recall == 1
+    with pytest.raises(na.UsageError, match="expected gold links, found an iterator with nothing left"):
+        na.evaluate(batch, golds)
+
+
+def test_a_report_is_a_page(shipped, tmp_path):
+    with pytest.raises(na.UsageError, match=r"a report is an HTML page; give a name like pairs.html"):
+        na.write_report(tmp_path / "pairs.pdf", shipped.align_batch([("a", "b")]))
+
+
+def test_a_bitext_can_be_sent_to_another_process(tmp_path):
+    (tmp_path / "pairs").write_text("a ||| b\nc ||| d\n")
+    assert list(pickle.loads(pickle.dumps(na.read_bitext(tmp_path / "pairs")))) == [("a", "b"), ("c", "d")]
+
+
+def test_learned_attention_takes_its_own_options_only(shipped):
+    pairs, vectors = [("the black cat", "le chat noir")] * 10, na.place_of("en_fr_vectors")
+    for options in ({"threshold": 0.5}, {"units": "16"}, {"score": "cosine"}):
+        with pytest.raises(na.UsageError, match="expected"):
+            na.learn_attention(pairs, vectors, model=shipped, **options)
+    with pytest.raises(na.DataError, match="nope: expected a folder with word vectors"):
+        na.learn_attention(pairs, "nope", model=shipped)
+    learned = na.learn_attention(pairs, vectors, model=shipped, units=8)
+    assert repr(learned).startswith("LearnedAttention: bahdanau of 8 units")
+    with pytest.raises(na.UsageError, match=r"a score such as learned.score"):
+        na.load(vectors, score=learned)

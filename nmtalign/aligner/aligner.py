@@ -343,7 +343,7 @@ class _Pairs:
             return self.aligner.attend_words((source, target))
         return self.aligner.attend(source, target)
 
-    def chosen(self, numbers: range) -> _Pairs:
+    def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""
         return _Pairs(self.aligner, [self.pairs[n] for n in numbers])
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import place_of
+from nmtalign.door import expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
@@ -95,6 +96,9 @@ class LearnedAttention:
     arrays: Mapping[str, Floats]
     about: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return f"LearnedAttention: {self}"
+
     def __str__(self) -> str:
         learned = f"held-out loss {self.about['held-out loss']}, {self.about['pairs']:,} pairs"
         return f"{self.name} of {self.about['units']} units, {learned}"
@@ -169,10 +173,10 @@ def learn_attention(
     >>> vector_aligner(source, target, score=learned.score).align("the cat", "le chat").links
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
-    if score not in KINDS:
-        raise UsageError(f"attention is learned for the scores {', '.join(KINDS)}, found {score!r}")
-    if units < 1:
-        raise UsageError(f"expected at least 1 unit, found {units}")
+    expect_names([score], KINDS, "scores")
+    expect_names(text, ("languages", "tokenizer", "lowercase", "unicode"), "options")
+    if not isinstance(units, Integral) or units < 1:
+        raise UsageError(f"expected at least 1 unit, found {units!r}")
     workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
     teacher, name = _teacher(model, pairs, words, Learning(text=student.text, workers=workers))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
@@ -118,6 +118,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     given = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
     prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
     gold, line = options.get("gold", ()), ProgressLine(options.get("progress", False))
+    found: list[str] = []
     learning = Learning(
         named_preset(options.get("preset", "default")),
         text,
@@ -128,9 +129,13 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         gold_of_file(gold) if isinstance(gold, str | Path) else list(given_gold(gold)),
         workers=options.get("workers"),
         report=line.show,
-        warn=partial(warnings.warn, stacklevel=3),
+        warn=found.append,
     )
-    aligner = learn(checked_pairs(bitext), learning).aligner
+    try:
+        aligner = learn(checked_pairs(bitext), learning).aligner
+    finally:
+        for note in found:
+            warnings.warn(note, stacklevel=2)
     line.show(f"learned from {aligner.training['corpus']['pairs']:,} pairs", last=True)
     return aligner
 

@@ -267,10 +267,13 @@ class AlignedPair(Viewable):
         source, target = self.tokens
         return [(source[link.source], target[link.target], self.probability(link)) for link in self.links]
 
-    def probability(self, link: Link) -> float:
+    def probability(self, link: tuple[int, int]) -> float:
         """Return the probability of a chosen link; where it has none of its own, the weight of its cell."""
-        found = self.probabilities.get(link)
-        return float(self.matrix.weights[link.target, link.source] if found is None else found)
+        found = self.probabilities.get(Link(*link))
+        if found is None:
+            (cell,) = _checked([link], *self.matrix.weights.shape[::-1])
+            found = self.matrix.weights[cell.target, cell.source]
+        return float(found)
 
     @property
     def posterior(self) -> NDArray[np.floating]:
@@ -299,9 +302,12 @@ class Origin(Protocol):
         """Align pair n alone, with its attention: the same bits as in the batch."""
         ...
 
-    def chosen(self, numbers: range) -> Origin:
+    def chosen(self, numbers: Sequence[int]) -> Origin:
         """Return some of the pairs."""
         ...
+
+
+Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # numbers of pairs, or a mask
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -349,14 +355,16 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     def __getitem__(self, n: int) -> AlignedPair: ...
 
     @overload
-    def __getitem__(self, n: slice) -> AlignedBatch: ...
+    def __getitem__(self, n: slice | Chosen) -> AlignedBatch: ...
 
-    def __getitem__(self, n: int | slice) -> AlignedPair | AlignedBatch:
+    def __getitem__(self, n: int | slice | Chosen) -> AlignedPair | AlignedBatch:
         if isinstance(n, slice):
             return self._chosen(range(len(self))[n])
+        if isinstance(n, list | np.ndarray):
+            return self._chosen(np.arange(len(self))[n].tolist())
         return _PairOfBatch(self, self._number(n))
 
-    def _chosen(self, numbers: range) -> AlignedBatch:
+    def _chosen(self, numbers: Sequence[int]) -> AlignedBatch:
         places = (np.arange(*self.offsets[n : n + 2]) for n in numbers)
         rows = np.concatenate([np.zeros(0, np.int64), *places])
         sizes = np.diff(self.offsets)[numbers]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Alignment, GoldAlignment
-from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
+from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links, gold_inside
 from nmtalign.views import Listed
 
 METRICS = ("precision", "recall", "f1", "aer")
@@ -239,7 +239,7 @@ def evaluate(alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap |
     0.0
     """
     bootstrap = bootstrap or Bootstrap()
-    sentences = count(given_links(alignments), given_gold(golds))
+    sentences = count(given_links(alignments), gold_inside(given_gold(golds), alignments))
     drawn = _scores(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}
     settings = f"pairs:{len(sentences)}|bootstrap:{bootstrap.samples}|confidence:{bootstrap.confidence:g}"

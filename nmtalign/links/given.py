@@ -7,6 +7,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any, TypeVar
 
+from nmtalign.door import begun
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
 from nmtalign.links.formats import parse_gold, parse_pharaoh, read_gold, read_links
@@ -55,10 +56,26 @@ def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:
     return read_gold(golds) if isinstance(golds, str | Path) else _each(golds, _gold, "gold links")
 
 
+def gold_inside(golds: Iterator[GoldAlignment], alignments: GivenLinks) -> Iterator[GoldAlignment]:
+    """Yield gold links, and refuse those outside of the words of a batch: they count other words."""
+    for number, gold in enumerate(golds, 1):
+        if isinstance(alignments, AlignedBatch) and alignments.origin and number <= len(alignments):
+            sizes = map(len, alignments.origin.tokens(number - 1))
+            try:
+                Alignment(gold.possible, *sizes)
+            except DataError as error:
+                message = f"pair {number:,}: gold {error}; are both of the same words?"
+                raise DataError(message) from None
+        yield gold
+
+
 def _links(own: Any) -> frozenset[Link]:
     if isinstance(own, str):
         return parse_pharaoh(own)
-    return as_links(own.links if isinstance(own, AlignedPair) else own)
+    links = as_links(own.links if isinstance(own, AlignedPair) else own)
+    if any(min(link) < 0 for link in links):
+        raise DataError("a link has a negative position; positions count from 0")
+    return links
 
 
 def _gold(own: Any) -> GoldAlignment:
@@ -74,7 +91,7 @@ def _each(given: Any, parse: Callable[[Any], Parsed], what: str) -> Iterator[Par
     """Yield what is given for each pair; a DataError names the pair."""
     if not isinstance(given, Iterable):
         raise UsageError(f"expected {what} of each pair, or a path, found {short(given)}")
-    return _parsed(given, parse)
+    return _parsed(begun(given, what) if isinstance(given, Iterator) else given, parse)
 
 
 def _parsed(given: Iterable[Any], parse: Callable[[Any], Parsed]) -> Iterator[Parsed]:

@@ -148,6 +148,8 @@ def write_report(
     ...     nmtalign.write_report(f"{folder}/report.html", batch, gold=["0-0 1-1", "0-0"])
     """
     path, golds = as_path(path), None if gold is None else list(given_gold(gold))
+    if path.suffix in (".pdf", ".png", ".svg"):
+        raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     page = html_report(listed, title=title, corpus=corpus, gold=lines)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from reprlib import repr as short
 from typing import ClassVar
 
 import numpy as np
@@ -133,7 +134,7 @@ class BahdanauScore:
         return np.asarray(additive_projected(queries, keys, self.v * self.scale))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProjectedDot:
     """Scaled dot-product attention with projections, ``(q W_q) . (k W_k) / sqrt(A)``.
 
@@ -281,6 +282,10 @@ def make_score(
     if temperature is not None and not 0 < temperature < math.inf:
         raise UsageError(f"the temperature must be a positive number, found {temperature}")
     sharpness = None if temperature is None else 1 / temperature
+    if not isinstance(name, str) and not hasattr(name, "queries"):
+        raise UsageError(
+            f"expected the name of a score, or a score such as learned.score, found {short(name)}"
+        )
     if not isinstance(name, str) and weights is None:
         return name if sharpness is None else replace(name, scale=sharpness)
     if name == "bahdanau":

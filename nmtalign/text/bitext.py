@@ -99,13 +99,12 @@ def read_bitext(
     if target is not None:
         if format not in ("auto", "moses"):
             raise UsageError(f"the format {format!r} is one file, but two were given")
-        return Bitext(lambda: _settled(_read_two(source, target, encoding), on_error), (source, target))
+        return Bitext(partial(_both_files, source, target, encoding, on_error), (source, target))
     if format == "moses":
         raise UsageError("the format 'moses' is two files, but one was given")
     if format == "auto":
         format = _ENDINGS.get(_ending(source), "auto")
-    records = partial(_read_one, source, format, encoding, select)
-    return Bitext(lambda: _settled(named(source, records()), on_error), (source,))
+    return Bitext(partial(_one_file, source, format, encoding, select, on_error), (source,))
 
 
 class Bitext(Sequence[SentencePair]):
@@ -178,6 +177,18 @@ class Bitext(Sequence[SentencePair]):
         import pandas as pd
 
         return pd.DataFrame(self._pairs, columns=list(SentencePair._fields))
+
+
+def _both_files(
+    source: str | Path, target: str | Path, encoding: str, on_error: OnError | None
+) -> Iterator[SentencePair]:
+    return _settled(_read_two(source, target, encoding), on_error)
+
+
+def _one_file(
+    path: str | Path, format: str, encoding: str, select: Select, on_error: OnError | None
+) -> Iterator[SentencePair]:
+    return _settled(named(path, _read_one(path, format, encoding, select)), on_error)
 
 
 def _settled(records: Iterator[Record], on_error: OnError | None) -> Iterator[SentencePair]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any
 
+from nmtalign.door import begun
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import is_text
 from nmtalign.text.bitext import Bitext
@@ -65,17 +66,6 @@ def _checked(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
         yield pair
 
 
-def _begun(pairs: Iterator[Any]) -> Iterator[Any]:
-    """Yield from an iterator, and refuse one that has nothing left: it was read before."""
-    empty = True
-    for row in pairs:
-        empty = False
-        yield row
-    if empty:
-        found = "found an iterator with nothing left, such as a generator that was read before"
-        raise UsageError(f"expected sentence pairs, {found}; give a list, which can be read again")
-
-
 def checked_pair(source: Sentence, target: Sentence) -> Pair:
     """Return one sentence pair, arrays of words as lists; DataError as of :func:`checked_pairs`."""
     pair = _checked_side(source, "source"), _checked_side(target, "target")
@@ -118,7 +108,7 @@ def _rows(pairs: Any) -> Iterable[Any]:
         wanted = "expected sentence pairs in an order, such as a list of (source, target)"
         raise UsageError(f"{wanted}, found a {type(pairs).__name__}: {short(pairs)}")
     if isinstance(pairs, Iterator):
-        return _begun(pairs)
+        return begun(pairs, "sentence pairs")
     if isinstance(pairs, tuple) and len(pairs) == 2 and all(map(_is_column, pairs)):
         source, target = map(len, pairs)
         if source != target:

@@ -435,10 +435,14 @@ def _pair_note(folder: Path) -> dict[str, Any]:
 def pair_languages(folder: str | Path) -> tuple[str, str]:
     """Return source and target language of a folder: as ``pair.json`` says, else the only two there are."""
     folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError("expected a folder with word vectors of two languages; there is none").at(folder)
     found = list(languages_of(folder) or {})
     languages = _pair_note(folder).get("languages", found)
     if not (isinstance(languages, list) and all(isinstance(name, str) for name in languages)):
         raise DataError("expected languages that are a list of names").at(folder / "pair.json")
     if len(languages) != 2:
-        raise UsageError(f"{folder}: expected vectors of two languages, found {found}; name them (--langs)")
+        raise UsageError(
+            f"{folder}: expected vectors of two languages, found {found or 'none'}; name them (--langs)"
+        )
     return languages[0], languages[1]
