@@ -24,6 +24,8 @@ def run(path: Path) -> int:
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
+        if "outputs" in cell:  # warnings name files of the machine
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
         for output in cell.get("outputs", []):
             _drop_long_text(output)
     notebook.metadata = {
