@@ -7,6 +7,7 @@ Axes: N sentence pairs, T target words, S source words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -28,6 +29,7 @@ from nmtalign.text.tokenization import SPACES, TextSettings, words_at
 
 SPACE, END = 32, 10  # bytes between words, and after lines
 DROPPED = "\u00a0\u202f\u3000\t"  # white space that tokenizers leave out, and that is no end of a word
+_empty_word = re.compile(rf"(?:^| )[{DROPPED}]+(?: |$)").search
 
 
 class LineWords(NamedTuple):
@@ -132,6 +134,9 @@ def words_of_tokens(
     sizes = np.array(lengths, np.int64)
     at_ends, of_tokens = gaps[line_ends], letters[np.cumsum(sizes)]
     unlike = np.diff(at_ends, prepend=0) != np.diff(of_tokens, prepend=0)
+    whole = "\n".join(lines)
+    if any(space in whole for space in DROPPED):  # a word of these alone counts, and no token begins in it
+        unlike |= np.array([bool(_empty_word(line)) for line in lines])
     if unlike.any():
         return _some_lines(lines, tokens, lengths, starts, unlike)
     word = np.zeros(int(letters[-1]) + 1, np.int32)

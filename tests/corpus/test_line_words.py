@@ -46,6 +46,7 @@ def naive(line: str, text: TextSettings = SIMPLE) -> list[int]:
 
 
 @given(LINES)
+@example(["\u00a0 a", "a \u00a0 b \t c", "a \u00a0", "a\u00a0 b"])
 @example(["hon. members", "2.8c. and", "", "  l'eau   froide. ", "10\u00a0000 \u200b x\u200by"])
 def test_tokens_begin_in_the_words_that_a_loop_finds(lines):
     found = words_of_lines([(line, line) for line in lines], SIMPLE)
