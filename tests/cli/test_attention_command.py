@@ -148,3 +148,12 @@ def test_python_takes_an_aligner_and_refuses_scores_without_parameters(vectors, 
         na.learn_attention(pairs, vectors, score="cosine")
     with pytest.raises(na.UsageError, match="at least 1 unit"):
         na.learn_attention(pairs, vectors, units=0)
+
+
+def test_an_empty_text_is_bad_data(vectors, tmp_path, capsys):
+    (tmp_path / "empty").touch()
+    texts = tmp_path / "empty", tmp_path / "empty"
+    for model in ([], ["--model", na.place_of("en_fr_model")]):
+        assert run("vectors", "attention", *texts, "--vectors", vectors, "--score", "scaled-dot", *model) == 3
+        assert "expected sentence pairs" in capsys.readouterr().err
+    assert not (vectors / "scaled-dot.npz").exists()

@@ -75,7 +75,7 @@ def attention(
     if langs:
         options["languages"] = two_languages(langs)
     with warnings_to_stderr(), Progress("pairs", bitext.files) as progress:
-        pairs = progress.counted(bitext.open())
+        pairs = list(progress.counted(bitext.open()))
         report = partial(_report, progress)
         learned = learn_attention(
             pairs, folder, score=score, report=report, **asdict(tokenization), **options
