@@ -28,7 +28,7 @@ from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer, UnknownWords
 from nmtalign.state import State, Stored
-from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, checked_pair, checked_pairs
+from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 from nmtalign.views import Listed
 
@@ -189,7 +189,7 @@ class Aligner(Listed):
     def attend(self, source: Sentence, target: Sentence) -> AlignedPair:
         """Return what :meth:`align` does of two sentences that are checked, without a warning."""
         decoder = self._decoder_of(encode_text([self.words_of((source, target))]))
-        return decoder.pair(self._shown((source, target)), self.settings)
+        return decoder.pair(self.tokens_of((source, target)), self.settings)
 
     def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
         """Return what :meth:`attend` does of two lines, with the words between spaces in place of tokens."""
@@ -223,7 +223,7 @@ class Aligner(Listed):
             If few words of all pairs are known, or the sides are swapped.
         """
         listed = list(checked_pairs(pairs))
-        lines = [(own, other) for own, other in listed if isinstance(own, str) and isinstance(other, str)]
+        lines = [pair for pair in listed if are_lines(pair)]
         if lines:
             text = encode_lines(lines, self.text, self.languages)
         else:
@@ -300,18 +300,16 @@ class Aligner(Listed):
 
     def words_of(self, pair: Pair) -> tuple[list[str], list[str]]:
         """Return the normalized words of both sides of a checked pair."""
-        source, target = pair
-        if isinstance(source, str) and isinstance(target, str):
-            return self.text.words_of_pair((source, target), self.languages)
-        return self.text.normalized(source), self.text.normalized(target)
+        if are_lines(pair):
+            return self.text.words_of_pair(pair, self.languages)
+        return self.text.normalized(pair[0]), self.text.normalized(pair[1])
 
-    def _shown(self, pair: Pair) -> tuple[Words, Words]:
-        """Return the words of both sides as they were given."""
-        source, target = pair
-        if isinstance(source, str) and isinstance(target, str):
-            sides = self.text.tokens_of_pair((source, target), self.languages)
-            return [token.text for token in sides[0]], [token.text for token in sides[1]]
-        return source, target
+    def tokens_of(self, pair: Pair) -> tuple[Words, Words]:
+        """Return the words of both sides of a checked pair as they were given."""
+        if not are_lines(pair):
+            return pair
+        source, target = self.text.tokens_of_pair(pair, self.languages)
+        return [token.text for token in source], [token.text for token in target]
 
 
 def _counted(found: Iterable[BucketLinks], done: Done) -> Iterator[BucketLinks]:
@@ -331,17 +329,14 @@ class _Pairs:
 
     def tokens(self, n: int) -> BothWords:
         """Return the words of pair n that its links count."""
-        source, target = self.pairs[n]
-        if isinstance(source, str) and isinstance(target, str):
-            source, target = SPACES.words(source), SPACES.words(target)
+        pair = self.pairs[n]
+        source, target = map(SPACES.words, pair) if are_lines(pair) else pair
         return tuple(source), tuple(target)
 
     def attended(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
-        source, target = self.pairs[n]
-        if isinstance(source, str) and isinstance(target, str):
-            return self.aligner.attend_words((source, target))
-        return self.aligner.attend(source, target)
+        pair = self.pairs[n]
+        return self.aligner.attend_words(pair) if are_lines(pair) else self.aligner.attend(*pair)
 
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.opening import vector_aligner
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import BothVectors, Learning, learn
+from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
@@ -27,11 +27,8 @@ from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
-from nmtalign.vectors.embeddings import Embeddings, both_embeddings
+from nmtalign.vectors.embeddings import both_embeddings
 from nmtalign.vectors.storage import load_pair, pair_languages
-
-BothVectors = tuple[Embeddings, Embeddings]
-Floats = NDArray[np.floating]
 
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
@@ -93,7 +90,7 @@ class LearnedAttention:
     """
 
     name: str
-    arrays: Mapping[str, Floats]
+    arrays: Mapping[str, Reals]
     about: Mapping[str, Any]
 
     def __repr__(self) -> str:
@@ -184,7 +181,8 @@ def learn_attention(
     own = encode_text([words[n] for n in chosen])
     _warn_about(student, own, "vectors")
     known = _known_vectors(student, own)
-    parts = _parts(teacher, own, [_cut_alike(teacher, student, pairs[n]) for n in chosen], workers)
+    taught = [teacher.words_of(student.tokens_of(pairs[n])) for n in chosen]  # cut alike, looked up by itself
+    parts = _parts(teacher, own, taught, workers)
     first = KINDS[score].start(known[0].shape[1], units, [_mean_length(side) for side in known])
     learned, loss = learn_parameters(first, known, parts, workers=workers, report=report)
     about = {
@@ -229,22 +227,13 @@ def _chosen(words: Sequence[Pair]) -> list[int]:
     return [found[place] for place in places.tolist()]
 
 
-def _cut_alike(teacher: Aligner, student: Aligner, pair: Pair) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the words of a pair as the teacher looks them up, cut as the student cuts them."""
-    source, target = pair
-    if isinstance(source, str) and isinstance(target, str):
-        first, second = student.text.tokens_of_pair((source, target), student.languages)
-        source, target = [token.text for token in first], [token.text for token in second]
-    return teacher.words_of((source, target))
-
-
 def _warn_about(aligner: Aligner, text: EncodedText, what: str) -> None:
     """Warn if the words of a text say that nothing is to be learned from it."""
     if why := coverage(text.source, text.target, aligner.scorer.vocabularies).doubt:
         warnings.warn(f"of the {what}: {why}", stacklevel=3)
 
 
-def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Floats, Floats]:
+def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Reals, Reals]:
     """Return the vectors of the source and target words of a text, 0 where there is none."""
     scores: Any = student.scorer.read(text)
     for name, side in (("source", scores.keys), ("target", scores.queries)):
@@ -253,7 +242,7 @@ def _known_vectors(student: Aligner, text: EncodedText) -> tuple[Floats, Floats]
     return scores.keys.astype(np.float32), scores.queries.astype(np.float32)
 
 
-def _mean_length(vectors: Floats) -> float:
+def _mean_length(vectors: Reals) -> float:
     lengths = np.linalg.norm(vectors, axis=1)
     return float(lengths[lengths > 0].mean())
 

@@ -34,6 +34,7 @@ from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
 from nmtalign.positions.model import BucketPosteriors, Posteriors
+from nmtalign.text.pairs import are_lines
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 1_000  # whose matrices are held in memory
@@ -138,14 +139,14 @@ def links_from(
     given = linker.read(words)
     parts = iter(lambda: list(islice(given, PAIRS)), [])
     batch = joined_batches([linker.align(part) for part in parts] or [linker.align([])])
-    lines = [(own, other) for own, other in again if isinstance(own, str) and isinstance(other, str)]
+    lines = [pair for pair in again if are_lines(pair)]
     return links_of_words(batch, None if named.get("pieces") or not lines else words_of_lines(lines, text))
 
 
 def _words(pair: tuple[str | Sequence[str], str | Sequence[str]], text: TextSettings) -> WordPair:
+    if are_lines(pair):
+        return text.words_of_pair(pair, (None, None))
     source, target = pair
-    if isinstance(source, str) and isinstance(target, str):
-        return text.words_of_pair((source, target), (None, None))
     if isinstance(source, str) or isinstance(target, str):
         raise UsageError("expected two lines of text or two lists of words, found one of each")
     return list(source), list(target)

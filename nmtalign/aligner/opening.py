@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
-from nmtalign.door import place_of, shipped
+from nmtalign.door import expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
@@ -23,7 +23,6 @@ from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
 from nmtalign.scorers.given_vectors import VectorScorer
 from nmtalign.scorers.vector_scores import (
     BahdanauScore,
-    DotScore,
     VectorScore,
     cosine_scale,
     make_score,
@@ -128,10 +127,8 @@ def _over(source: Embeddings, target: Embeddings, settings: Mapping[str, Any]) -
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings that there are not, and values of another kind."""
-    known = (*_COMMON, *_OF_VECTORS, *_RUNNING)
+    expect_names(settings, (*_COMMON, *_OF_VECTORS, *_RUNNING), "settings")
     for name, value in settings.items():
-        if name not in known:
-            raise UsageError(f"expected settings among {', '.join(known)}, found {name!r}")
         kind, what = _KINDS.get(name, (object, ""))
         if value is not None and not isinstance(value, kind):
             raise UsageError(f"expected {what} as {name}, found {value!r}")
@@ -258,7 +255,7 @@ def _lengths(side: Embeddings) -> NDArray[np.floating]:
 
 def _fitting_strength(source: Embeddings, target: Embeddings, scorer: VectorScore) -> float | None:
     """Return a strength of a diagonal for dot products of any size: what the default is for cosines."""
-    if not isinstance(scorer, DotScore) or scorer.unit_length:
+    if not scorer.raw:
         return None
     products = [float(_lengths(side.first(FIRST)).mean()) for side in (source, target)]
     return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)

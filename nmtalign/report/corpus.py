@@ -18,10 +18,10 @@ from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words, words_of_lines
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
+from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.report.sample import CELLS, SamplePair
+from nmtalign.report.sample import CELLS, SamplePair, inside
 from nmtalign.scorers.scorer import UnknownWords
 from nmtalign.text.bitext import SentencePair
 
@@ -266,7 +266,7 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
                 record.number,
                 aligned,
                 record.gold,
-                {name: _inside(links, S, T, record.number) for name, links in record.others.items()},
+                {name: inside(links, S, T, record.number) for name, links in record.others.items()},
                 None if aligner is None else _unknown(record, aligner),
                 parts,
             )
@@ -288,10 +288,3 @@ def _unknown(record: Record, aligner: Aligner) -> UnknownWords | None:
         return found
     source, target = ({int(own.numbers[n]) for n in side} for own, side in zip(words, found, strict=True))
     return frozenset(source), frozenset(target)
-
-
-def _inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
-    try:
-        return Alignment(links, S, T)
-    except DataError as error:
-        raise DataError(f"pair {number}: {error}; are the files made from the same words?") from None

@@ -17,11 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment
+from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
 from nmtalign.links.extraction import argmax_forward
 
 TRANSLATIONS = 1000  # most of them in a report
 CELLS = 16_000_000  # weights (T x S) of all pairs of a page or picture; a million takes 40 MB
+
+
+def inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
+    """Return links of a pair; a DataError with the number of the pair if one is outside."""
+    try:
+        return Alignment(links, S, T)
+    except DataError as error:
+        raise DataError(f"pair {number}: {error}; are the files made from the same words?") from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,13 +64,10 @@ class SamplePair:
 
     def __post_init__(self) -> None:
         T, S = self.aligned.matrix.weights.shape
-        try:
-            if self.gold is not None:
-                Alignment(self.gold.possible, S, T)
-            for other in self.others.values():
-                Alignment(other.links, S, T)
-        except DataError as error:
-            raise DataError(f"pair {self.number}: {error}; are the files made from the same words?") from None
+        if self.gold is not None:
+            inside(self.gold.possible, S, T, self.number)
+        for other in self.others.values():
+            inside(other.links, S, T, self.number)
 
     def __repr__(self) -> str:
         return f"SamplePair {self.number}: {self.aligned}"

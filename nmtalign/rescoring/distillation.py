@@ -19,24 +19,20 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nmtalign.arrays import Ints, Reals
 from nmtalign.attention.scores import additive, additive_gradient, scaled_dot, scaled_dot_gradient
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.parallel import in_order
 from nmtalign.positions.model import BucketPosteriors
 from nmtalign.rescoring.optimizer import Adam
 
-Array = NDArray[np.floating]
-Ints = NDArray[np.int32]
 Report = Callable[[str], None]
 
 STEP, PARTS = 32, 4  # pairs of a step of Adam, in parts that workers may share
 EPOCHS, STEPS = 6, 600  # passes at most; more where they have fewer steps in all
-SETTLED, PATIENCE = (
-    0.005,
-    2,
-)  # share by which a pass lowers the held-out loss, or so many without are the last
+SETTLED = 0.005  # share by which a pass has to lower the held-out loss
+PATIENCE = 2  # passes that lower it less in a row; then learning ends
 RATE, LAST_RATE = 0.01, 0.1  # learning rate of the first step; the last one, as a share of it
 HELD_OUT = 10  # one part in so many chooses the pass
 SHARPNESS = 12.0  # scale at which dot products of unit vectors start
@@ -51,11 +47,11 @@ class Parameters(Protocol):
         """Return what learning starts from; `lengths` are the mean ones of source and target vectors."""
         ...
 
-    def scores(self, queries: Array, keys: Array) -> Array:
+    def scores(self, queries: Reals, keys: Reals) -> Reals:
         """Return the scores (B, T, S) of vectors (B, T, D) and (B, S, D)."""
         ...
 
-    def gradient(self, queries: Array, keys: Array, upstream: Array) -> Sequence[Array]:
+    def gradient(self, queries: Reals, keys: Reals, upstream: Reals) -> Sequence[Reals]:
         """Return the derivatives of a loss by all arrays but the last, from those by the scores."""
         ...
 
@@ -64,9 +60,9 @@ class DotParameters(NamedTuple):
     """Projections of scaled dot-product attention."""
 
     # (D, A): for target and for source words
-    W_q: Array
-    W_k: Array
-    null: Array  # (2,)
+    W_q: Reals
+    W_k: Reals
+    null: Reals  # (2,)
 
     @classmethod
     def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
@@ -75,10 +71,10 @@ class DotParameters(NamedTuple):
         W_k, W_q = (np.eye(dimension, units, dtype=np.float32) * np.float32(scale / own) for own in lengths)
         return cls(W_q, W_k, np.full(2, SHARPNESS / 3, np.float32))
 
-    def scores(self, queries: Array, keys: Array) -> Array:
+    def scores(self, queries: Reals, keys: Reals) -> Reals:
         return np.asarray(scaled_dot(queries @ self.W_q, keys @ self.W_k))
 
-    def gradient(self, queries: Array, keys: Array, upstream: Array) -> Sequence[Array]:
+    def gradient(self, queries: Reals, keys: Reals, upstream: Reals) -> Sequence[Reals]:
         by_query, by_key = scaled_dot_gradient(queries @ self.W_q, keys @ self.W_k, upstream)
         return np.tensordot(queries, by_query, ((0, 1), (0, 1))), np.tensordot(keys, by_key, ((0, 1), (0, 1)))
 
@@ -87,12 +83,12 @@ class AdditiveParameters(NamedTuple):
     """Weights of Bahdanau's additive attention."""
 
     # (D, A): for target and for source words
-    W: Array
-    U: Array
+    W: Reals
+    U: Reals
     # (A,)
-    v: Array
-    b: Array
-    null: Array  # (2,)
+    v: Reals
+    b: Reals
+    null: Reals  # (2,)
 
     @classmethod
     def start(cls, dimension: int, units: int, lengths: tuple[float, float]) -> Self:
@@ -107,10 +103,10 @@ class AdditiveParameters(NamedTuple):
         arrays = W, U, signs * HEIGHT / units, signs, np.ones(2)
         return cls(*(array.astype(np.float32) for array in arrays))
 
-    def scores(self, queries: Array, keys: Array) -> Array:
+    def scores(self, queries: Reals, keys: Reals) -> Reals:
         return np.asarray(additive(queries, keys, self.W, self.U, self.v, bias=self.b))
 
-    def gradient(self, queries: Array, keys: Array, upstream: Array) -> Sequence[Array]:
+    def gradient(self, queries: Reals, keys: Reals, upstream: Reals) -> Sequence[Reals]:
         found = additive_gradient(queries, keys, self.W, self.U, self.v, upstream, bias=self.b)
         return found.W, found.U, found.v, found.bias
 
@@ -125,11 +121,11 @@ class Part(NamedTuple):
     target: Ints
     source: Ints
     # (B, T, S)
-    forward: Array
-    reverse: Array
+    forward: Reals
+    reverse: Reals
     # probabilities that a word is aligned to null, (B, T) and (B, S)
-    target_null: Array
-    source_null: Array
+    target_null: Reals
+    source_null: Reals
 
 
 def parts_of(bucket: Bucket, found: BucketPosteriors) -> Iterator[Part]:
@@ -151,12 +147,12 @@ class Result(NamedTuple):
     """Sum of losses of some words, its derivatives, the number of words."""
 
     loss: float
-    gradient: Sequence[Array]
+    gradient: Sequence[Reals]
     words: float
 
 
 def loss_and_gradient(
-    parameters: Any, vectors: tuple[Array, Array], part: Part, *, derive: bool = True
+    parameters: Any, vectors: tuple[Reals, Reals], part: Part, *, derive: bool = True
 ) -> Result:
     """Return the loss of a part; `vectors` (V, D) of source and target words are 0 where there is none."""
     queries, keys = vectors[1][part.target], vectors[0][part.source]
@@ -170,15 +166,15 @@ def loss_and_gradient(
         loss += found[0]
         upstream += found[1]
         by_null.append(found[2])
-    gradient: Sequence[Array] = ()
+    gradient: Sequence[Reals] = ()
     if derive:
         gradient = *parameters.gradient(queries, keys, upstream), np.array(by_null, parameters.null.dtype)
     return Result(loss, gradient, float(rows.sum() + columns.sum()))
 
 
 def _cross_entropy(
-    scores: Array, logit: np.floating, wanted: Array, null: Array, axis: int
-) -> tuple[float, Array, float]:
+    scores: Reals, logit: np.floating, wanted: Reals, null: Reals, axis: int
+) -> tuple[float, Reals, float]:
     """Return the cross-entropy of the softmax along an axis, and its derivatives by scores and logit of null.
 
     `wanted` (B, T, S) and `null` sum to 1 along the axis, or less: a word counts as much as their sum.
@@ -196,7 +192,7 @@ def _cross_entropy(
 
 def learn_parameters(
     first: Any,
-    vectors: tuple[Array, Array],
+    vectors: tuple[Reals, Reals],
     parts: Sequence[Part],
     *,
     workers: int = 1,
@@ -230,15 +226,15 @@ def _copied(parameters: Any) -> Any:
     return type(parameters)(*(array.copy() for array in parameters))
 
 
-def _mean_loss(parameters: Any, vectors: tuple[Array, Array], parts: Sequence[Part], workers: int) -> float:
+def _mean_loss(parameters: Any, vectors: tuple[Reals, Reals], parts: Sequence[Part], workers: int) -> float:
     loss = partial(loss_and_gradient, parameters, vectors, derive=False)
     found = list(in_order(loss, parts, workers))
     return float(sum(result.loss for result in found) / max(sum(result.words for result in found), 1))
 
 
 def _gradients(
-    current: Any, vectors: tuple[Array, Array], parts: Sequence[Part], workers: int
-) -> Iterator[list[Array]]:
+    current: Any, vectors: tuple[Reals, Reals], parts: Sequence[Part], workers: int
+) -> Iterator[list[Reals]]:
     """Yield the mean gradient of each step; those of parts are summed in their order."""
     derive = partial(loss_and_gradient, current, vectors)
     for start in range(0, len(parts), PARTS):

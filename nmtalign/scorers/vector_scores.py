@@ -42,6 +42,11 @@ class DotScore:
     null: ClassVar[None] = None
 
     @property
+    def raw(self) -> bool:
+        """Whether scores grow with the lengths of the vectors."""
+        return not self.unit_length
+
+    @property
     def settings(self) -> str:
         return f"score={self.name} scale={self.scale:.4g}"
 
@@ -103,6 +108,7 @@ class BahdanauScore:
     origin: str = ""  # file of the weights, or "untrained"
     null: float | None = None  # probability of null of the aligner that taught the weights
     costly: ClassVar[bool] = True
+    raw: ClassVar[bool] = False
 
     @property
     def settings(self) -> str:
@@ -150,6 +156,7 @@ class ProjectedDot:
     origin: str = ""  # the file of the projections
     null: float | None = None  # probability of null of the aligner that they were learned from
     costly: ClassVar[bool] = False
+    raw: ClassVar[bool] = False
 
     @property
     def settings(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import Any, TypeGuard
 
 from nmtalign.door import begun
 from nmtalign.errors import DataError, UsageError
@@ -64,6 +64,11 @@ def _checked(rows: Iterable[Any], lines: bool | None) -> Iterator[Pair]:
             raise error.at(f"pair {number:,}") from None
         lines = found
         yield pair
+
+
+def are_lines(pair: Pair) -> TypeGuard[tuple[str, str]]:
+    """Tell whether a checked pair is two lines of text, not two lists of words."""
+    return isinstance(pair[0], str) and isinstance(pair[1], str)
 
 
 def checked_pair(source: Sentence, target: Sentence) -> Pair:
