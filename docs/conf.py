@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,13 +16,24 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 from nmtalign import __version__
+from nmtalign.cli import COMMANDS
 from nmtalign.cli.options.groups import in_sections
 
 project = "nmtalign"
 author = "The nmtalign founders"
 release = version = __version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+    "sphinx_copybutton",
+]
+templates_path = ["templates"]
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 html_theme = "furo"
 html_title = f"nmtalign {version}"
 html_copy_source = html_show_copyright = smartquotes = False
@@ -66,8 +78,23 @@ def set_in_sections(app: Any, context: Any, lines: list[str]) -> None:
         lines[:] = "\n".join(text).split("\n")
 
 
+def write_commands(app: Any) -> None:
+    """Write a page for each command."""
+    folder = Path(app.srcdir, "reference", "commands")
+    folder.mkdir(exist_ok=True)
+    for name, (module, attribute, _) in COMMANDS.items():
+        page = (
+            f"# {name}\n\n```{{eval-rst}}\n.. click:: {module}:{attribute}\n"
+            f"   :prog: nmtalign {name}\n   :nested: full\n```\n"
+        )
+        path = folder / f"{name}.md"
+        if not path.exists() or path.read_text(encoding="utf-8") != page:
+            path.write_text(page, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """Register the renderer of equations, and what changes the help of commands."""
+    app.connect("builder-inited", write_commands)
     app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
     app.connect("sphinx-click-process-description", mark_example)
     app.connect("sphinx-click-process-options", set_in_sections)

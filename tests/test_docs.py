@@ -1,7 +1,7 @@
 """The pages of docs/ do what they say: their commands run, their Python prints what stands there.
 
-Blocks marked ``bash`` and ``python`` are run, page after page in one folder, so that a page may go on with
-what the first tutorial made; ``sh`` marks commands of other programs and of other machines.
+Blocks marked ``bash`` and ``python`` are run, each page in a copy of the folder that the first tutorial
+leaves; ``sh`` marks commands of other programs and of other machines.
 """
 
 from __future__ import annotations
@@ -9,19 +9,25 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
 import click
 import pytest
 
+import nmtalign
 from nmtalign.cli import COMMANDS, group, main
 from nmtalign.door import shipped
 from tests.conftest import REPOSITORY
 
 DOCS = REPOSITORY / "docs"
 FIRST = DOCS / "tutorials" / "own_bitext.md"
-PAGES = [FIRST, *sorted({page for page in DOCS.rglob("*.md") if not page.is_symlink()} - {FIRST})]
+MADE = DOCS / "reference" / "commands"  # by conf.py
+PAGES = [
+    FIRST,
+    *sorted({page for page in DOCS.rglob("*.md") if not page.is_symlink()} - {FIRST, *MADE.glob("*")}),
+]
 PAIRS = 50  # the shortest of the sample; so many gold links teach
 # of Marian, fairseq, eflomal, dask and our scripts
 OTHERS = {
@@ -37,6 +43,7 @@ OTHERS = {
     "--prune",
     "--chunk",
     "--data",
+    "--help",
     "--bitexts",
     "--sets",
     "--grow",
@@ -81,17 +88,27 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.usefixtures("sample")
-def test_pages_do_what_they_say():
+def run_page(page: Path) -> None:
+    """Run the blocks of a page in the current folder."""
+    names: dict[str, object] = {}
+    for language, text in blocks(page):
+        if language == "python":
+            run_python(text, names, page)
+        else:
+            for line in text.replace("\\\n", "").splitlines():
+                run_command(line)
+
+
+def test_pages_do_what_they_say(
+    sample: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+):
     assert sum(len(blocks(page)) for page in PAGES) > 30
-    for page in PAGES:
-        names: dict[str, object] = {}
-        for language, text in blocks(page):
-            if language == "python":
-                run_python(text, names, page)
-            else:
-                for line in text.replace("\\\n", "").splitlines():
-                    run_command(line)
+    run_page(FIRST)
+    for page in PAGES[1:]:
+        folder = tmp_path_factory.mktemp("page") / "sample"
+        shutil.copytree(sample, folder)
+        monkeypatch.chdir(folder)
+        run_page(page)
 
 
 @pytest.mark.usefixtures("sample")
@@ -114,6 +131,20 @@ def test_every_page_is_in_the_index():
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     listed = set(index.splitlines())
     assert {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES} - {"index"} <= listed
+
+
+def test_every_public_name_has_an_entry():
+    for page, module in (("api", nmtalign), ("attention", nmtalign.attention)):
+        text = (DOCS / "reference" / f"{page}.md").read_text(encoding="utf-8")
+        listed = re.findall(rf"^   {module.__name__}\.(\w+)$", text, re.MULTILINE)
+        assert sorted(listed) == sorted({*module.__all__} - {"__version__", "attention"})
+
+
+def test_every_command_has_an_entry():
+    text = (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
+    assert re.findall(r"^commands/(.+)$", text, re.MULTILINE) == list(COMMANDS)
+    for name, (_, _, help_line) in COMMANDS.items():
+        assert f"| {{doc}}`{name} <commands/{name}>` | {help_line} |" in text
 
 
 def options_of(command: click.Command) -> set[str]:
