@@ -43,6 +43,7 @@ OTHERS = {
     "--prune",
     "--chunk",
     "--data",
+    "--frozen",
     "--help",
     "--bitexts",
     "--sets",

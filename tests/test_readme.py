@@ -28,7 +28,8 @@ def test_commands_run_on_the_shipped_sample(tmp_path: Path, monkeypatch: pytest.
     for path in shipped("en_fr_sample").iterdir():
         shutil.copy(path, tmp_path)
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```bash\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    text = TEXT.replace("\\\n", "")
+    blocks = re.findall(r"^```bash\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     commands = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines() if line]
     assert len(commands) >= 4
     for program, *arguments in commands:
