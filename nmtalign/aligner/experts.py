@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from nmtalign.aligner.links_from import Linker, open_linker
 from nmtalign.encoders.transformer import Encoder
 from nmtalign.errors import DataError, UsageError
@@ -93,8 +95,9 @@ class EncoderLinks:
         self.of([(["a"], ["a"])])
 
     def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
-        """Return the links of pairs of words."""
-        return self._linker.align(list(self._linker.read(words)))
+        """Return the links of pairs of words, each with probability 1."""
+        found = self._linker.align(list(self._linker.read(words)))
+        return replace(found, probability=np.ones_like(found.probability))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

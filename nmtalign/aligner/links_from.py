@@ -111,7 +111,8 @@ def links_from(
         Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `device`,
         `cache`, `download`), `token_vectors` or `similarities`, files. Attention: `matrices`, a file
         (`pieces`, `normalize`, `encoding`), or `translator`, name or folder of a translation model
-        (`languages`, `device`), both with `layers`, `attention_heads`, `shift`, `extract`, `threshold`, `symmetrize`.
+        (`languages`, `device`), both with `layers`, `attention_heads`, `shift`, `extract`, `threshold`,
+        `symmetrize`.
 
     Raises
     ------
