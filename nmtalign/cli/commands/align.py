@@ -28,7 +28,13 @@ from nmtalign.cli.options.bitext import (
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import ModelOptions, expert_option, load_aligner, model_options
+from nmtalign.cli.options.model import (
+    ModelOptions,
+    expert_option,
+    load_aligner,
+    model_options,
+    with_expert,
+)
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
 from nmtalign.cli.options.types import OUTPUT, OutputPrefix
 from nmtalign.cli.outputs import open_sink
@@ -151,7 +157,7 @@ def align(
         count = pieces or ("words" if outputs["tokens"] is None else "tokens")
         aligner = replace(load_aligner(options), workers=engine.workers)
         if expert is not None:
-            aligner, pairs = _advised(aligner, pairs, expert, marked=bad is not None)
+            aligner, pairs = aligner.with_given_links(), with_expert(pairs, expert, marked=bad is not None)
         if engine.engine == "dask" and not aligner.parallel:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         aligner, chunks = _aligned(aligner, pairs, bound, count, run, engine, engine.client(stack))
@@ -209,17 +215,6 @@ def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords 
     if (on_error == "skip-marked") != (path is not None):
         raise UsageError("--on-error skip-marked and --error-report FILE go together; give both")
     return BadRecords(files.text(path).write) if path is not None else None
-
-
-def _advised(
-    aligner: Aligner, bitext: Iterator[SentencePair], expert: str, *, marked: bool
-) -> tuple[Aligner, Iterator[SentencePair]]:
-    """Return the aligner for the links of an expert, and the pairs with these."""
-    from nmtalign.aligner.experts import with_links
-    from nmtalign.links.formats import read_links
-
-    links = read_links(expert, encoding=text_encoding())
-    return aligner.with_given_links(), with_links(bitext, links, marked=marked)
 
 
 def _aligned(

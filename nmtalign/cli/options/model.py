@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.options.bitext import text_choices, two_languages
+from nmtalign.cli.options.bitext import text_choices, text_encoding, two_languages
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import INPUT, OUTPUT, Number, Whole
 from nmtalign.cli.options.vectors import unsafe_pickle_option
@@ -16,6 +17,7 @@ from nmtalign.names import DEVICES, EXTRACTIONS, POSITIONS, SCORES, SYMMETRIZATI
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
+    from nmtalign.text.pairs import Pair
 
 _PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
@@ -87,6 +89,18 @@ expert_option = click.option(
     metavar="LINKS",
     help="Links by one who knows more than the text; an empty line is no opinion.",
 )
+
+
+def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = False) -> Iterator[Any]:
+    """Return the pairs of a bitext with the links of --expert; `marked` as of `with_links`."""
+    from nmtalign.aligner.experts import with_links
+    from nmtalign.links.formats import read_links
+
+    if expert is None:
+        return iter(bitext)
+    return with_links(bitext, read_links(expert, encoding=text_encoding()), marked=marked)
+
+
 extraction_options = (
     click.option(
         "--extract",
