@@ -25,6 +25,7 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
+from nmtalign.scorers.temperature import FITTED
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.vectors.embeddings import both_embeddings
@@ -33,25 +34,34 @@ from nmtalign.vectors.storage import load_pair, pair_languages
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
-def fit_text(aligner: Aligner, pairs: Iterable[AnyPair]) -> tuple[Aligner, Iterator[AnyPair]]:
-    """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again."""
+def fit_text(
+    aligner: Aligner, pairs: Iterable[AnyPair], *, count: str = "words"
+) -> tuple[Aligner, Iterator[AnyPair]]:
+    """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again.
+
+    `count` is what the links of an expert count, as of :meth:`Aligner.encoded`.
+    """
     rest = iter(pairs)
     if not aligner.needs_fitting:
         return aligner, rest
-    first = list(islice(rest, aligner.scorer.fit_pairs))
-    words = [aligner.words_of(pair) for pair in first]
-    workers = default_workers(aligner.workers)
-    scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
-    return replace(aligner, scorer=scorer, positions=positions), chain(first, rest)
+    first = list(islice(rest, FITTED))
+    if aligner.scorer.unfitted or aligner.positions.unfitted:
+        words = [aligner.words_of(pair) for pair in first]
+        workers = default_workers(aligner.workers)
+        scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
+        aligner = replace(aligner, scorer=scorer, positions=positions)
+    if aligner.undecided and first:
+        aligner = aligner.trusting(aligner.encoded(first, count=count))
+    return aligner, chain(first, rest)
 
 
 def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
-    """Return an aligner over vectors or an encoder, fitted to the first pairs of a bitext.
+    """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
 
     Parameters
     ----------
     aligner : Aligner
-        Made by ``load(vectors, positions="hmm")`` or :func:`nmtalign.with_context`; others are returned as
+        Made by ``load(vectors, positions="hmm")`` or ``load(model, encoder=name)``; others are returned as
         they are.
     bitext : iterable of (source, target), or (list, list), or DataFrame
         As of :meth:`Aligner.align_batch`; at most 5,000 pairs are read.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.door import expect_names, place_of, shipped
@@ -36,7 +37,7 @@ from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
 _TEXT = ("tokenizer", "lowercase", "unicode")
 _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
-_RUNNING = ("device", "cache")  # of an encoder that was learned with
+_ENCODER = ("encoder", "layer", "device", "cache")
 _READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
     *("score", "temperature", "bahdanau", "positions", "diagonal", "unknown", "languages"),
@@ -66,8 +67,9 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
         not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``scorers`` (names of some of its
         scorers) and the settings of the extraction and of the text, which is otherwise cut into words as its
-        bitext was; one that was learned with an encoder also ``device`` and ``cache``, as of
-        :func:`nmtalign.with_context`.
+        bitext was. ``encoder``, name or folder of a model of the package transformers, is an expert whose
+        links vote (``layer``, ``device``, ``cache`` as of :func:`nmtalign.links_from`); a model that was
+        learned with one needs no setting. One that was not is fitted by :func:`nmtalign.fit_to`.
 
     Raises
     ------
@@ -83,22 +85,24 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
     _check_settings(settings)
+    encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
+    aligner = _opened(path, settings)
+    return replace(aligner, expert=choose_expert(aligner.expert, **encoder))
+
+
+def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
         return _over(*both_embeddings(path), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
-        running = {name: settings.pop(name) for name in _RUNNING if name in settings}
         others = ", ".join(name.replace("_", "-") for name in settings if name in _OF_VECTORS)
         if others:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
         names = settings.pop("scorers", None)
-        aligner = load_aligner(folder)
-        if running:
-            aligner = replace(aligner, scorer=aligner.scorer.running(**running))
-        aligner = _configured(aligner, **settings)
+        aligner = _configured(load_aligner(folder), **settings)
         return aligner if names is None else aligner.with_scorers(names)
     reading = _reading(settings)
     languages = settings.pop("languages", None) or pair_languages(folder)
@@ -111,12 +115,13 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
     """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
+    encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
     reading = _reading(settings)
     sides = load_embeddings(source, **reading), load_embeddings(target, **reading)
     if sides[0].dimension != sides[1].dimension:
         found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
         raise DataError(f"{found}; vectors of one space have equal lengths")
-    return _over(*sides, settings)
+    return replace(_over(*sides, settings), expert=choose_expert(**encoder))
 
 
 def _over(source: Embeddings, target: Embeddings, settings: Mapping[str, Any]) -> Aligner:
@@ -127,7 +132,7 @@ def _over(source: Embeddings, target: Embeddings, settings: Mapping[str, Any]) -
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings that there are not, and values of another kind."""
-    expect_names(settings, (*_COMMON, *_OF_VECTORS, *_RUNNING), "settings")
+    expect_names(settings, (*_COMMON, *_OF_VECTORS, *_ENCODER), "settings")
     for name, value in settings.items():
         kind, what = _KINDS.get(name, (object, ""))
         if value is not None and not isinstance(value, kind):
@@ -137,8 +142,6 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
 def _reading(settings: dict[str, Any]) -> dict[str, Any]:
     """Take out of the settings those of reading vectors, and refuse those of learned models."""
     _check_settings(settings)
-    if others := ", ".join(name for name in settings if name in _RUNNING):
-        raise UsageError(f"{others}: only for a model that was learned with an encoder; leave it out")
     return {name: settings.pop(name) for name in _READING if name in settings}
 
 
@@ -177,7 +180,7 @@ def vector_aligner(
         learned, where they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    if found := ", ".join(name for name in (*_RUNNING, *_READING) if name in common):
+    if found := ", ".join(name for name in (*_ENCODER, *_READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
     vector_score = make_score(score, source.dimension, temperature=temperature, weights=bahdanau)
     if unknown is not None:

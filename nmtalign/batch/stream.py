@@ -10,7 +10,6 @@ import numpy as np
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import LineWords, links_of_words
-from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
@@ -100,9 +99,11 @@ def align_stream(
         yield align_chunk(aligner, part, count=count)
 
 
-def align_chunk(aligner: Aligner, chunk: Chunk, *, count: str = "words") -> AlignedChunk:
-    """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
-    text = encode_lines(chunk.lines, aligner.text, aligner.languages)
+def align_chunk(
+    aligner: Aligner, chunk: Chunk, *, count: str = "words", expert: AlignedBatch | None = None
+) -> AlignedChunk:
+    """Align the pairs of one chunk; arguments as of :func:`align_stream`, and of :meth:`Aligner.encoded`."""
+    text = aligner.encoded(chunk.lines, expert=expert, count=count, first=chunk.first)
     batch = aligner.align_text(text)
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths

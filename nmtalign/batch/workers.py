@@ -8,12 +8,15 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.experts import given_with
 from nmtalign.batch.stream import AlignedChunk, align_chunk
 from nmtalign.corpus.parallel import streamed
+from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import Chunk
 
-Packed = tuple[int, list[str], list[str]]  # first line number, source and target lines
+# first line number, source and target lines, given links of an expert
+Packed = tuple[int, list[str], list[str], AlignedBatch | None]
 
 FEW = 4  # chunks up to which all cores work on one after the other
 
@@ -66,13 +69,14 @@ def pack(chunk: Chunk) -> Packed:
     Examples
     --------
     >>> pack(Chunk(7, [SentencePair("a b", "x"), SentencePair("c", "y")]))
-    (7, ['a b', 'c'], ['x', 'y'])
+    (7, ['a b', 'c'], ['x', 'y'], None)
     """
-    return chunk.first, [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
+    sides = [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
+    return chunk.first, *sides, given_with(chunk.lines)
 
 
 def align_packed(aligner: Aligner, packed: Packed, count: str) -> AlignedChunk:
     """Align a chunk in a worker; what comes back is without the lines."""
-    first, *sides = packed
-    chunk = Chunk(first, list(map(SentencePair, *sides)))
-    return align_chunk(aligner, chunk, count=count)._replace(lines=[])
+    first, source, target, expert = packed
+    chunk = Chunk(first, list(map(SentencePair, source, target)))
+    return align_chunk(aligner, chunk, count=count, expert=expert)._replace(lines=[])

@@ -28,7 +28,13 @@ from nmtalign.cli.options.bitext import (
 )
 from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
+from nmtalign.cli.options.model import (
+    ModelOptions,
+    expert_option,
+    load_aligner,
+    model_options,
+    with_expert,
+)
 from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
 from nmtalign.cli.options.types import OUTPUT, OutputPrefix
 from nmtalign.cli.outputs import open_sink
@@ -107,6 +113,8 @@ _error_options = option_group(
     type=click.Choice(MARKS),
     help="Links of the words that marked sub-words make.",
 )
+@section("Model")
+@expert_option
 @model_options
 @engine_options
 @shard_options
@@ -118,6 +126,7 @@ def align(
     max_length: int | None,
     errors: ErrorOptions,
     pieces: str | None,
+    expert: str | None,
     engine: EngineOptions,
     sharding: ShardOptions,
     options: ModelOptions,
@@ -136,14 +145,22 @@ def align(
     from nmtalign.batch.stream import LengthLimit
     from nmtalign.output import Outputs
 
+    if None not in (expert, options.encoder):
+        raise UsageError("--expert LINKS or --encoder NAME: give one of both")
     paths = paths_of(**outputs)
-    run = sharding.open(bitext.files, paths)
+    files = bitext.files if expert is None else [*bitext.files, expert]
+    run = sharding.open(files, paths)
     with warnings_to_stderr(), Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, bound = progress.reading(_opened(bitext, bad)), LengthLimit(max_length, bitext.files)
         count = pieces or ("words" if outputs["tokens"] is None else "tokens")
-        aligner, chunks = _aligned(options, pairs, bound, count, run, engine, engine.client(stack))
+        aligner = replace(load_aligner(options), workers=engine.workers)
+        if expert is not None:
+            aligner, pairs = aligner.with_given_links(), with_expert(pairs, expert, marked=bad is not None)
+        if engine.engine == "dask" and not aligner.parallel:
+            raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
+        aligner, chunks = _aligned(aligner, pairs, bound, count, run, engine, engine.client(stack))
         stack.enter_context(closing(chunks))
         settings, languages = aligner.settings, _names(aligner.languages, bitext)
         done = partial(say_done, languages, paths["links"], bound, run)
@@ -159,7 +176,7 @@ def align(
                 "max_length": max_length,
             }
             given_ = read | {"settings": settings, "count": count, "strict": errors.strict}
-            described = describe(bitext.files, options, **given_)
+            described = describe(files, options, **given_)
             _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
     if bad is not None:
         log(
@@ -201,7 +218,7 @@ def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords 
 
 
 def _aligned(
-    options: ModelOptions,
+    aligner: Aligner,
     bitext: Iterator[SentencePair],
     bound: LengthLimit,
     count: str,
@@ -215,14 +232,12 @@ def _aligned(
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.text.chunks import PAIRS, cut
 
-    aligner = replace(load_aligner(options), workers=engine.workers)
-    aligner, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
-    workers = default_workers(engine.workers) if aligner.scorer.parallel else 1  # an encoder uses all cores
+    bitext = bound.pairs(bitext, aligner.text, aligner.languages)
+    aligner, bitext = fit_text(aligner, bitext, count=count)
+    workers = default_workers(engine.workers) if aligner.parallel else 1  # an encoder uses all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
     chunks = run.missing(bitext) if run else cut(bitext, chunk=size)
     if client is not None:
-        if not aligner.scorer.parallel:
-            raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         from nmtalign.batch.cluster import align_on_cluster
 
         found = align_on_cluster(client, aligner, chunks, count=count)
