@@ -20,7 +20,7 @@ from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_words, pair_of_words, words_of_lines
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.door import ProgressLine, one_line, place_of
+from nmtalign.door import Listed, ProgressLine, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.positions.model import PositionModel, TextScores
@@ -30,7 +30,6 @@ from nmtalign.scorers.scorer import Scorer, UnknownWords
 from nmtalign.state import State, Stored
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
-from nmtalign.views import Listed
 
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 Done = Callable[[int], None] | None

@@ -1,13 +1,14 @@
-"""Open an aligner by path: what lies in the folder decides what it is."""
+"""Open an aligner by path (what lies in the folder decides what it is), and fit it to a text."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
+from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
@@ -28,6 +30,7 @@ from nmtalign.scorers.vector_scores import (
     make_score,
     score_in,
 )
+from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
@@ -49,6 +52,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "scorers": (Iterable, "names"),
 }
 FIRST = 20_000  # words that stand for all
+AnyPair = TypeVar("AnyPair", bound=Pair)
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
 
 
@@ -259,3 +263,39 @@ def _fitting_strength(source: Embeddings, target: Embeddings, scorer: VectorScor
         return None
     products = [float(_lengths(side.first(FIRST)).mean()) for side in (source, target)]
     return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)
+
+
+def fit_text(aligner: Aligner, pairs: Iterable[AnyPair]) -> tuple[Aligner, Iterator[AnyPair]]:
+    """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again."""
+    rest = iter(pairs)
+    if not aligner.needs_fitting:
+        return aligner, rest
+    first = list(islice(rest, aligner.scorer.fit_pairs))
+    words = [aligner.words_of(pair) for pair in first]
+    workers = default_workers(aligner.workers)
+    scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
+    return replace(aligner, scorer=scorer, positions=positions), chain(first, rest)
+
+
+def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
+    """Return an aligner over vectors or an encoder, fitted to the first pairs of a bitext.
+
+    Parameters
+    ----------
+    aligner : Aligner
+        Made by ``load(vectors, positions="hmm")`` or :func:`nmtalign.with_context`; others are returned as
+        they are.
+    bitext : iterable of (source, target), or (list, list), or DataFrame
+        As of :meth:`Aligner.align_batch`; at most 5,000 pairs are read.
+
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996).
+
+    Examples
+    --------
+    >>> aligner = load("en_fr_vectors", positions="hmm")
+    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
+    'positions=hmm(fitted on 9 pairs)'
+    """
+    return fit_text(aligner, checked_pairs(bitext))[0]

@@ -24,7 +24,7 @@ from nmtalign.arrays import Doubles, Flags, Floats, Longs
 from nmtalign.corpus.buckets import PADDED, Bucket
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
-from nmtalign.positions.agreement import BothPosteriors, BothTransitions, hmm_posteriors
+from nmtalign.positions.forward_backward import BothPosteriors, BothTransitions, hmm_posteriors
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.positions.model import SoftmaxPosteriors, TextScores
 from nmtalign.positions.transitions import estimate_transitions

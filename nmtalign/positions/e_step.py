@@ -2,7 +2,7 @@
 
 The expected count of a link is the mean of both posteriors in the first iterations, then their product,
 ``p(s|t) p(t|s)`` (Liang et al. 2006). In the last iterations, where the settings have them, the posteriors
-agree (:func:`~nmtalign.positions.agreement.hmm_posteriors`).
+agree (:func:`~nmtalign.positions.forward_backward.hmm_posteriors`).
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V vocabulary.
 """
@@ -19,7 +19,7 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.word_pairs import PairIndex
-from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
+from nmtalign.positions.forward_backward import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import TransitionModel
 
@@ -139,7 +139,7 @@ class EStep(NamedTuple):
     words: Emissions | None = None  # None in the first iteration
     transitions: BothTransitions | None = None  # None in iterations of IBM model 1
     mean: bool = False  # as in :func:`model1_counts`
-    agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`
+    agree: bool = False  # as in :func:`~nmtalign.positions.forward_backward.hmm_posteriors`
     step: int = 1  # jumps are counted in every `step`-th bucket
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:

@@ -15,7 +15,7 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Longs, Reals
 from nmtalign.corpus.text import EncodedText
-from nmtalign.positions.agreement import BothTransitions
+from nmtalign.positions.forward_backward import BothTransitions
 from nmtalign.state import State
 
 Cells = tuple[Longs, Longs, Longs]  # target, source, column

@@ -26,8 +26,8 @@ import numpy as np
 from nmtalign.arrays import Doubles, Floats
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.positions.agreement import BothTransitions
 from nmtalign.positions.e_step import EStep, expected_counts
+from nmtalign.positions.forward_backward import BothTransitions
 from nmtalign.positions.hmm import NULL, unfitted_hmm
 from nmtalign.positions.model import Emissions, TextScores
 from nmtalign.positions.transitions import estimate_transitions

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.messages import log, log_option, quiet_option, warn, warnings_to_stderr
+from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
     TextOptions,
@@ -23,13 +23,16 @@ from nmtalign.cli.options.bitext import (
     text_options,
     two_languages,
 )
-from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import encoder_options
+from nmtalign.cli.options.model import encoder_options, unsafe_pickle_option
+from nmtalign.cli.options.running import (
+    EngineOptions,
+    batch_texts,
+    engine_options,
+    one_blas_thread,
+    write_whole,
+)
 from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number, Whole
-from nmtalign.cli.options.vectors import unsafe_pickle_option
-from nmtalign.cli.outputs import batch_texts, write_whole
-from nmtalign.cli.progress import Stages
 from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PRESETS
 
@@ -203,7 +206,7 @@ def _mix(
     aligner: Aligner, context: dict[str, Any], pairs: Iterator[SentencePair], report: Callable[[str], None]
 ) -> Aligner:
     """Return the aligner mixed with an encoder that is fitted to the bitext."""
-    from nmtalign.aligner.fitting import fit_to
+    from nmtalign.aligner.opening import fit_to
     from nmtalign.aligner.with_encoder import with_context
 
     found = fit_to(with_context(aligner, **context), pairs)
@@ -284,7 +287,7 @@ def _aligned(client: Client | None, aligner: Aligner, bitext: Iterator[SentenceP
     """Align the bitext, which is read again, on a cluster or here, with an encoder."""
     from nmtalign.batch.stream import align_stream
     from nmtalign.links.alignments import joined_batches
-    from nmtalign.text.chunks import cut
+    from nmtalign.text.bitext import cut
 
     if client is None or not aligner.scorer.parallel:
         return joined_batches([chunk.batch for chunk in align_stream(aligner, bitext)])
