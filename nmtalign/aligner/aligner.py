@@ -12,10 +12,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nmtalign.aligner.decoding import BucketLinks, Decoder
+from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.model_folder import open_state, save_state
-from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_words, pair_of_words, words_of_lines
 from nmtalign.corpus.parallel import default_workers, in_order
