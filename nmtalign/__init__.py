@@ -10,7 +10,6 @@ __version__ = "0.1.0"
 _HOME = {
     "load": "nmtalign.aligner.opening",
     "train": "nmtalign.aligner.train",
-    "with_context": "nmtalign.aligner.with_encoder",
     "links_from": "nmtalign.aligner.links_from",
     "fit_to": "nmtalign.aligner.opening",
     "learn_attention": "nmtalign.aligner.fitting",

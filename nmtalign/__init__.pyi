@@ -8,7 +8,6 @@ from nmtalign.aligner.opening import fit_to as fit_to
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
-from nmtalign.aligner.with_encoder import with_context as with_context
 from nmtalign.batch.cluster import align_on_cluster as align_on_cluster
 from nmtalign.door import place_of as place_of
 from nmtalign.errors import DataError as DataError

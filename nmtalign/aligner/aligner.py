@@ -13,22 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
+from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
-from nmtalign.corpus.line_words import links_of_words, pair_of_words, words_of_lines
+from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words, words_of_lines
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.door import Listed, ProgressLine, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
+from nmtalign.links.given import GivenLinks, given_links
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.positions.voted import voted
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer, UnknownWords
 from nmtalign.state import State, Stored
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
+from nmtalign.training.experts import trust_of
 
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 Done = Callable[[int], None] | None
@@ -54,6 +58,8 @@ class Aligner(Listed):
         Settings and corpus it was learned with.
     workers : int, optional
         Threads or processes; the links do not depend on it.
+    expert : Expert, optional
+        Whose links vote.
 
     Examples
     --------
@@ -76,6 +82,7 @@ class Aligner(Listed):
     languages: tuple[str | None, str | None] = (None, None)
     training: Mapping[str, Any] = field(default_factory=dict)
     workers: int | None = None
+    expert: Expert | None = None
 
     def __post_init__(self) -> None:
         check_languages(self.languages)
@@ -96,20 +103,30 @@ class Aligner(Listed):
         """The settings that make the links, in one line."""
         learned = f" pairs={self.training['corpus'].get('pairs', 0)}" if "corpus" in self.training else ""
         parts = f"{self.scorer.settings}{learned} {self.positions.settings} {self.resolved_extraction}"
-        return f"{parts} text={self.text}"
+        return f"{parts}{f' {self.expert}' if self.expert else ''} text={self.text}"
 
     @property
     def lexicon(self) -> Lexicon:
         """The lexicon of a learned aligner; UsageError over given vectors."""
         lexicon: Lexicon | None = self.scorer.lexicon
         if lexicon is None:
-            raise UsageError("word vectors and encoders have no lexicon; learn an aligner from a bitext")
+            raise UsageError("word vectors have no lexicon; learn an aligner from a bitext")
         return lexicon
 
     @property
     def needs_fitting(self) -> bool:
         """Whether something is to be fitted to a text before it is aligned."""
-        return self.scorer.unfitted or self.positions.unfitted
+        return self.scorer.unfitted or self.positions.unfitted or self.undecided
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing says how far the expert is to be trusted."""
+        return self.expert is not None and self.expert.trust is None
+
+    @property
+    def parallel(self) -> bool:
+        """Whether several processes may align; an encoder takes all cores."""
+        return self.expert is None or self.expert.encoder is None
 
     @property
     def resolved_extraction(self) -> Extraction:
@@ -117,10 +134,21 @@ class Aligner(Listed):
         return self.extraction or make_extraction(null=self.positions.has_null)
 
     def with_scorers(self, names: str | Iterable[str]) -> Aligner:
-        """Return an aligner by one or some of its scorers, without a rescorer; UsageError if one lacks."""
+        """Return an aligner by some of its scorers, without rescorer and expert; UsageError if one lacks."""
         scorer = self.scorer.only({names} if isinstance(names, str) else {str(name) for name in names})
-        text = self.text if scorer.looked_up is not None else self.scorer.looked_up or self.text
-        return replace(self, scorer=scorer, positions=self.positions.plain, text=text)
+        return replace(self, scorer=scorer, positions=self.positions.plain, expert=None)
+
+    def with_given_links(self) -> Aligner:
+        """Return an aligner for pairs that come with the links of an expert; an encoder votes no more."""
+        given = self.expert is not None and self.expert.encoder is None
+        return self if given else replace(self, expert=Expert())
+
+    def trusting(self, text: EncodedText) -> Aligner:
+        """Return an aligner that trusts the expert as far as its posteriors of a text say."""
+        assert self.expert is not None
+        attend = self.positions.over(self.scorer.read(text))
+        trust = trust_of(attend, text, default_workers(self.workers))
+        return replace(self, expert=replace(self.expert, trust=trust))
 
     def state(self) -> State:
         """Return what the aligner is made of."""
@@ -128,6 +156,7 @@ class Aligner(Listed):
         values = {"text": text.as_dict(), "languages": list(self.languages), "training": dict(self.training)}
         scorer, positions = self.scorer.state(), self.positions.state()
         parts = {"scorer": scorer, "positions": positions, "extraction": self.resolved_extraction.state()}
+        parts |= {} if self.expert is None else {"expert": self.expert.state()}
         return State("aligner", values, files=files, parts=parts)
 
     @classmethod
@@ -140,7 +169,8 @@ class Aligner(Listed):
         notes = replace(stored, meta=stored.value("training", dict))
         training = {name: notes.value(name, dict) for name in notes.meta}
         positions, extraction = stored.open("positions", numbers), stored.open("extraction")
-        return cls(scorer, positions, extraction, text, languages, training)
+        expert = stored.open("expert") if "expert" in stored.parts() else None
+        return cls(scorer, positions, extraction, text, languages, training, expert=expert)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the aligner into a folder, from which :func:`nmtalign.load` opens it.
@@ -182,19 +212,58 @@ class Aligner(Listed):
         """
         pair = checked_pair(source, target)
         self._with_warning(encode_text([self.words_of(pair)]))
-        return self.attend(*pair)
+        return self.attend(pair)
 
-    def attend(self, source: Sentence, target: Sentence) -> AlignedPair:
-        """Return what :meth:`align` does of two sentences that are checked, without a warning."""
-        decoder = self._decoder_of(encode_text([self.words_of((source, target))]))
-        return decoder.pair(self.tokens_of((source, target)), self.settings)
+    def encoded(
+        self,
+        pairs: Sequence[Pair],
+        *,
+        expert: AlignedBatch | None = None,
+        count: str = "words",
+        first: int = 1,
+    ) -> EncodedText:
+        """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
+
+        Parameters
+        ----------
+        pairs : sequence of (source, target)
+            Perhaps with the links of an expert.
+        expert : AlignedBatch, optional
+            These links, where they are not at the pairs.
+        count : {"words", "tokens"}
+            What given links count.
+        first : int
+            Number of the first pair, for errors.
+        """
+        lines = [pair for pair in pairs if are_lines(pair)]
+        if lines:
+            text = encode_lines(lines, self.text, self.languages)
+        else:
+            text = encode_text([self.words_of(pair) for pair in pairs])
+        if self.expert is None:
+            return text
+        links = self.expert.links(pairs, self.tokens_of) if expert is None else expert
+        if links is None:
+            return text
+        words = None if self.expert.of_tokens or count == "tokens" else text.line_words
+        lengths = text.segments.source_lengths, text.segments.target_lengths
+        return replace(text, expert=links_of_tokens(links, words, lengths, first=first))
+
+    def attend(self, pair: Pair) -> AlignedPair:
+        """Return what :meth:`align` does of a pair of sentences that is checked, without a warning."""
+        return self._decoder_of(self.encoded([pair])).pair(self.tokens_of(pair), self.settings)
 
     def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
         """Return what :meth:`attend` does of two lines, with the words between spaces in place of tokens."""
-        return pair_of_words(self.attend(*pair), pair, words_of_lines([pair], self.text, self.languages))
+        return pair_of_words(self.attend(pair), pair, words_of_lines([pair], self.text, self.languages))
 
     def align_batch(
-        self, pairs: Pairs, *, workers: int | None = None, progress: bool = False
+        self,
+        pairs: Pairs,
+        *,
+        expert: GivenLinks | None = None,
+        workers: int | None = None,
+        progress: bool = False,
     ) -> AlignedBatch:
         """Align many sentence pairs.
 
@@ -205,6 +274,10 @@ class Aligner(Listed):
         ----------
         pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
             Lines of text, or their words, as of :func:`~nmtalign.text.pairs.checked_pairs`.
+        expert : path or iterable, optional
+            Links of each pair by one who knows more than the text, which vote: Pharaoh lines, or sets of
+            (source, target). Nothing is known of a pair without links. How far they are trusted was learned
+            with the model (:func:`nmtalign.train`), else these pairs tell.
         workers : int, optional
             Threads or processes; left out, those of the aligner.
         progress : bool
@@ -221,16 +294,16 @@ class Aligner(Listed):
             If few words of all pairs are known, or the sides are swapped.
         """
         listed = list(checked_pairs(pairs))
-        lines = [pair for pair in listed if are_lines(pair)]
-        if lines:
-            text = encode_lines(lines, self.text, self.languages)
-        else:
-            text = encode_text([self.words_of(pair) for pair in listed])
         aligner = self if workers is None else replace(self, workers=workers)
+        if expert is not None:
+            aligner, listed = aligner.with_given_links(), list(with_links(listed, given_links(expert)))
+        text = aligner.encoded(listed)
+        if aligner.undecided and expert is not None:
+            aligner = aligner.trusting(text)
         line = ProgressLine(progress, len(text.segments.pair))
         batch = aligner.align_text(self._with_warning(text), line.advance)
         line.show(f"{len(batch):,} pairs aligned", last=True)
-        return replace(links_of_words(batch, text.line_words), origin=_Pairs(self, listed))
+        return replace(links_of_words(batch, text.line_words), origin=_Pairs(aligner, listed))
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalized; warnings as of :meth:`align_batch`."""
@@ -250,7 +323,7 @@ class Aligner(Listed):
         `done` is called with numbers of pairs (of pieces of long pairs) that are aligned.
         """
         workers, parts = default_workers(self.workers), list(text.parts(CELLS))
-        if len(parts) >= max(workers, 2) and self.scorer.parallel:
+        if len(parts) >= max(workers, 2):
             return self._align_parts(text, parts, workers, done)
         found: list[BucketLinks] = []
         for part in parts:
@@ -276,9 +349,12 @@ class Aligner(Listed):
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
         if self.needs_fitting and scores.text.buckets:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
+        attend = self.positions.over(scores)
+        if self.expert is not None and self.expert.trust is not None:
+            attend = voted(attend, scores.text, self.expert.trust)
         return Decoder(
             scores.text,
-            self.positions.over(scores),
+            attend,
             self.resolved_extraction,
             scores.evidence if self.positions.has_null else None,
             TrainingSize.of(scores.training_words),
@@ -334,7 +410,7 @@ class _Pairs:
     def attended(self, n: int) -> AlignedPair:
         """Align pair n alone, with its attention."""
         pair = self.pairs[n]
-        return self.aligner.attend_words(pair) if are_lines(pair) else self.aligner.attend(*pair)
+        return self.aligner.attend_words(pair) if are_lines(pair) else self.aligner.attend(pair)
 
     def chosen(self, numbers: Sequence[int]) -> _Pairs:
         """Return some of the pairs."""

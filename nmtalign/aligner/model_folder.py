@@ -36,11 +36,11 @@ KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function
     "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
     "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
     "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),
-    "contextual": ("nmtalign.encoders.scorer", "EncoderScorer"),
     "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
     "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
     "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),
     "extraction": ("nmtalign.aligner.extraction", "extraction_from_state"),
+    "expert": ("nmtalign.aligner.experts", "Expert"),
 }
 
 

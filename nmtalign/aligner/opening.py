@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
+from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.parallel import default_workers
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
 _TEXT = ("tokenizer", "lowercase", "unicode")
 _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
-_RUNNING = ("device", "cache")  # of an encoder that was learned with
+_ENCODER = ("encoder", "layer", "device", "cache")
 _READING = ("limit", "unsafe_pickle")  # of vectors
 _OF_VECTORS = (
     *("score", "temperature", "bahdanau", "positions", "diagonal", "unknown", "languages"),
@@ -54,8 +55,9 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
         not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``scorers`` (names of some of its
         scorers) and the settings of the extraction and of the text, which is otherwise cut into words as its
-        bitext was; one that was learned with an encoder also ``device`` and ``cache``, as of
-        :func:`nmtalign.with_context`.
+        bitext was. ``encoder``, name or folder of a model of the package transformers, is an expert whose
+        links vote (``layer``, ``device``, ``cache`` as of :func:`nmtalign.links_from`); a model that was
+        learned with one needs no setting. One that was not is fitted by :func:`nmtalign.fit_to`.
 
     Raises
     ------
@@ -71,22 +73,24 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     [Link(source=0, target=0), Link(source=1, target=2), Link(source=2, target=1)]
     """
     _check_settings(settings)
+    encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
+    aligner = _opened(path, settings)
+    return replace(aligner, expert=choose_expert(aligner.expert, **encoder))
+
+
+def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
         return _over(path, settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
     if is_model(folder):
-        running = {name: settings.pop(name) for name in _RUNNING if name in settings}
         others = ", ".join(name.replace("_", "-") for name in settings if name in _OF_VECTORS)
         if others:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
         names = settings.pop("scorers", None)
-        aligner = load_aligner(folder)
-        if running:
-            aligner = replace(aligner, scorer=aligner.scorer.running(**running))
-        aligner = _configured(aligner, **settings)
+        aligner = _configured(load_aligner(folder), **settings)
         return aligner if names is None else aligner.with_scorers(names)
     from nmtalign.aligner.over_vectors import read_folder
 
@@ -97,12 +101,13 @@ def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -
     """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
     from nmtalign.vectors.storage import load_embeddings
 
+    encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
     reading = _reading(settings)
     sides = [load_embeddings(path, **reading) for path in (source, target)]
     if sides[0].dimension != sides[1].dimension:
         found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
         raise DataError(f"{found}; vectors of one space have equal lengths")
-    return _over(sides, settings)
+    return replace(_over(sides, settings), expert=choose_expert(**encoder))
 
 
 def _over(vectors: Sequence[Any], settings: Mapping[str, Any]) -> Aligner:
@@ -114,7 +119,7 @@ def _over(vectors: Sequence[Any], settings: Mapping[str, Any]) -> Aligner:
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings that there are not, and values of another kind."""
-    expect_names(settings, (*_COMMON, *_OF_VECTORS, *_RUNNING), "settings")
+    expect_names(settings, (*_COMMON, *_OF_VECTORS, *_ENCODER), "settings")
     for name, value in settings.items():
         kind, what = _KINDS.get(name, (object, ""))
         if value is not None and not isinstance(value, kind):
@@ -124,8 +129,6 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
 def _reading(settings: dict[str, Any]) -> dict[str, Any]:
     """Take out of the settings those of reading vectors, and refuse those of learned models."""
     _check_settings(settings)
-    if others := ", ".join(name for name in settings if name in _RUNNING):
-        raise UsageError(f"{others}: only for a model that was learned with an encoder; leave it out")
     return {name: settings.pop(name) for name in _READING if name in settings}
 
 
@@ -164,7 +167,7 @@ def vector_aligner(
         learned, where they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
-    if found := ", ".join(name for name in (*_RUNNING, *_READING) if name in common):
+    if found := ", ".join(name for name in (*_ENCODER, *_READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
     from nmtalign.aligner.over_vectors import over_vectors
 
@@ -206,20 +209,26 @@ def fit_text(aligner: Aligner, pairs: Iterable[AnyPair]) -> tuple[Aligner, Itera
     rest = iter(pairs)
     if not aligner.needs_fitting:
         return aligner, rest
-    first = list(islice(rest, aligner.scorer.fit_pairs))
-    words = [aligner.words_of(pair) for pair in first]
-    workers = default_workers(aligner.workers)
-    scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
-    return replace(aligner, scorer=scorer, positions=positions), chain(first, rest)
+    from nmtalign.scorers.temperature import FITTED
+
+    first = list(islice(rest, FITTED))
+    if aligner.scorer.unfitted or aligner.positions.unfitted:
+        words = [aligner.words_of(pair) for pair in first]
+        workers = default_workers(aligner.workers)
+        scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
+        aligner = replace(aligner, scorer=scorer, positions=positions)
+    if aligner.undecided and first:
+        aligner = aligner.trusting(aligner.encoded(first))
+    return aligner, chain(first, rest)
 
 
 def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
-    """Return an aligner over vectors or an encoder, fitted to the first pairs of a bitext.
+    """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
 
     Parameters
     ----------
     aligner : Aligner
-        Made by ``load(vectors, positions="hmm")`` or :func:`nmtalign.with_context`; others are returned as
+        Made by ``load(vectors, positions="hmm")`` or ``load(model, encoder=name)``; others are returned as
         they are.
     bitext : iterable of (source, target), or (list, list), or DataFrame
         As of :meth:`Aligner.align_batch`; at most 5,000 pairs are read.

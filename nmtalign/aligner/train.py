@@ -6,27 +6,29 @@ Axes: N sentence pairs.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import islice
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
+from nmtalign.aligner.experts import PAIRS, Expert, choose_expert, with_links
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.coverage import coverage, one_word_lines
-from nmtalign.corpus.line_words import gold_of_tokens, links_of_words
+from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text, line_words_of
 from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedBatch, GoldAlignment
+from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
 from nmtalign.links.formats import read_gold
-from nmtalign.links.given import GivenGold, given_gold
+from nmtalign.links.given import GivenGold, GivenLinks, batch_of_links, given_gold, given_links
 from nmtalign.names import MODEL
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
@@ -35,11 +37,12 @@ from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
-from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import checkpoint_of
 from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexicon
+from nmtalign.training.experts import prime
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
@@ -47,6 +50,8 @@ from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.storage import load_pair
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
+TRUSTED = 1 << 23  # cells whose posteriors tell how far an expert is to be trusted
+_ENCODER = ("encoder", "layer", "device", "cache")
 KNOWN = 0.8  # share of the words of either side that it has to know
 
 Languages = tuple[str | None, str | None]
@@ -66,6 +71,11 @@ class TrainOptions(TypedDict, total=False):
     vectors: str | Path | tuple[Any, Any] | None
     vectors_weight: float | None
     gold: GivenGold
+    expert: GivenLinks | None
+    encoder: str | Path | None
+    layer: int | None
+    device: str | None
+    cache: str | Path | None
     workers: int | None
     progress: bool
 
@@ -94,6 +104,13 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
     gold : path or iterable, optional
         Gold links of all pairs, or of the last ones, as in :func:`nmtalign.evaluate`, to train a rescorer.
+    expert : path or iterable, optional
+        Links of each pair by one who knows what the text does not say (an encoder, a translation model, a
+        person): Pharaoh lines, or sets of (source, target). They prime the lexicon, and vote. Nothing is
+        known of a pair without links. Links that were learned from the same text do harm.
+    encoder : str or path, optional
+        An encoder of the package transformers, whose links are the expert's; the model keeps its name.
+        `layer`, `device` and `cache` are as of :func:`nmtalign.links_from`.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
     progress : bool
@@ -119,6 +136,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
     gold, line = options.get("gold", ()), ProgressLine(options.get("progress", False))
     found: list[str] = []
+    encoder = {name: own for name, own in options.items() if name in _ENCODER and own is not None}
     learning = Learning(
         named_preset(options.get("preset", "default")),
         text,
@@ -127,17 +145,27 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         _opened(options.get("vectors"), languages),
         options.get("vectors_weight"),
         gold_of_file(gold) if isinstance(gold, str | Path) else list(given_gold(gold)),
+        expert=choose_expert(given=options.get("expert") is not None, **encoder),  # type: ignore[arg-type]
         workers=options.get("workers"),
         report=line.show,
         warn=found.append,
     )
     try:
-        aligner = learn(checked_pairs(bitext), learning).aligner
+        pairs = _shown(checked_pairs(bitext), line)
+        if (links := options.get("expert")) is not None:
+            pairs = with_links(pairs, given_links(links))
+        aligner = learn(pairs, learning).aligner
     finally:
         for note in found:
             warnings.warn(note, stacklevel=2)
     line.show(f"learned from {aligner.training['corpus']['pairs']:,} pairs", last=True)
     return aligner
+
+
+def _shown(pairs: Iterable[Pair], line: ProgressLine) -> Iterator[Pair]:
+    for number, pair in enumerate(pairs, 1):
+        line.show(f"{number:,} pairs read")
+        yield pair
 
 
 def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:
@@ -176,7 +204,7 @@ def warm_start(
     """
     init = None if init is None else place_of(init)
     older = load_aligner(init) if init is not None and is_model(init) else None
-    default = TextSettings() if older is None else older.scorer.looked_up or older.text
+    default = TextSettings() if older is None else older.text
     settings = replace(default, **{name: value for name, value in text.items() if value is not None})
     listed = [] if words is None else read_word_list(words, settings, encoding=encoding)
     if older is None:
@@ -210,6 +238,8 @@ class Learning:
     gold : sequence of GoldAlignment
         Gold links of all pairs, or of the last ones, to train a rescorer, as in
         :func:`nmtalign.rescoring.training.gold_of_pairs`.
+    expert : Expert, optional
+        Whose links prime the lexicon and vote; an encoder's, or those that come with the pairs.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
     report, warn : callable
@@ -233,6 +263,7 @@ class Learning:
     vectors: BothVectors | None = None
     vectors_weight: float | None = None
     gold: Sequence[GoldAlignment] = ()
+    expert: Expert | None = None
     workers: int | None = None
     report: Callable[[str], None] = field(default=lambda line: None)
     warn: Callable[[str], None] = field(default=lambda line: None)
@@ -287,7 +318,7 @@ def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
     )
     about = {"settings": learning.settings.as_dict(), "corpus": bitext.corpus}
     aligner = Aligner(scorer, positions, text=learning.text, languages=learning.languages, training=about)
-    aligner = teach(aligner, bitext, learning)
+    aligner = trust(teach(aligner, bitext, learning), found.estimator, bitext, learning)
     own = _own_links(aligner, scorer, bitext.text, found, learning)
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
@@ -311,6 +342,8 @@ class Prepared(NamedTuple):
         What the model folder records about the bitext.
     text : EncodedText
         Both sides with long pairs cut into pieces, without buckets.
+    prior : Prior or None
+        That of the options, with the word pairs of the expert.
     """
 
     source: EncodedSide
@@ -318,11 +351,15 @@ class Prepared(NamedTuple):
     gold: Mapping[int, GoldAlignment]
     corpus: Mapping[str, object]
     text: EncodedText
+    prior: Prior | None
 
 
 def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
     """Number the words of a bitext, and warn if the bitext looks wrong."""
     workers = default_workers(learning.workers)
+    links: list[AlignedBatch] = []
+    if learning.expert is not None:
+        pairs = _linked(pairs, learning.expert, learning, links)
     source, target, digest = encode_bitext(pairs, learning.text, learning.languages, workers)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
@@ -338,11 +375,34 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
         learning.warn(warning)
     if prior.swapped(source, target):
         learning.warn("the sides look like those of the older model the other way round; are they swapped?")
+    words, expert = line_words_of(source, target), None
+    if learning.expert is not None:
+        counted = None if learning.expert.of_tokens else words
+        expert = links_of_tokens(joined_batches(links), counted, (source.lengths, target.lengths))
+        prior = replace(prior, words=[*prior.words, *prime(expert, source, target)])
     source, target = prior.extend(source, target)
     if learning.vectors is not None:
         check_vectors(learning.vectors, (source.words, target.words))
-    text = EncodedText(*cut_long_pairs(source, target), (), line_words_of(source, target))
-    return Prepared(source, target, gold, corpus, text)
+    text = EncodedText(*cut_long_pairs(source, target), (), words, expert)
+    given = learning.prior is not None or learning.expert is not None
+    return Prepared(source, target, gold, corpus, text, prior if given else None)
+
+
+def _linked(
+    pairs: Iterable[Pair], expert: Expert, learning: Learning, links: list[AlignedBatch]
+) -> Iterator[Pair]:
+    """Yield pairs, and note the links that the expert gives them."""
+
+    def tokens(pair: Pair) -> Any:
+        if not are_lines(pair):
+            return pair
+        sides = learning.text.tokens_of_pair(pair, learning.languages)
+        return tuple([token.text for token in side] for side in sides)
+
+    rest = iter(pairs)
+    while part := list(islice(rest, PAIRS)):
+        links.append(expert.links(part, tokens) or batch_of_links([()] * len(part)))
+        yield from part
 
 
 def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning) -> list[str]:
@@ -368,7 +428,7 @@ class Estimated(NamedTuple):
 
 def estimate(bitext: Prepared, learning: Learning) -> Estimated:
     """Estimate lexicon and transitions by expectation-maximization."""
-    text, settings, prior = bitext.text, learning.settings, learning.prior
+    text, settings, prior = bitext.text, learning.settings, bitext.prior
     estimator = Estimator(
         text.source,
         text.target,
@@ -415,6 +475,18 @@ def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
         report=learning.report,
     )
     return replace(aligner, positions=Rescored(aligner.positions, rescorer))
+
+
+def trust(aligner: Aligner, estimator: Estimator, bitext: Prepared, learning: Learning) -> Aligner:
+    """Return the aligner with its expert, who is trusted as far as the primed posteriors say."""
+    if learning.expert is None:
+        return aligner
+    buckets = estimator.buckets
+    step = -(-sum(bucket.cells for bucket in buckets) // TRUSTED)  # of a large text every n-th bucket
+    text = replace(bitext.text, buckets=buckets[::step])
+    aligner = replace(aligner, expert=learning.expert, workers=learning.workers).trusting(text)
+    learning.report(f"expert: {aligner.expert}")
+    return replace(aligner, workers=None)
 
 
 def _own_links(

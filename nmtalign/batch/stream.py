@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.experts import given_with
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import LineWords, links_of_words
 from nmtalign.corpus.parallel import streamed
-from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
 from nmtalign.text.bitext import PAIRS, Chunk, SentencePair, cut
@@ -103,9 +103,11 @@ def align_stream(
         yield align_chunk(aligner, part, count=count)
 
 
-def align_chunk(aligner: Aligner, chunk: Chunk, *, count: str = "words") -> AlignedChunk:
-    """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
-    text = encode_lines(chunk.lines, aligner.text, aligner.languages)
+def align_chunk(
+    aligner: Aligner, chunk: Chunk, *, count: str = "words", expert: AlignedBatch | None = None
+) -> AlignedChunk:
+    """Align the pairs of one chunk; arguments as of :func:`align_stream`, and of :meth:`Aligner.encoded`."""
+    text = aligner.encoded(chunk.lines, expert=expert, count=count, first=chunk.first)
     batch = aligner.align_text(text)
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths
@@ -199,7 +201,8 @@ def _too_long(
     return f"expected at most {most:,} words a side, found {words:,}" if words > most else ""
 
 
-Packed = tuple[int, list[str], list[str]]  # first line number, source and target lines
+# first line number, source and target lines, given links of an expert
+Packed = tuple[int, list[str], list[str], AlignedBatch | None]
 
 FEW = 4  # chunks up to which all cores work on one after the other
 
@@ -252,13 +255,14 @@ def pack(chunk: Chunk) -> Packed:
     Examples
     --------
     >>> pack(Chunk(7, [SentencePair("a b", "x"), SentencePair("c", "y")]))
-    (7, ['a b', 'c'], ['x', 'y'])
+    (7, ['a b', 'c'], ['x', 'y'], None)
     """
-    return chunk.first, [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
+    sides = [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
+    return chunk.first, *sides, given_with(chunk.lines)
 
 
 def align_packed(aligner: Aligner, packed: Packed, count: str) -> AlignedChunk:
     """Align a chunk in a worker; what comes back is without the lines."""
-    first, *sides = packed
-    chunk = Chunk(first, list(map(SentencePair, *sides)))
-    return align_chunk(aligner, chunk, count=count)._replace(lines=[])
+    first, source, target, expert = packed
+    chunk = Chunk(first, list(map(SentencePair, source, target)))
+    return align_chunk(aligner, chunk, count=count, expert=expert)._replace(lines=[])

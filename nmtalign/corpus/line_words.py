@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.arrays import Flags, Integers, Longs, Reals
+from nmtalign.errors import DataError
 from nmtalign.links.alignments import (
     AlignedBatch,
     AlignedPair,
@@ -234,6 +235,76 @@ def links_of_words(batch: AlignedBatch, words: BothLineWords | None) -> AlignedB
         target=target[kept].astype(np.int32),
         probability=np.maximum.reduceat(batch.probability[order], first),
     )
+
+
+def links_of_tokens(
+    batch: AlignedBatch, words: BothLineWords | None, lengths: tuple[Longs, Longs], *, first: int = 1
+) -> AlignedBatch:
+    """Return the links of all tokens of linked words, which share the probability of the link.
+
+    Parameters
+    ----------
+    batch : AlignedBatch
+        Links of words.
+    words : (LineWords, LineWords), optional
+        The words of source and target tokens; left out, tokens are the words.
+    lengths : (array, array)
+        Source and target tokens of each pair.
+    first : int
+        Number of the first pair, for errors.
+
+    Raises
+    ------
+    DataError
+        If a link lies outside of its pair.
+
+    Examples
+    --------
+    >>> one, none = np.ones(1), np.zeros(1)
+    >>> batch = AlignedBatch(np.array([0, 1]), np.array([1]), np.array([0]), one, none)
+    >>> own = LineWords(np.array([0, 1, 1]), np.array([0, 3]))
+    >>> other = LineWords(np.array([0]), np.array([0, 1]))
+    >>> found = links_of_tokens(batch, (own, other), (np.array([3]), np.array([1])))
+    >>> found.links(0), found.probability.tolist()
+    ([Link(source=1, target=0), Link(source=2, target=0)], [0.5, 0.5])
+    """
+    pair = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
+    sides = ((own, None if words is None else words[n]) for n, own in enumerate((batch.source, batch.target)))
+    spans = [_tokens_of(pair, own, of, size) for (own, of), size in zip(sides, lengths, strict=True)]
+    outside = np.flatnonzero(np.logical_or(*(inside < 1 for *_, inside in spans)))
+    if len(outside):
+        n = outside[0]
+        link, (S, T) = f"{batch.source[n]}-{batch.target[n]}", (int(size[pair[n]]) for size in lengths)
+        found = f"pair {first + pair[n]:,}: link {link} lies outside of a pair of {S} and {T} tokens"
+        raise DataError(f"{found}; positions count the words of the pair, from 0")
+    if words is None:
+        return batch
+    (start, count, _), (other_start, other_count, _) = spans
+    cells = count * other_count
+    row = np.repeat(np.arange(len(pair)), cells)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(cells) - cells, cells)
+    source, target = start[row] + place // other_count[row], other_start[row] + place % other_count[row]
+    order = np.lexsort((target, source, pair[row]))
+    sizes = np.bincount(pair[row], minlength=len(batch))
+    return AlignedBatch(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]),
+        source[order].astype(np.int32),
+        target[order].astype(np.int32),
+        (batch.probability[row] / cells[row]).astype(np.float32)[order],
+        batch.scores,
+    )
+
+
+def _tokens_of(
+    pair: Longs, word: Integers, words: LineWords | None, lengths: Longs
+) -> tuple[Longs, Longs, Longs]:
+    """Return the first token of words of pairs, how many each has, and the number that must be positive."""
+    if words is None:
+        return word.astype(np.int64), np.ones(len(word), np.int64), lengths[pair] - word
+    width = int(max(words.numbers.max(initial=0), word.max(initial=0))) + 1
+    keys = np.repeat(np.arange(len(lengths)), lengths) * width + words.numbers
+    start, stop = (np.searchsorted(keys, pair * width + word, side) for side in ("left", "right"))
+    return start - words.offsets[pair], stop - start, words.offsets[pair + 1] - start
 
 
 def gold_of_tokens(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from reprlib import repr as short
 from typing import Any, TypeVar
+
+import numpy as np
 
 from nmtalign.door import begun
 from nmtalign.errors import DataError, UsageError
@@ -43,6 +47,23 @@ def given_links(alignments: GivenLinks) -> Iterator[frozenset[Link]]:
     if isinstance(alignments, str | Path):
         return read_links(alignments)
     return _each(alignments, _links, "links")
+
+
+def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
+    """Return the links of each pair as arrays, each with probability 1.
+
+    Examples
+    --------
+    >>> batch_of_links([{(1, 0), (0, 0)}, ()]).links(0)
+    [Link(source=0, target=0), Link(source=1, target=0)]
+    """
+    offsets, flat = array("q", [0]), array("q")
+    for own in links:
+        flat.extend(chain.from_iterable(sorted(own)))
+        offsets.append(len(flat) // 2)
+    source, target = np.array(flat, np.int32).reshape(-1, 2).T.copy()
+    scores = np.zeros(len(offsets) - 1)
+    return AlignedBatch(np.array(offsets), source, target, np.ones(len(source), np.float32), scores)
 
 
 def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:

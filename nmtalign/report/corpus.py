@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.corpus.line_words import links_of_words, words_of_lines
-from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
@@ -189,7 +188,7 @@ def _aligned(
         return
     records = iter(records)
     while chunk := list(islice(records, CHUNK)):
-        text = encode_lines([record.pair for record in chunk], aligner.text, aligner.languages)
+        text = aligner.encoded([record.pair for record in chunk])
         batch = links_of_words(aligner.align_text(text), text.line_words)
         for n, record in enumerate(chunk):
             yield record, frozenset(batch.links(n)), float(batch.scores[n])
@@ -229,7 +228,7 @@ def attention_of(record: Record, aligner: Aligner | None) -> AlignedPair:
 
 
 def _attended(record: Record, aligner: Aligner) -> AlignedPair:
-    return aligner.attend(*record.pair) if record.typed else aligner.attend_words(record.pair)
+    return aligner.attend(record.pair) if record.typed else aligner.attend_words(record.pair)
 
 
 def parts_of(record: Record, aligner: Aligner | None) -> Parts:

@@ -24,7 +24,7 @@ from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.model import PositionModel
 from nmtalign.scorers.dense import SCORE_LIMIT
 from nmtalign.scorers.scorer import Pairs, Scorer
-from nmtalign.scorers.temperature import FITTED, fit_temperature, fit_transitions
+from nmtalign.scorers.temperature import fit_temperature, fit_transitions
 from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored
 from nmtalign.vectors.embeddings import Embeddings
@@ -64,7 +64,6 @@ class VectorScorer(Scorer):
         return f"{self.score.settings} unknown={self.source.unknown}"
 
     names: ClassVar[tuple[str, ...]] = ("embeddings",)
-    fit_pairs: ClassVar[int] = FITTED
 
     def state(self) -> State:
         """Return the vectors, the score, and the reference words."""
@@ -93,7 +92,7 @@ class VectorScorer(Scorer):
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
         """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
-        pairs = [pair for pair in pairs[:FITTED] if all(pair)]
+        pairs = [pair for pair in pairs if all(pair)]
         if not pairs:
             return self, positions
         scale, transitions = self.score.scale, unfitted_hmm().transitions

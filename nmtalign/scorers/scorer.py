@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers
 from nmtalign.corpus.text import EncodedText
-from nmtalign.errors import UsageError
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.state import State
-from nmtalign.text.tokenization import TextSettings
 
 Words = Sequence[str]
 Pairs = Sequence[tuple[Words, Words]]
@@ -23,16 +21,13 @@ TINY = np.float32(1e-30)  # least ratio under a logarithm
 
 
 class Scorer(Protocol):
-    """Scores word pairs or cells: a lexicon, given vectors, an encoder, or a mixture of scorers.
+    """Scores word pairs or cells: a lexicon, given vectors, or a mixture of scorers.
 
     Subclasses inherit the defaults below. The class of a scorer restores the scorer from its state
     (:data:`nmtalign.aligner.model_folder.KINDS`).
     """
 
-    fit_pairs: ClassVar[int] = 0  # number of pairs that :meth:`fitted` needs
-    parallel: ClassVar[bool] = True  # whether several processes may call :meth:`read`
     lexicon: Any = None  # the lexicon, if there is one
-    looked_up: TextSettings | None = None  # how words are normalized; None leaves this to the aligner
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,10 +64,6 @@ class Scorer(Protocol):
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
         """Return the scorer and the position model, fitted to pairs of normalized words."""
         return self, positions
-
-    def running(self, **settings: Any) -> Scorer:
-        """Return the scorer with other runtime settings; UsageError if the scorer has no such setting."""
-        raise UsageError(f"{', '.join(settings)}: only for a model that was learned with an encoder")
 
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:
         """Return the positions of words without a vector; None if words need no vectors."""

@@ -28,7 +28,7 @@ from nmtalign.cli.options.bitext import (
     text_encoding,
 )
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import ModelOptions, load_aligner, model_options
+from nmtalign.cli.options.model import ModelOptions, expert_option, load_aligner, model_options
 from nmtalign.cli.options.running import (
     EngineOptions,
     ShardOptions,
@@ -114,6 +114,8 @@ _error_options = option_group(
     type=click.Choice(MARKS),
     help="Links of the words that marked sub-words make.",
 )
+@section("Model")
+@expert_option
 @model_options
 @engine_options
 @shard_options
@@ -125,6 +127,7 @@ def align(
     max_length: int | None,
     errors: ErrorOptions,
     pieces: str | None,
+    expert: str | None,
     engine: EngineOptions,
     sharding: ShardOptions,
     options: ModelOptions,
@@ -144,13 +147,17 @@ def align(
     from nmtalign.output import Outputs
 
     paths = paths_of(**outputs)
-    run = sharding.open(bitext.files, paths)
+    files = bitext.files if expert is None else [*bitext.files, expert]
+    run = sharding.open(files, paths)
     with warnings_to_stderr(), Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, bound = progress.reading(_opened(bitext, bad)), LengthLimit(max_length, bitext.files)
         count = pieces or ("words" if outputs["tokens"] is None else "tokens")
-        aligner, chunks = _aligned(options, pairs, bound, count, run, engine, engine.client(stack))
+        aligner = replace(load_aligner(options), workers=engine.workers)
+        if expert is not None:
+            aligner, pairs = _advised(aligner, pairs, expert, options.encoder, marked=bad is not None)
+        aligner, chunks = _aligned(aligner, pairs, bound, count, run, engine, engine.client(stack))
         stack.enter_context(closing(chunks))
         settings, languages = aligner.settings, _names(aligner.languages, bitext)
         done = partial(say_done, languages, paths["links"], bound, run)
@@ -166,7 +173,7 @@ def align(
                 "max_length": max_length,
             }
             given_ = read | {"settings": settings, "count": count, "strict": errors.strict}
-            described = describe(bitext.files, options, **given_)
+            described = describe(files, options, **given_)
             _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
     if bad is not None:
         log(
@@ -207,8 +214,21 @@ def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords 
     return BadRecords(files.text(path).write) if path is not None else None
 
 
+def _advised(
+    aligner: Aligner, bitext: Iterator[SentencePair], expert: str, encoder: str | None, *, marked: bool
+) -> tuple[Aligner, Iterator[SentencePair]]:
+    """Return the aligner for the links of an expert, and the pairs with these."""
+    from nmtalign.aligner.experts import with_links
+    from nmtalign.links.formats import read_links
+
+    if encoder is not None:
+        raise UsageError("--expert LINKS or --encoder NAME: give one of both")
+    links = read_links(expert, encoding=text_encoding())
+    return aligner.with_given_links(), with_links(bitext, links, marked=marked)
+
+
 def _aligned(
-    options: ModelOptions,
+    aligner: Aligner,
     bitext: Iterator[SentencePair],
     bound: LengthLimit,
     count: str,
@@ -222,13 +242,12 @@ def _aligned(
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.text.bitext import PAIRS, cut
 
-    aligner = replace(load_aligner(options), workers=engine.workers)
     aligner, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
-    workers = default_workers(engine.workers) if aligner.scorer.parallel else 1  # an encoder uses all cores
+    workers = default_workers(engine.workers) if aligner.parallel else 1  # an encoder uses all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
     chunks = run.missing(bitext) if run else cut(bitext, chunk=size)
     if client is not None:
-        if not aligner.scorer.parallel:
+        if not aligner.parallel:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         from nmtalign.batch.cluster import align_on_cluster
 

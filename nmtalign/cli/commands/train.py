@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -24,7 +24,7 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import encoder_options, unsafe_pickle_option
+from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option
 from nmtalign.cli.options.running import (
     EngineOptions,
     batch_texts,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
 VECTORS = ("vectors", "source_vectors", "target_vectors", "vectors_weight", "limit", "unsafe_pickle")
-CONTEXT = ("encoder", "layer", "device", "cache")
+ENCODER = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
@@ -101,7 +101,8 @@ _start_options = option_group(
 @click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file.")
 @unsafe_pickle_option(False)
 @click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
-@section("Vectors of words in their sentence, mixed with the lexicon")
+@section("Expert, whose links prime the lexicon and vote")
+@expert_option
 @with_options(*encoder_options)
 @engine_options
 @quiet_option
@@ -125,15 +126,18 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
+    from nmtalign.aligner.experts import choose_expert, with_links
     from nmtalign.aligner.train import Learning, gold_of_file, learn, warm_start
     from nmtalign.batch.stream import LengthLimit
+    from nmtalign.links.formats import read_links
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
     languages = two_languages(langs) if langs else (None, None)
-    context = _encoder(bitext.files, **{name: more[name] for name in CONTEXT if more[name] is not None})
+    encoder = {name: more[name] for name in ENCODER if more[name] is not None}
     options = _vectors(langs, **{name: more[name] for name in VECTORS})
     options["gold"] = [] if more["gold"] is None else gold_of_file(more["gold"], encoding=text_encoding())
+    options["expert"] = choose_expert(given=more["expert"] is not None, **encoder)
     outputs = {name: more[name] for name in LINKS if more[name] is not None}
     _check_folders(output, outputs, force=force)
     if outputs and engine.engine == "dask" and "-" in bitext.files:
@@ -160,15 +164,16 @@ def train(
             checkpoints=state,
             **options,
         )
-        found = learn(shortened(progress.counted(bitext.open(), then=progress.next_stage)), learning)
+        pairs = progress.counted(bitext.open(), then=progress.next_stage)
+        if more["expert"] is not None:
+            pairs = with_links(pairs, read_links(more["expert"], encoding=text_encoding()))
+        found = learn(shortened(pairs), learning)
         aligner = replace(found.aligner, workers=engine.workers)
-        if context:
-            aligner = _mix(aligner, context, shortened(bitext.open()), report)
         aligner.save(output, overwrite=force)
         remove_checkpoints(state)
         report(f"model in {output}{bound}")
         if outputs:
-            own = client is None and not context
+            own = client is None or aligner.expert is not None
             batch = found.align() if own else _aligned(client, aligner, shortened(bitext.open()))
             _write_links(batch, outputs)
     _say_what_is_next(bitext, output, more["links"])
@@ -184,34 +189,6 @@ def _explained(state: str) -> Iterator[None]:
             raise
         where = f"{state} holds the state of training; the same command goes on from there"
         raise StoppedError(f"interrupted\nnmtalign: {where}") from None
-
-
-def _encoder(files: list[str], **context: Any) -> dict[str, Any]:
-    """Return the arguments of `with_context`; an encoder that cannot be opened is refused before the work."""
-    if not context:
-        return context
-    if "encoder" not in context:
-        raise UsageError(f"--{next(iter(context))}: only with --encoder")
-    if any(file == "-" or Path(file).is_fifo() for file in files):
-        raise UsageError("--encoder reads the bitext again; give a file, not standard input or a pipe")
-    from nmtalign.encoders.scorer import LAYER
-    from nmtalign.encoders.transformer import Encoder, check_device
-
-    check_device(context.get("device", "cpu"))
-    Encoder(context["encoder"], context.get("layer", LAYER)).check()  # beside CUDA none could be forked
-    return context
-
-
-def _mix(
-    aligner: Aligner, context: dict[str, Any], pairs: Iterator[SentencePair], report: Callable[[str], None]
-) -> Aligner:
-    """Return the aligner mixed with an encoder that is fitted to the bitext."""
-    from nmtalign.aligner.opening import fit_to
-    from nmtalign.aligner.with_encoder import with_context
-
-    found = fit_to(with_context(aligner, **context), pairs)
-    report(f"encoder fitted: {found.scorer.settings}")
-    return found
 
 
 def _vectors(
@@ -240,9 +217,9 @@ def _vectors(
 def _costs(settings: Settings, **more: Any) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
     iterations = [1.0] * (settings.model1_iterations - 1) + [4.0] * settings.hmm_iterations
-    encoder = [20.0] if more["encoder"] else []
+    begin = 23.0 if more["encoder"] else 3.0
     end = 1.0 + 2.0 * bool(settings.spectral_weight) + 10.0 * bool(more["gold"])
-    return [3.0, 3.0, *iterations, end, *encoder, *([4.0] if any(more[name] for name in LINKS) else [])]
+    return [begin, 3.0, *iterations, end, *([4.0] if any(more[name] for name in LINKS) else [])]
 
 
 def _say_what_is_next(bitext: BitextOptions, model: str, links: str | None) -> None:
@@ -261,7 +238,7 @@ def _report(progress: Stages, line: str) -> None:
     """Write what was done, with the time since the start."""
     seconds = progress.seconds
     log(f"{seconds:7.1f} s  {line}", event="stage", seconds=round(seconds, 3))
-    if not line.startswith("rescorer"):  # the model ends its stage
+    if not line.startswith(("rescorer", "expert")):  # the model ends its stage
         progress.next_stage()
 
 
@@ -283,15 +260,11 @@ def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None
         expect_folder_of(path)
 
 
-def _aligned(client: Client | None, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:
-    """Align the bitext, which is read again, on a cluster or here, with an encoder."""
-    from nmtalign.batch.stream import align_stream
+def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -> AlignedBatch:
+    """Align the bitext, which is read again, on a cluster."""
+    from nmtalign.batch.cluster import align_on_cluster
     from nmtalign.links.alignments import joined_batches
     from nmtalign.text.bitext import cut
-
-    if client is None or not aligner.scorer.parallel:
-        return joined_batches([chunk.batch for chunk in align_stream(aligner, bitext)])
-    from nmtalign.batch.cluster import align_on_cluster
 
     return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext))])
 

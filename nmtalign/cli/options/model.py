@@ -27,11 +27,7 @@ from nmtalign.names import (
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
 
-
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
-_ALONE = ("extract", "threshold", "symmetrize", "tokenizer", "lowercase", "unicode")
-_OF_ENCODER = ("layer", "device", "cache")
-_RUNNING = ("device", "cache")  # of an encoder, also of one that the model holds
 _PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
 
@@ -84,8 +80,7 @@ class ModelOptions(LinkOptions):
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of a model or vectors by name."""
-        others = (*_PLACES, "langs", "encoder", *_OF_ENCODER)
-        settings = {name: value for name, value in self.given.items() if name not in others}
+        settings = {name: value for name, value in self.given.items() if name not in (*_PLACES, "langs")}
         if self.scorers is not None:
             settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
         return settings
@@ -109,6 +104,12 @@ encoder_options = (
     click.option("--layer", type=Whole(min=0), help="Layer of --encoder whose states are taken.  [8]"),
     click.option("--device", type=click.Choice(DEVICES), help="Where the encoder runs.  [cpu]"),
     click.option("--cache", type=OUTPUT, help="Keeps what the encoder found, for the next run."),
+)
+expert_option = click.option(
+    "--expert",
+    type=INPUT,
+    metavar="LINKS",
+    help="Links by one who knows more than the text; an empty line is no opinion.",
 )
 extraction_options = (
     click.option(
@@ -149,7 +150,7 @@ model_options = option_group(
     click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
-    section("Vectors of words in their sentence, alone or beside --model or --vectors"),
+    section("Encoder, an expert whose links vote"),
     *encoder_options,
     section("Links"),
     *extraction_options,
@@ -171,36 +172,9 @@ def load_aligner(options: ModelOptions) -> Aligner:
         If the options contradict each other.
     """
     _check_one_place(options)
-    if options.encoder is not None:
-        return _in_context(options)
-    running = {name: options.given[name] for name in _RUNNING if name in options.given and options.model}
-    if unused := [name for name in _OF_ENCODER if name in options.given and name not in running]:
-        names = ", ".join("--" + name for name in unused)
-        raise UsageError(f"{names}: only with --encoder")
-    return _load(options, **running)
-
-
-def _in_context(options: ModelOptions) -> Aligner:
-    """Open an encoder, mixed with a model or vectors where the options name one."""
-    from nmtalign.aligner.with_encoder import with_context
-
-    if options.positions is not None and options.positions != "hmm":
-        raise UsageError(f"--positions {options.positions}: --encoder has hmm; without positions: links-from")
-    own = {name: options.given[name] for name in ("encoder", *_OF_ENCODER) if name in options.given}
-    if options.places:
-        return with_context(_load(options), **own)
-    settings = {name: value for name, value in options.settings.items() if name != "positions"}
-    if unfit := [name for name in settings if name not in _ALONE]:
-        name = "--" + unfit[0].replace("_", "-")
-        raise UsageError(f"{name}: not for --encoder alone; name a model or vectors, too")
-    return with_context(**own, **settings)
-
-
-def _load(options: ModelOptions, **running: str) -> Aligner:
-    """Open a model or vectors."""
     from nmtalign.aligner.opening import load, load_vector_files
 
-    settings = options.settings | running
+    settings = options.settings
     if options.source_vectors is not None and options.target_vectors is not None:
         return load_vector_files(options.source_vectors, options.target_vectors, **settings)
     if options.langs is not None:

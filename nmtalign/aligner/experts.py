@@ -1,0 +1,183 @@
+"""Experts, whose links prime an aligner and vote: links beside a text, or an encoder that makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from nmtalign.aligner.links_from import Linker, open_linker
+from nmtalign.encoders.transformer import Encoder
+from nmtalign.errors import DataError, UsageError
+from nmtalign.links.alignments import AlignedBatch, Link
+from nmtalign.links.given import batch_of_links
+from nmtalign.positions.voted import Trust
+from nmtalign.state import State, Stored
+from nmtalign.text.bitext import SentencePair
+from nmtalign.text.pairs import Pair, Words
+
+METHOD = "simalign-argmax"  # of an encoder: few links, most of them right
+PAIRS = 500  # whose links an encoder makes at a time
+
+
+class ExpertPair(SentencePair):
+    """A sentence pair with the links that an expert gives."""
+
+    links: frozenset[Link]
+
+
+def with_links(
+    pairs: Iterable[Pair], links: Iterable[frozenset[Link]], *, marked: bool = False
+) -> Iterator[Any]:
+    """Yield pairs with their links; a DataError if there are fewer or more links than pairs.
+
+    `marked` says that pairs without any word stand for bad records, whose links are left out.
+    """
+    given, number = iter(links), 0
+    for number, pair in enumerate(pairs, 1):
+        own = next(given, None)
+        if own is None:
+            expected = "expected the links of the expert for each pair, an empty line where it has no opinion"
+            raise DataError(f"{expected}; found {number - 1:,} lines, and more pairs")
+        found = ExpertPair(*cast(tuple[str, str], pair))  # or two lists of words
+        found.links = frozenset() if marked and not any(pair) else own
+        yield found
+    if next(given, None) is not None:
+        raise DataError(f"expected the links of the expert for {number:,} pairs, found more lines")
+
+
+def given_with(pairs: Iterable[Pair]) -> AlignedBatch | None:
+    """Return the links that pairs were given; None without any."""
+    links = [getattr(pair, "links", ()) for pair in pairs]
+    return batch_of_links(links) if any(links) else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EncoderLinks:
+    """The links of an encoder, by a published method.
+
+    Attributes
+    ----------
+    name : str
+        Of an encoder of the package transformers, or its folder.
+    running : mapping
+        `layer`, `device`, `cache`, as of :func:`nmtalign.links_from`; and `download`.
+    method : str
+    """
+
+    name: str
+    running: dict[str, Any]
+    method: str = METHOD
+
+    @cached_property
+    def _linker(self) -> Linker:
+        return open_linker(iter(()), encoder=self.name, method=self.method, **self.running)[0]
+
+    @property
+    def layer(self) -> int:
+        """The layer whose states are compared."""
+        return int(self.running.get("layer", Encoder.layer))
+
+    @property
+    def place(self) -> str:
+        """The name, or the whole path of a folder."""
+        return str(Path(self.name).resolve()) if Path(self.name).is_dir() else self.name
+
+    def __str__(self) -> str:
+        return f"encoder={self.name} layer={self.layer} method={self.method}"
+
+    def check(self) -> None:
+        """Open the encoder; a DataError or a UsageError says why there is none."""
+        self.of([(["a"], ["a"])])
+
+    def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
+        """Return the links of pairs of words."""
+        return self._linker.align(list(self._linker.read(words)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expert:
+    """An expert, and how far it is to be trusted.
+
+    Attributes
+    ----------
+    encoder : EncoderLinks, optional
+        What makes the links; left out, pairs are given with theirs.
+    trust : Trust, optional
+        The votes; None before they are computed from a text.
+    """
+
+    encoder: EncoderLinks | None = None
+    trust: Trust | None = None
+
+    def __str__(self) -> str:
+        votes = "" if self.trust is None else f" yes={self.trust.yes:.3g} no={self.trust.no:.3g}"
+        return f"expert=({self.encoder or 'links'}{votes})"
+
+    @property
+    def of_tokens(self) -> bool:
+        """Whether the links count tokens, not the words between spaces of lines."""
+        return self.encoder is not None
+
+    def links(
+        self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]
+    ) -> AlignedBatch | None:
+        """Return the links of pairs; None if there are none, or they have no vote."""
+        if self.trust is not None and not any(self.trust):
+            return None
+        if self.encoder is None:
+            return given_with(pairs)
+        return self.encoder.of([tokens_of(pair) for pair in pairs])
+
+    def state(self) -> State:
+        """Return the votes, and the encoder by its name."""
+        assert self.trust is not None  # as a fitted aligner has
+        values: dict[str, Any] = dict(self.trust._asdict())
+        if (own := self.encoder) is not None:
+            values |= {"encoder": own.place, "layer": own.layer, "method": own.method}
+        return State("expert", values)
+
+    @classmethod
+    def from_state(cls, stored: Stored) -> Expert:
+        """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
+        trust = Trust(stored.number("yes", low=0), stored.number("no", low=0))
+        if "encoder" not in stored.meta:
+            return cls(None, trust)
+        running = {"layer": stored.whole("layer", low=0, high=1000), "download": False}
+        return cls(EncoderLinks(stored.text("encoder"), running, stored.text("method")), trust)
+
+
+def choose_expert(
+    older: Expert | None = None, *, given: bool = False, encoder: str | Path | None = None, **running: Any
+) -> Expert | None:
+    """Return the expert that settings name.
+
+    Parameters
+    ----------
+    older : Expert, optional
+        That of the model; where it is the same encoder, it is trusted as it was.
+    given : bool
+        Whether pairs come with the links of an expert.
+    encoder, **running
+        As of :class:`EncoderLinks`; `running` alone is for the encoder of the model.
+
+    Raises
+    ------
+    UsageError
+        If there are both, or settings are for an encoder and there is none.
+    """
+    trust, own = (None, None) if older is None else (older.trust, older.encoder)
+    if encoder is None:
+        if running and (own is None or "layer" in running):
+            raise UsageError(f"{', '.join(running)}: only with an encoder (--encoder NAME)")
+        if own is not None and running:
+            return Expert(replace(own, running=own.running | running), trust)
+        return Expert() if given else older
+    if given:
+        raise UsageError("the links of an expert or an encoder: give one of both")
+    found = EncoderLinks(str(encoder), running)
+    found.check()
+    same = own is not None and str(own) == str(replace(found, name=found.place))
+    return Expert(found, trust if same else None)
