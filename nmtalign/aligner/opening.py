@@ -75,7 +75,7 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     _check_settings(settings)
     encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
     aligner = _opened(path, settings)
-    return replace(aligner, expert=choose_expert(aligner.expert, **encoder))
+    return replace(aligner, expert=choose_expert(aligner.expert, **encoder)) if encoder else aligner
 
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:

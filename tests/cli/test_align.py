@@ -381,7 +381,4 @@ def test_vectors_have_no_heads(bitext, vectors, tmp_path, capsys):
     files = "--source-vectors", tmp_path / "en.vec", "--target-vectors", tmp_path / "fr.vec"
     for places in (("--vectors", vectors), files):
         assert run("align", *bitext, *places, "--scorers", "x") == 2
-        assert (
-            "word vectors are the only scorer; only a learned model has several to choose from"
-            in capsys.readouterr().err
-        )
+        assert "this aligner has the scorers embeddings, not lexicon" in capsys.readouterr().err
