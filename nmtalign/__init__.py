@@ -5,20 +5,18 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from nmtalign.views import register_views
-
 __version__ = "0.1.0"
 
 _HOME = {
     "load": "nmtalign.aligner.opening",
     "train": "nmtalign.aligner.train",
     "links_from": "nmtalign.aligner.links_from",
-    "fit_to": "nmtalign.aligner.fitting",
+    "fit_to": "nmtalign.aligner.opening",
     "learn_attention": "nmtalign.aligner.fitting",
     "Aligner": "nmtalign.aligner.aligner",
     "read_bitext": "nmtalign.text.bitext",
     "Bitext": "nmtalign.text.bitext",
-    "cut": "nmtalign.text.chunks",
+    "cut": "nmtalign.text.bitext",
     "align_on_cluster": "nmtalign.batch.cluster",
     "read_gold": "nmtalign.links.formats",
     "Link": "nmtalign.links.alignments",
@@ -47,19 +45,14 @@ _HOME = {
     "DataError": "nmtalign.errors",
 }
 
+_MODULES = {"attention": "nmtalign.attention", "_drawing": "nmtalign.report.notebook"}
+
 __all__ = ["__version__", "attention", *_HOME]
 
 
-def _views() -> Any:
-    return importlib.import_module("nmtalign.report.notebook")
-
-
-register_views(_views)
-
-
 def __getattr__(name: str) -> Any:
-    if name == "attention":
-        return importlib.import_module("nmtalign.attention")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name not in _HOME:
         raise AttributeError(f"module 'nmtalign' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

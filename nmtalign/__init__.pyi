@@ -2,9 +2,9 @@
 
 from nmtalign import attention as attention
 from nmtalign.aligner.aligner import Aligner as Aligner
-from nmtalign.aligner.fitting import fit_to as fit_to
 from nmtalign.aligner.fitting import learn_attention as learn_attention
 from nmtalign.aligner.links_from import links_from as links_from
+from nmtalign.aligner.opening import fit_to as fit_to
 from nmtalign.aligner.opening import load as load
 from nmtalign.aligner.opening import vector_aligner as vector_aligner
 from nmtalign.aligner.train import train as train
@@ -30,8 +30,8 @@ from nmtalign.report.notebook import show as show
 from nmtalign.report.sample import SamplePair as SamplePair
 from nmtalign.report.tables import link_table as link_table
 from nmtalign.text.bitext import Bitext as Bitext
+from nmtalign.text.bitext import cut as cut
 from nmtalign.text.bitext import read_bitext as read_bitext
-from nmtalign.text.chunks import cut as cut
 from nmtalign.training.count_vectors import count_embeddings as count_embeddings
 from nmtalign.vectors.embeddings import Embeddings as Embeddings
 from nmtalign.vectors.storage import load_embeddings as load_embeddings

@@ -6,11 +6,16 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from reprlib import repr as short
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nmtalign.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 LONGEST = 180  # characters of a result in one line
 _PAUSE = 0.2  # seconds between two writings of progress
@@ -111,3 +116,59 @@ class ProgressLine:
         sys.stderr.write("\r" + text.ljust(self._width) + ("\n" if last else ""))
         sys.stderr.flush()
         self._written, self._width = now, len(text)
+
+
+def _drawing() -> Any:
+    """Return what draws results: it stands above them, and the package opens it when a result is shown."""
+    return import_module("nmtalign")._drawing
+
+
+class Result:
+    """A result that can be listed and compared."""
+
+    def table(self) -> pd.DataFrame:
+        """Return the result as a table: a row for each link or score, a cell for each weight."""
+        table: pd.DataFrame = _drawing().to_table(self)
+        return table
+
+    def compare(self, other: Any) -> Any:
+        """Compare with another result of the same kind.
+
+        Returns a table of links with where they are found (``both``, ``first``, ``second``); for two
+        matrices, a picture of both under one color scale; for two evaluations, their differences with
+        paired bootstrap intervals.
+        """
+        return _drawing().to_comparison(self, other)
+
+
+class Listed(Result):
+    """A result that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        html: str = _drawing().to_html(self)
+        return html
+
+
+class Viewable(Result):
+    """A result that can be drawn; a notebook shows its heatmap."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        png: tuple[bytes, dict[str, int]] = _drawing().to_png(self)
+        return png
+
+    def show(self) -> Any:
+        """Return the interactive card of the report for a notebook; it loads nothing from a network."""
+        return _drawing().to_card(self)
+
+    def heatmap(self, **options: Any) -> Figure:
+        """Draw the weights; options as of :func:`nmtalign.report.heatmap.draw_heatmap`.
+
+        An aligned pair also takes ``values``: ``combined``, ``forward``, ``reverse``, ``scores``, or ``all``
+        for the first three side by side.
+        """
+        figure: Figure = _drawing().to_heatmap(self, **options)
+        return figure
+
+    def save(self, path: str | Path, **options: Any) -> None:
+        """Save the picture of :meth:`heatmap`, which takes the same options, as .png, .svg or .pdf."""
+        _drawing().save(self, path, **options)

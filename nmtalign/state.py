@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.arrays import read_array, write_array
-from nmtalign.checks import Shape, expect_array, expect_number, expect_whole
+from nmtalign.arrays import Shape, expect_array, expect_number, expect_whole, read_array, write_array
 from nmtalign.errors import DataError
 from nmtalign.files import is_text, read_utf8
 
@@ -134,7 +133,7 @@ class Stored:
         return expect_whole(self.meta.get(name), **bounds, name=self._meta)
 
     def array(self, name: str, kind: str, shape: Shape, **bounds: float) -> NDArray[Any]:
-        """Return a packed array; parameters as of :func:`nmtalign.checks.expect_array`."""
+        """Return a packed array; parameters as of :func:`nmtalign.arrays.expect_array`."""
         place = f"{self.folder / 'arrays.npz'}, {self.place}{name}"
         return expect_array(self.packed[self.place + name], kind, shape, **bounds, name=place)
 

@@ -29,13 +29,11 @@ from benchmark_aligners import markdown
 
 from nmtalign.aligner.opening import load
 from nmtalign.batch.cluster import align_on_cluster, connected, in_order
-from nmtalign.batch.stream import AlignedChunk
-from nmtalign.batch.workers import Packed, align_chunks, pack
+from nmtalign.batch.stream import AlignedChunk, Packed, align_chunks, pack
 from nmtalign.corpus import word_pairs as pairs_module
 from nmtalign.corpus.sides import EncodedSide, SideEncoder
 from nmtalign.links.formats import format_pharaoh_batch
-from nmtalign.text.bitext import SentencePair, read_bitext
-from nmtalign.text.chunks import cut
+from nmtalign.text.bitext import SentencePair, cut, read_bitext
 from nmtalign.training.distributed import DistributedBitext, Shard
 from nmtalign.training.em import Estimator
 from nmtalign.training.settings import preset

@@ -5,7 +5,7 @@
 WORK is the folder of ``benchmark_aligners.py`` after ``make``. From each text in SAMPLES a part is taken, a
 tenth of its target lines change places, and a model is learned from it. Its pairs and those of another dirty
 part that it has not seen, also with several lines joined to one, are what the coefficients of
-``nmtalign/aligner/pair_scores.py`` are fitted to, by logistic regression in which each part weighs the same.
+``nmtalign/aligner/decoding.py`` are fitted to, by logistic regression in which each part weighs the same.
 Copy what is printed into that module;
 ``scripts/evaluate_filtering.py`` then looks at other texts.
 """
@@ -22,7 +22,7 @@ import numpy as np
 from _corpora import lines_of
 from scipy.optimize import minimize
 
-from nmtalign.aligner import decoding, pair_scores
+from nmtalign.aligner import decoding
 from nmtalign.aligner.train import Learning, learn
 from nmtalign.text.tokenization import TextSettings
 
@@ -84,7 +84,7 @@ def features_of(work: Path, sample: Sample, seed: int) -> list[tuple[np.ndarray,
 
         def note(*arguments: np.ndarray | float, labels: np.ndarray = parallel) -> np.ndarray:
             full = (arguments[1] > 0) & (arguments[2] > 0)
-            result.append((pair_scores.pair_features(*arguments)[:, full], labels[full]))
+            result.append((decoding.pair_features(*arguments)[:, full], labels[full]))
             return np.zeros(len(full))
 
         with mock.patch.object(decoding, "parallel_probability", note):
@@ -92,7 +92,7 @@ def features_of(work: Path, sample: Sample, seed: int) -> list[tuple[np.ndarray,
     return result
 
 
-def fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> pair_scores.Coefficients:
+def fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> decoding.Coefficients:
     """Return the coefficients of the least mean log loss over the parts."""
     features = np.concatenate([part[0] for part in parts], axis=1)
     labels = np.concatenate([part[1] for part in parts])
@@ -106,7 +106,7 @@ def fitted(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> pair_scores.Coeffi
         return float(value), (features / scale[:, None]) @ (weights * wrong) + RIDGE * b
 
     best = minimize(loss, np.zeros(len(scale)), jac=True, method="L-BFGS-B", options={"maxiter": 2000})
-    return pair_scores.Coefficients(*(float(f"{value:.4g}") for value in best.x / scale))
+    return decoding.Coefficients(*(float(f"{value:.4g}") for value in best.x / scale))
 
 
 def main() -> None:

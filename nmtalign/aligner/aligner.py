@@ -12,16 +12,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nmtalign.aligner.decoding import BucketLinks, Decoder
+from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
 from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.model_folder import open_state, save_state
-from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words, words_of_lines
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.door import ProgressLine, one_line, place_of
+from nmtalign.door import Listed, ProgressLine, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
@@ -34,7 +33,6 @@ from nmtalign.state import State, Stored
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 from nmtalign.training.experts import trust_of
-from nmtalign.views import Listed
 
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 Done = Callable[[int], None] | None

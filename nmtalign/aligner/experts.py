@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from nmtalign.aligner.links_from import Linker, open_linker
-from nmtalign.encoders.transformer import Encoder
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.links.given import batch_of_links
@@ -19,6 +17,9 @@ from nmtalign.positions.voted import Trust
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.pairs import Pair, Words
+
+if TYPE_CHECKING:
+    from nmtalign.aligner.links_from import Linker
 
 METHOD = "simalign-argmax"  # of an encoder: few links, most of them right
 PAIRS = 500  # whose links an encoder makes at a time
@@ -75,11 +76,15 @@ class EncoderLinks:
 
     @cached_property
     def _linker(self) -> Linker:
+        from nmtalign.aligner.links_from import open_linker
+
         return open_linker(iter(()), encoder=self.name, method=self.method, **self.running)[0]
 
     @property
     def layer(self) -> int:
         """The layer whose states are compared."""
+        from nmtalign.encoders.transformer import Encoder
+
         return int(self.running.get("layer", Encoder.layer))
 
     @property

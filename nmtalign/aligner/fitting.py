@@ -1,20 +1,20 @@
-"""Fit what was not learned from a text: aligners to a text, attention over given vectors to an aligner."""
+"""Learn the parameters of attention over given vectors from the posteriors of an aligner."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.opening import vector_aligner
+from nmtalign.aligner.opening import fit_text, vector_aligner
 from nmtalign.aligner.train import BothVectors, Learning, learn
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
@@ -25,60 +25,10 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
-from nmtalign.scorers.temperature import FITTED
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
 from nmtalign.vectors.embeddings import both_embeddings
 from nmtalign.vectors.storage import load_pair, pair_languages
-
-AnyPair = TypeVar("AnyPair", bound=Pair)
-
-
-def fit_text(
-    aligner: Aligner, pairs: Iterable[AnyPair], *, count: str = "words"
-) -> tuple[Aligner, Iterator[AnyPair]]:
-    """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again.
-
-    `count` is what the links of an expert count, as of :meth:`Aligner.encoded`.
-    """
-    rest = iter(pairs)
-    if not aligner.needs_fitting:
-        return aligner, rest
-    first = list(islice(rest, FITTED))
-    if aligner.scorer.unfitted or aligner.positions.unfitted:
-        words = [aligner.words_of(pair) for pair in first]
-        workers = default_workers(aligner.workers)
-        scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
-        aligner = replace(aligner, scorer=scorer, positions=positions)
-    if aligner.undecided and first:
-        aligner = aligner.trusting(aligner.encoded(first, count=count))
-    return aligner, chain(first, rest)
-
-
-def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
-    """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
-
-    Parameters
-    ----------
-    aligner : Aligner
-        Made by ``load(vectors, positions="hmm")`` or ``load(model, encoder=name)``; others are returned as
-        they are.
-    bitext : iterable of (source, target), or (list, list), or DataFrame
-        As of :meth:`Aligner.align_batch`; at most 5,000 pairs are read.
-
-    References
-    ----------
-    Vogel, Ney and Tillmann (1996).
-
-    Examples
-    --------
-    >>> from nmtalign.aligner.opening import load
-    >>> aligner = load("en_fr_vectors", positions="hmm")
-    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
-    'positions=hmm(fitted on 9 pairs)'
-    """
-    return fit_text(aligner, checked_pairs(bitext))[0]
-
 
 UNITS = 128  # of learned attention
 LONGEST = 100  # words of a side of the pairs that attention is learned from

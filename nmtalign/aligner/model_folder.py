@@ -10,20 +10,20 @@ sentencepiece-*     copies of the files of the tokenizer, where it has any
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from nmtalign.arrays import read_arrays
-from nmtalign.checks import expect_files, fingerprints
 from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, foreign, read_json
+from nmtalign.files import file_in, fingerprint, foreign, read_json
 from nmtalign.output import expect_room, whole_folder
 from nmtalign.state import State, Stored
 
+_DAMAGED = "; the file is damaged or of another model: copy the folder again, or learn the model again"
 FORMAT = "nmtalign model"
 VERSION = 6
 
@@ -112,3 +112,36 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     if not isinstance(meta.get("files"), dict):
         raise DataError("expected a list of the files").at(path)
     return meta
+
+
+def fingerprints(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return size and SHA-256 of each file of a folder by its name."""
+    return {
+        path.relative_to(folder).as_posix(): fingerprint(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def expect_files(folder: Path, expected: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse files of other sizes or bytes than `expected`, which is as :func:`fingerprints` gives them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "source.txt").write_text("the\\n")
+    ...     expect_files(Path(folder), {"source.txt": {"bytes": 5}})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    nmtalign.errors.DataError: ...source.txt: expected 5 bytes, found 4; the file is damaged...
+    """
+    for name, wanted in expected.items():
+        path = file_in(folder, name)
+        size = path.stat().st_size
+        if size != wanted["bytes"]:
+            raise DataError(f"expected {wanted['bytes']:,} bytes, found {size:,}{_DAMAGED}").at(path)
+    for name, wanted in expected.items():
+        found = fingerprint(folder / name)["sha256"]
+        if found != wanted["sha256"]:
+            what = f"expected the SHA-256 {wanted['sha256'][:8]}..., found {found[:8]}..."
+            raise DataError(what + _DAMAGED).at(folder / name)

@@ -1,38 +1,27 @@
-"""Open an aligner by path: what lies in the folder decides what it is."""
+"""Open an aligner by path (what lies in the folder decides what it is), and fit it to a text."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
+from nmtalign.corpus.parallel import default_workers
 from nmtalign.door import expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
-from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
-from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
-from nmtalign.scorers.given_vectors import VectorScorer
-from nmtalign.scorers.vector_scores import (
-    BahdanauScore,
-    VectorScore,
-    cosine_scale,
-    make_score,
-    score_in,
-)
-from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Embeddings, both_embeddings
-from nmtalign.vectors.mapping import warn_if_unrelated
-from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
+from nmtalign.text.pairs import Pair, Pairs, checked_pairs
+
+if TYPE_CHECKING:
+    from nmtalign.scorers.vector_scores import BahdanauScore, VectorScore
+    from nmtalign.vectors.embeddings import Embeddings
 
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
 _TEXT = ("tokenizer", "lowercase", "unicode")
@@ -49,8 +38,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "unsafe_pickle": (bool, "True or False"),
     "scorers": (Iterable, "names"),
 }
-FIRST = 20_000  # words that stand for all
-UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
+AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
 def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> Aligner:
@@ -87,12 +75,12 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     _check_settings(settings)
     encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
     aligner = _opened(path, settings)
-    return replace(aligner, expert=choose_expert(aligner.expert, **encoder))
+    return replace(aligner, expert=choose_expert(aligner.expert, **encoder)) if encoder else aligner
 
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
-        return _over(*both_embeddings(path), settings)
+        return _over(path, settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
@@ -104,30 +92,29 @@ def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any])
         names = settings.pop("scorers", None)
         aligner = _configured(load_aligner(folder), **settings)
         return aligner if names is None else aligner.with_scorers(names)
-    reading = _reading(settings)
-    languages = settings.pop("languages", None) or pair_languages(folder)
-    source, target = load_pair(folder, languages=languages, **reading)
-    score = settings.get("score")
-    if settings.get("bahdanau") is None and isinstance(score, str):
-        settings["score"] = score_in(folder, score, source.dimension)
-    return _over(source, target, settings | {"languages": languages})
+    from nmtalign.aligner.over_vectors import read_folder
+
+    return _over(*read_folder(folder, settings, **_reading(settings)))
 
 
 def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
     """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
+    from nmtalign.vectors.storage import load_embeddings
+
     encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
     reading = _reading(settings)
-    sides = load_embeddings(source, **reading), load_embeddings(target, **reading)
+    sides = [load_embeddings(path, **reading) for path in (source, target)]
     if sides[0].dimension != sides[1].dimension:
         found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
         raise DataError(f"{found}; vectors of one space have equal lengths")
-    return replace(_over(*sides, settings), expert=choose_expert(**encoder))
+    return replace(_over(sides, settings), expert=choose_expert(**encoder))
 
 
-def _over(source: Embeddings, target: Embeddings, settings: Mapping[str, Any]) -> Aligner:
-    """Return an aligner over vectors; warn where they do not look like one space."""
-    warn_about(source, target, settings.get("score", "cosine"))
-    return vector_aligner(source, target, **settings)
+def _over(vectors: Sequence[Any], settings: Mapping[str, Any]) -> Aligner:
+    """Return an aligner over source and target vectors; warn where they do not look like one space."""
+    from nmtalign.aligner.over_vectors import checked_vectors
+
+    return vector_aligner(*checked_vectors(vectors, settings.get("score", "cosine")), **settings)
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:
@@ -182,13 +169,17 @@ def vector_aligner(
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
     if found := ", ".join(name for name in (*_ENCODER, *_READING) if name in common):
         raise UsageError(f"{found}: only for a folder; leave it out")
-    vector_score = make_score(score, source.dimension, temperature=temperature, weights=bahdanau)
-    if unknown is not None:
-        source, target = source.with_unknown(unknown), target.with_unknown(unknown)
-    aligner = Aligner(
-        VectorScorer(source, target, vector_score, tune=temperature is None and vector_score.null is None),
-        _positions(positions, diagonal, score, source, target, vector_score),
-        text=TextSettings.from_dict(source.settings.get("text", {})),
+    from nmtalign.aligner.over_vectors import over_vectors
+
+    aligner = over_vectors(
+        source,
+        target,
+        score=score,
+        temperature=temperature,
+        bahdanau=bahdanau,
+        positions=positions,
+        diagonal=diagonal,
+        unknown=unknown,
     )
     return _configured(aligner, **common)
 
@@ -213,52 +204,48 @@ def _configured(
     return replace(aligner, extraction=extraction)
 
 
-def _positions(
-    name: str | None,
-    strength: float | None,
-    score: str | VectorScore,
-    source: Embeddings,
-    target: Embeddings,
-    vector_score: VectorScore,
-) -> SoftmaxPositions | HiddenMarkov:
-    """Return a position model by name."""
-    name = name or ("diagonal" if score == "cosine" else "none")
-    if name == "hmm":
-        if strength is not None:
-            raise UsageError("positions hmm learn their transitions; leave the strength of a diagonal out")
-        return unfitted_hmm()
-    if strength is None and name == "diagonal":
-        strength = _fitting_strength(source, target, vector_score)
-    return SoftmaxPositions(name, strength)
+def fit_text(
+    aligner: Aligner, pairs: Iterable[AnyPair], *, count: str = "words"
+) -> tuple[Aligner, Iterator[AnyPair]]:
+    """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again.
+
+    `count` is what the links of an expert count, as of :meth:`Aligner.encoded`.
+    """
+    rest = iter(pairs)
+    if not aligner.needs_fitting:
+        return aligner, rest
+    from nmtalign.scorers.temperature import FITTED
+
+    first = list(islice(rest, FITTED))
+    if aligner.scorer.unfitted or aligner.positions.unfitted:
+        words = [aligner.words_of(pair) for pair in first]
+        workers = default_workers(aligner.workers)
+        scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
+        aligner = replace(aligner, scorer=scorer, positions=positions)
+    if aligner.undecided and first:
+        aligner = aligner.trusting(aligner.encoded(first, count=count))
+    return aligner, chain(first, rest)
 
 
-def warn_about(source: Embeddings, target: Embeddings, score: str | VectorScore) -> None:
-    """Warn where vectors do not look like one space, or their lengths spoil raw dot products."""
-    if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
-        return
-    source, target = source.first(FIRST), target.first(FIRST)
-    warn_if_unrelated(source, target)
-    if score == "cosine":
-        return
-    spread = max(_lengths(side).std() / _lengths(side).mean() for side in (source, target))
-    if spread > UNEVEN:
-        percent = f"{100 * spread:.0f} %"
-        warnings.warn(
-            f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
-            " ones, whatever they mean; try --score cosine",
-            stacklevel=4,
-        )
+def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
+    """Return an aligner over vectors, or with an encoder, fitted to the first pairs of a bitext.
 
+    Parameters
+    ----------
+    aligner : Aligner
+        Made by ``load(vectors, positions="hmm")`` or ``load(model, encoder=name)``; others are returned as
+        they are.
+    bitext : iterable of (source, target), or (list, list), or DataFrame
+        As of :meth:`Aligner.align_batch`; at most 5,000 pairs are read.
 
-def _lengths(side: Embeddings) -> NDArray[np.floating]:
-    """Return the lengths of the vectors that are not zero."""
-    lengths = np.linalg.norm(np.asarray(side.matrix, dtype=np.float32), axis=1)
-    return lengths[lengths > 0] if lengths.any() else np.ones(1, np.float32)
+    References
+    ----------
+    Vogel, Ney and Tillmann (1996).
 
-
-def _fitting_strength(source: Embeddings, target: Embeddings, scorer: VectorScore) -> float | None:
-    """Return a strength of a diagonal for dot products of any size: what the default is for cosines."""
-    if not scorer.raw:
-        return None
-    products = [float(_lengths(side.first(FIRST)).mean()) for side in (source, target)]
-    return DIAGONAL * products[0] * products[1] * scorer.scale / cosine_scale(source.dimension)
+    Examples
+    --------
+    >>> aligner = load("en_fr_vectors", positions="hmm")
+    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
+    'positions=hmm(fitted on 9 pairs)'
+    """
+    return fit_text(aligner, checked_pairs(bitext))[0]

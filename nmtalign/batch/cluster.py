@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch.stream import AlignedChunk
-from nmtalign.batch.workers import Packed, align_packed, pack
+from nmtalign.batch.stream import AlignedChunk, Packed, align_packed, pack
 from nmtalign.errors import UsageError, WorkerError
-from nmtalign.text.chunks import Chunk
+from nmtalign.text.bitext import Chunk
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster, WorkerPlugin
@@ -229,7 +228,7 @@ def _lost_cluster_as_error(client: Client) -> Iterator[None]:
 def align_on_cluster(
     client: Client, aligner: Aligner, chunks: Iterable[Chunk], *, count: str = "words"
 ) -> Generator[AlignedChunk]:
-    """Align chunks on a cluster; arguments and chunks as of :func:`nmtalign.batch.workers.align_chunks`.
+    """Align chunks on a cluster; arguments and chunks as of :func:`nmtalign.batch.stream.align_chunks`.
 
     The aligner is sent to each worker once, through the scheduler; each chunk sends its text and returns its
     links. The bytes do not depend on the workers, as long as they have one kind of processor.

@@ -21,13 +21,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from nmtalign.batch.locks import locked
 from nmtalign.batch.stream import AlignedChunk
 from nmtalign.errors import DataError, StoppedError, UsageError, WorkerError
 from nmtalign.files import file_in, fingerprint, new_partial, open_text, read_json
 from nmtalign.output import whole_file
-from nmtalign.text.bitext import SentencePair
-from nmtalign.text.chunks import Chunk, cut
+from nmtalign.text.bitext import Chunk, SentencePair, cut
 
 PAIRS = 100_000  # of one shard
 MANIFEST = "manifest.json"
@@ -273,3 +271,58 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
         json.dump(content, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
+
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def locked(path: Path, *, shared: bool = False) -> Iterator[bool]:
+    """Lock a file in the folder of a run; it is made if need be and stays, as others may hold it open.
+
+    Parameters
+    ----------
+    path : Path
+    shared : bool
+        Others may hold a shared lock at the same time.
+
+    Yields
+    ------
+    bool
+        False where there are no locks: on Windows, in some network folders, in a folder that is only read.
+
+    Raises
+    ------
+    UsageError
+        If another run holds the lock.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder) / ".lock"):
+    ...     with locked(Path(folder) / ".lock"):  # doctest: +ELLIPSIS
+    ...         pass
+    Traceback (most recent call last):
+    nmtalign.errors.UsageError: another run is writing into ...
+    """
+    with ExitStack() as stack:
+        yield _lock(path, shared, stack)
+
+
+def _lock(path: Path, shared: bool, stack: ExitStack) -> bool:
+    if fcntl is None:
+        return False
+    try:
+        file = stack.enter_context(path.open("ab"))
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"another run is writing into {path.parent}; wait for its end and resume with --resume, or give"
+            " another folder"
+        ) from None
+    except OSError:
+        return False
+    return True

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.experts import given_with
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import LineWords, links_of_words
+from nmtalign.corpus.parallel import streamed
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch
-from nmtalign.text.bitext import SentencePair
-from nmtalign.text.chunks import PAIRS, Chunk, cut
+from nmtalign.text.bitext import PAIRS, Chunk, SentencePair, cut
 from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, TextSettings
 
@@ -195,3 +199,70 @@ def _too_long(
         return f"expected at most {LONGEST_TEXT:,} characters a side, found {characters:,}"
     words = max(map(len, text.pieces_of_pair(pair, languages)))
     return f"expected at most {most:,} words a side, found {words:,}" if words > most else ""
+
+
+# first line number, source and target lines, given links of an expert
+Packed = tuple[int, list[str], list[str], AlignedBatch | None]
+
+FEW = 4  # chunks up to which all cores work on one after the other
+
+
+def align_chunks(
+    aligner: Aligner, chunks: Iterable[Chunk], *, workers: int, count: str = "words"
+) -> Generator[AlignedChunk]:
+    """Align chunks on several cores.
+
+    Parameters
+    ----------
+    aligner : Aligner
+    chunks : iterable of Chunk
+        As of :func:`nmtalign.text.bitext.cut`; read as they are needed.
+    workers : int
+    count : str
+        As of :func:`nmtalign.batch.stream.align_stream`.
+
+    Yields
+    ------
+    AlignedChunk
+        In order; equal for any number of workers.
+
+    Raises
+    ------
+    WorkerError
+        If a worker dies.
+    """
+    chunks = iter(chunks)
+    few = min(FEW, workers)
+    head = list(islice(chunks, few + 1)) if workers > 1 else []
+    if len(head) <= few:
+        for chunk in chain(head, chunks):
+            yield align_chunk(replace(aligner, workers=workers), chunk, count=count)
+        return
+    one, given = replace(aligner, workers=1), deque[Chunk]()
+
+    def packed() -> Iterator[Packed]:
+        for chunk in chain(head, chunks):
+            given.append(chunk)
+            yield pack(chunk)
+
+    for found in streamed(lambda own: align_packed(one, own, count), packed(), workers):
+        yield found._replace(lines=given.popleft().lines)
+
+
+def pack(chunk: Chunk) -> Packed:
+    """Return a chunk as plain lists of lines: they are sent faster than pairs.
+
+    Examples
+    --------
+    >>> pack(Chunk(7, [SentencePair("a b", "x"), SentencePair("c", "y")]))
+    (7, ['a b', 'c'], ['x', 'y'], None)
+    """
+    sides = [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
+    return chunk.first, *sides, given_with(chunk.lines)
+
+
+def align_packed(aligner: Aligner, packed: Packed, count: str) -> AlignedChunk:
+    """Align a chunk in a worker; what comes back is without the lines."""
+    first, source, target, expert = packed
+    chunk = Chunk(first, list(map(SentencePair, source, target)))
+    return align_chunk(aligner, chunk, count=count, expert=expert)._replace(lines=[])

@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.config import check_names, config_option
 from nmtalign.cli.messages import (
     debug,
     debug_option,
@@ -27,6 +26,7 @@ from nmtalign.cli.messages import (
     verbose,
     write,
 )
+from nmtalign.cli.options.groups import check_names, config_option
 from nmtalign.cli.options.types import has_outputs
 
 _HELP = {

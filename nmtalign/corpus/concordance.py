@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Integers, Longs
-from nmtalign.checks import expect_rising
+from nmtalign.arrays import Integers, Longs, expect_rising
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.files import foreign, is_text, parse_json
 from nmtalign.text.tokenization import TextSettings

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.door import one_line
+from nmtalign.door import Result, Viewable, one_line
 from nmtalign.errors import DataError, UsageError
-from nmtalign.views import Result, Viewable
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
 

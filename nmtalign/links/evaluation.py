@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.door import Listed
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links, gold_inside
-from nmtalign.views import Listed
 
 METRICS = ("precision", "recall", "f1", "aer")
 Links = Iterable[tuple[int, int]] | Alignment

@@ -2,7 +2,7 @@
 
 The expected count of a link is the mean of both posteriors in the first iterations, then their product,
 ``p(s|t) p(t|s)`` (Liang et al. 2006). In the last iterations, where the settings have them, the posteriors
-agree (:func:`~nmtalign.positions.agreement.hmm_posteriors`).
+agree (:func:`~nmtalign.positions.forward_backward.hmm_posteriors`).
 
 Axes: B pairs of a bucket, T target words, S source words, P word pairs of the bitext, V vocabulary.
 """
@@ -18,11 +18,14 @@ from nmtalign.arrays import Doubles, Floats, Integers, Ints, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.parallel import in_order, shared_zeros
 from nmtalign.corpus.sides import EncodedSide
+from nmtalign.corpus.text import EncodedText
 from nmtalign.corpus.word_pairs import PairIndex
-from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
-from nmtalign.positions.model import Emissions
-from nmtalign.positions.transitions import TransitionModel
+from nmtalign.positions.forward_backward import BothTransitions, hmm_posteriors
+from nmtalign.positions.hmm import NULL
+from nmtalign.positions.model import Emissions, TextScores
+from nmtalign.positions.transitions import TransitionModel, estimate_transitions
 
+ITERATIONS = 3  # in which transitions are fitted to given scores
 MIN_LINK = 1e-5  # less likely links are not counted; a higher threshold costs accuracy
 TINY = np.float32(1e-30)
 
@@ -139,7 +142,7 @@ class EStep(NamedTuple):
     words: Emissions | None = None  # None in the first iteration
     transitions: BothTransitions | None = None  # None in iterations of IBM model 1
     mean: bool = False  # as in :func:`model1_counts`
-    agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`
+    agree: bool = False  # as in :func:`~nmtalign.positions.forward_backward.hmm_posteriors`
     step: int = 1  # jumps are counted in every `step`-th bucket
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
@@ -195,3 +198,30 @@ class Totals(NamedTuple):
             counts_of_words[0] = 0
         pairs, source, target, forward, reverse = self.sums
         return ExpectedCounts(pairs, source, target, forward, reverse, log_likelihood)
+
+
+def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: int) -> BothTransitions:
+    """Return the transitions after `ITERATIONS` of EM with the likelihood ratios of a text as emissions."""
+    scores.prepare(ratios=True)
+    text = scores.text
+    ratios = np.zeros(len(text.index), np.float32)
+    for k, cells in enumerate(text.index.cells):
+        ratios[cells] = scores.ratios(k)  # all cells of a word pair have exactly the same ratio
+    for _ in range(ITERATIONS):
+        transitions, _ = iterated(text, ratios, transitions, workers)
+    return transitions
+
+
+def iterated(
+    text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
+) -> tuple[BothTransitions, Doubles]:
+    """Return the transitions after one more EM iteration, and the agreed links of word pairs (P,)."""
+    nulls = [np.ones(len(side.words), np.float32) for side in (text.source, text.target)]
+    first, second = (
+        model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)
+    )
+    step = EStep(NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
+    found = expected_counts(step, text.buckets, text.index, (text.source, text.target), workers)
+    jumps = found.forward_jumps, found.reverse_jumps
+    first, second = (estimate_transitions(n, model) for n, model in zip(jumps, transitions, strict=True))
+    return (first, second), found.pairs

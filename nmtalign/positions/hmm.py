@@ -11,7 +11,7 @@ import numpy as np
 
 from nmtalign.arrays import AnyArray, Floats
 from nmtalign.corpus.sides import EncodedSide, look_up
-from nmtalign.positions.agreement import BothTransitions, hmm_posteriors
+from nmtalign.positions.forward_backward import BothTransitions, hmm_posteriors
 from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel, initial_transitions
 from nmtalign.state import State, Stored
@@ -66,7 +66,7 @@ class HiddenMarkov:
     # number of each source and target word, the index into the classes of the transitions
     numbers: Vocabularies
     null: float  # probability of the null word
-    agree: bool = False  # as in :func:`~nmtalign.positions.agreement.hmm_posteriors`
+    agree: bool = False  # as in :func:`~nmtalign.positions.forward_backward.hmm_posteriors`
     # number of pairs that the transitions were fitted to; None if they were learned with a lexicon
     fitted: int | None = None
 
@@ -126,12 +126,11 @@ class HiddenMarkov:
         scores.prepare(ratios=True)
         text = scores.text
         transitions = self.transitions_of(text.source, text.target)
-        agree = self.agree and not scores.agreed
 
         def attend(k: int) -> BucketPosteriors:
             ratios = scores.ratios(k)
             model = scores.null_ratios, transitions, self.null
-            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agree=agree)
+            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agree=self.agree)
             weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
             return BucketPosteriors(Posteriors(*weights, joint_probability(*weights)), ratios)
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Longs, Reals
 from nmtalign.corpus.text import EncodedText
-from nmtalign.positions.agreement import BothTransitions
+from nmtalign.positions.forward_backward import BothTransitions
 from nmtalign.state import State
 
+SCORE_LIMIT = np.float32(40)  # bound of scores, far from overflow and underflow of exp
 Cells = tuple[Longs, Longs, Longs]  # target, source, column
 
 
@@ -30,55 +31,60 @@ class Emissions(NamedTuple):
     target_null: Floats
 
 
-class TextScores(Protocol):
-    """Scores of the word pairs of a text, bucket by bucket."""
+class TextScores:
+    """Scores of the cells of a text, bucket by bucket.
 
-    @property
-    def text(self) -> EncodedText: ...
+    A subclass has the attribute `text` and the method :meth:`scores`. The defaults of the others take the
+    scores for log likelihood ratios, and suit a scorer without a training text, which knows all words.
+    """
+
+    text: EncodedText
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
-        """Likelihood ratio of each source word and each target word under the null word, shape (V + 1,)."""
-        ...
+        """Likelihood ratio of each source word and each target word under the null word, each (V + 1,)."""
+        source, target = (
+            np.ones(len(side.words), np.float32) for side in (self.text.source, self.text.target)
+        )
+        return source, target
 
     def prepare(self, *, ratios: bool) -> None:
         """Compute what all buckets share, for scores and maybe ratios, before processes are forked."""
 
     def scores(self, k: int) -> Reals:
         """Return the scores of bucket k, shape (T, S, B), `PADDED` outside of the sentences."""
-        ...
+        raise NotImplementedError
 
     def ratios(self, k: int) -> Floats:
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""
-        ...
+        logits = np.clip(self.scores(k), -SCORE_LIMIT, SCORE_LIMIT).astype(np.float32)
+        return np.asarray(np.exp(logits, out=logits) * self.text.buckets[k].inside)
 
     @property
     def training_words(self) -> tuple[int, int] | None:
         """Number of source and target words of the training text; None without one."""
-        ...
+        return None
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]] | None:
         """The words of the training text; None if words outside the training text also count."""
-        ...
+        return None
 
     @property
     def training_counts(self) -> tuple[Longs, Longs]:
         """How often each source and target word occurs in the training text, each (V + 1,)."""
-        ...
-
-    @property
-    def agreed(self) -> bool:
-        """Whether the ratios come from posteriors of both directions, which need no further agreement."""
-        ...
+        source, target = (
+            np.zeros(len(side.words), np.int64) for side in (self.text.source, self.text.target)
+        )
+        return source, target
 
     def informed(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the pairs (B,) or cells (T, S, B) of bucket k that may have links: words are known."""
-        ...
+        return self.text.buckets[k].inside
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return the evidence of each cell that its sentence pair is parallel, shape (T, S, B)."""
-        ...
+        return np.asarray(np.log(np.maximum(ratios, np.float32(1))))
 
 
 class PositionModel(Protocol):

@@ -22,7 +22,7 @@ from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
-from nmtalign.positions.agreement import BothTransitions
+from nmtalign.positions.forward_backward import BothTransitions
 from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
 from nmtalign.rescoring.annotation_style import KINDS, with_style
 from nmtalign.rescoring.features import (

@@ -19,11 +19,11 @@ import numpy as np
 from nmtalign.arrays import Codes, Flags, Floats, Integers, Reals
 from nmtalign.corpus.sides import look_up, number_words
 from nmtalign.corpus.text import EncodedText
+from nmtalign.positions.model import SCORE_LIMIT
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios
 from nmtalign.state import State, Stored
 
-SCORE_LIMIT = np.float32(40)  # bound of scores, far from overflow and underflow of exp
 CELLS, PAIRS = 1 << 22, 1 << 16  # word pairs scored at a time: in a full table, and in a list
 FREQUENT = 1024  # number of frequent words that log Z sums over
 CODE_LIMIT = 127  # greatest code

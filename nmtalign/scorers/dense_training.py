@@ -23,7 +23,8 @@ import numpy as np
 
 from nmtalign.arrays import Doubles, Integers, Reals
 from nmtalign.errors import DataError
-from nmtalign.scorers.dense import FREQUENT, SCORE_LIMIT, DenseScorer, make_dense_scorer
+from nmtalign.positions.model import SCORE_LIMIT
+from nmtalign.scorers.dense import FREQUENT, DenseScorer, make_dense_scorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.vectors.correspondence import correspondence_analysis
 from nmtalign.vectors.embeddings import Embeddings, unit_rows

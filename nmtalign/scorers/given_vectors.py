@@ -8,23 +8,23 @@ Axes: B pairs of a bucket, T target words, S source words, N words, K size of a 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Longs, Reals
+from nmtalign.arrays import Doubles, Flags, Floats, Reals
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.errors import DataError, UsageError
+from nmtalign.errors import DataError
+from nmtalign.positions.e_step import fit_transitions
 from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
-from nmtalign.positions.model import PositionModel
-from nmtalign.scorers.dense import SCORE_LIMIT
+from nmtalign.positions.model import SCORE_LIMIT, PositionModel, TextScores
 from nmtalign.scorers.scorer import Pairs, Scorer
-from nmtalign.scorers.temperature import fit_temperature, fit_transitions
+from nmtalign.scorers.temperature import fit_temperature
 from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored
 from nmtalign.vectors.embeddings import Embeddings
@@ -83,12 +83,6 @@ class VectorScorer(Scorer):
             references = _stored_reference("source", stored), _stored_reference("target", stored)
         score = stored.open("score", source.dimension)
         return cls(source, target, score, references, stored.value("tune", bool))
-
-    def only(self, names: Iterable[str]) -> VectorScorer:
-        """Return the scorer itself; UsageError for any other."""
-        if set(names) == set(self.names):
-            return self
-        raise UsageError("word vectors are the only scorer; only a learned model has several to choose from")
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
         """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
@@ -197,7 +191,7 @@ def reference_of(side: EncodedSide) -> Reference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CellScores:
+class CellScores(TextScores):
     """Scores of a text by word vectors: `keys` (V, K) of source words, `queries` (V, K) of target words."""
 
     text: EncodedText
@@ -205,19 +199,6 @@ class CellScores:
     queries: Doubles
     scorer: VectorScorer
     known: tuple[Flags, Flags]  # source and target words with a vector, each (V,)
-    training_words: ClassVar[None] = None
-    vocabularies: ClassVar[None] = None
-    agreed: ClassVar[bool] = False
-
-    @property
-    def training_counts(self) -> tuple[Longs, Longs]:
-        """Zeros: given vectors come without a training text."""
-        return np.zeros(len(self.keys), np.int64), np.zeros(len(self.queries), np.int64)
-
-    @property
-    def null_ratios(self) -> tuple[Floats, Floats]:
-        """Ones: the null word emits every word by chance."""
-        return np.ones(len(self.keys), np.float32), np.ones(len(self.queries), np.float32)
 
     def prepare(self, *, ratios: bool) -> None:
         """Compute costly scores once for each word pair, and log Z of all words if ratios are needed."""
@@ -255,10 +236,6 @@ class CellScores:
         bucket = self.text.buckets[k]
         source, target = self.known[0][bucket.source], self.known[1][bucket.target]
         return np.asarray((target[:, None] | source) & (source.any(axis=0) & target.any(axis=0)))
-
-    def evidence(self, k: int, ratios: Floats) -> Floats:
-        """Return the evidence of each cell that its pair is parallel: the log ratio, at least 0."""
-        return np.asarray(np.log(np.maximum(ratios, np.float32(1))))
 
     @cached_property
     def _by_pair(self) -> Doubles:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import AnyArray, Doubles, Floats, Longs
-from nmtalign.checks import expect_rising, expect_whole
+from nmtalign.arrays import AnyArray, Doubles, Floats, Longs, expect_rising, expect_whole
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 from nmtalign.corpus.word_pairs import PairIndex, values_of
 from nmtalign.errors import DataError, UsageError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from nmtalign.arrays import Flags, Floats, Longs
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
-from nmtalign.positions.model import Emissions
+from nmtalign.positions.model import Emissions, TextScores
 from nmtalign.scorers.counts import FormPairCounts, Smoothing, emissions, mean_ratios
 from nmtalign.scorers.forms import FormPairs
 from nmtalign.scorers.lexicon import Lexicon
@@ -88,13 +88,11 @@ class Mixture(Scorer):
         others = [stored.open(name, lexicon) for name in stored.parts() if name != "lexicon"]
         return cls(lexicon, tuple(others))
 
-    def only(self, names: Iterable[str]) -> Mixture:
+    def only(self, names: Iterable[str]) -> Scorer:
         """Return a mixture of some scorers; without the lexicon, the first scorer gets weight 1."""
         wanted = set(names)
-        missing = sorted(wanted - set(self.names))
-        if missing or not wanted:
-            found = f"this model has the scorers {','.join(self.names)}, not {','.join(missing) or 'none'}"
-            raise UsageError(found)
+        if not wanted or not wanted <= set(self.names):
+            return super().only(wanted)
         kept = [scorer for scorer in self.others if scorer.name in wanted]
         if "lexicon" not in wanted:
             kept[0] = replace(kept[0], weight=1.0)
@@ -119,14 +117,13 @@ class Mixture(Scorer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WordPairScores:
+class WordPairScores(TextScores):
     """Emissions of a text, and the evidence `worth` (P,) of word pairs for pair scores."""
 
     text: EncodedText
     emissions: Emissions
     worth: Floats
     lexicon: Lexicon
-    agreed: ClassVar[bool] = False
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
@@ -150,9 +147,6 @@ class WordPairScores:
         counts = self.lexicon.source_counts, self.lexicon.target_counts
         first, second = (np.where(k < 0, 0, own[k]) for k, own in zip(known, counts, strict=True))
         return first, second
-
-    def prepare(self, *, ratios: bool) -> None:
-        """Do nothing: the ratios of all word pairs are known."""
 
     def ratios(self, k: int) -> Floats:
         """Return the likelihood ratios of bucket k to chance, shape (T, S, B), 0 outside of the sentences."""

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nmtalign.arrays import Floats, Integers
-from nmtalign.corpus.text import EncodedText
+from nmtalign.corpus.text import EncodedText, encode_text
+from nmtalign.errors import UsageError
+from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.state import State
 
@@ -20,11 +22,18 @@ UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and 
 TINY = np.float32(1e-30)  # least ratio under a logarithm
 
 
-class Scorer(Protocol):
-    """Scores word pairs or cells: a lexicon, given vectors, or a mixture of scorers.
+class EveryWord:
+    """The vocabulary of a scorer that knows all words."""
 
-    Subclasses inherit the defaults below. The class of a scorer restores the scorer from its state
-    (:data:`nmtalign.aligner.model_folder.KINDS`).
+    def __contains__(self, word: object) -> bool:
+        return True
+
+
+class Scorer:
+    """Scores word pairs or cells: a lexicon with other scorers, given vectors, or a scorer of your own.
+
+    A subclass has `names`, :meth:`read` and :meth:`state`, from which its class restores the scorer
+    (:data:`nmtalign.aligner.model_folder.KINDS`); the rest has defaults.
     """
 
     lexicon: Any = None  # the lexicon, if there is one
@@ -32,29 +41,32 @@ class Scorer(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the scorers that are mixed."""
-        ...
+        raise NotImplementedError
+
+    def read(self, text: EncodedText) -> TextScores:
+        """Look up the words of a text."""
+        raise NotImplementedError
+
+    def state(self) -> State:
+        """Return the state, from which the class restores the scorer."""
+        raise NotImplementedError
 
     @property
     def settings(self) -> str:
         """The settings of the scores in one line."""
-        ...
+        return f"scorers={','.join(self.names)}"
 
     @property
     def vocabularies(self) -> tuple[Container[str], Container[str]]:
         """The source and target words that are known."""
-        ...
-
-    def read(self, text: EncodedText) -> TextScores:
-        """Look up the words of a text."""
-        ...
-
-    def state(self) -> State:
-        """Return the state, from which the class restores the scorer."""
-        ...
+        return EveryWord(), EveryWord()
 
     def only(self, names: Iterable[str]) -> Scorer:
         """Return a scorer with the influence of some names alone; UsageError if one is missing."""
-        ...
+        if set(names) == set(self.names):
+            return self
+        missing = ",".join(sorted(set(names) - set(self.names))) or "none"
+        raise UsageError(f"this aligner has the scorers {','.join(self.names)}, not {missing}")
 
     @property
     def unfitted(self) -> bool:
@@ -63,7 +75,13 @@ class Scorer(Protocol):
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
         """Return the scorer and the position model, fitted to pairs of normalized words."""
-        return self, positions
+        from nmtalign.positions.e_step import fit_transitions
+
+        pairs = [pair for pair in pairs if all(pair)]
+        if not (positions.unfitted and pairs):
+            return self, positions
+        transitions = fit_transitions(self.read(encode_text(pairs)), unfitted_hmm().transitions, workers)
+        return self, HiddenMarkov(transitions, ({}, {}), NULL, fitted=len(pairs))
 
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:
         """Return the positions of words without a vector; None if words need no vectors."""

@@ -1,4 +1,4 @@
-"""Fit the temperature of given word vectors, and the transitions of the hidden Markov model, to a text.
+"""Fit the temperature of given word vectors to a text.
 
 The likelihood ratio of two words comes from their score,
 
@@ -23,19 +23,17 @@ from typing import Protocol
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Floats
+from nmtalign.arrays import Floats
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.positions.agreement import BothTransitions
-from nmtalign.positions.e_step import EStep, expected_counts
-from nmtalign.positions.hmm import NULL, unfitted_hmm
-from nmtalign.positions.model import Emissions, TextScores
-from nmtalign.positions.transitions import estimate_transitions
+from nmtalign.positions.e_step import iterated
+from nmtalign.positions.forward_backward import BothTransitions
+from nmtalign.positions.hmm import unfitted_hmm
 from nmtalign.scorers.dense_training import Links, ScaleLikelihood
 
 FITTED = 5_000  # pairs of a text to which transitions are fitted
 TUNED = 1 << 13  # words of a side to which the temperature is fitted; one number needs fewer data
-ITERATIONS, MAX_ITERATIONS = 3, 10  # of transitions; of the temperature, at most
+MAX_ITERATIONS = 10  # of the temperature
 SETTLED = 0.02  # change of the log scale below which the temperature is found
 MAX_STEP = 4  # factor by which an iteration may change the scale of the scores
 
@@ -63,39 +61,12 @@ def fit_temperature(
         ratios = likelihood[words.source, words.target]
         ratios /= np.sqrt(of_source[words.source] * of_target[words.target])
         ratios[0] = 0  # the padding
-        transitions, links = _iterated(text, ratios, transitions, workers)
+        transitions, links = iterated(text, ratios, transitions, workers)
         slope, spread = table.derivatives(scale, Links(words.source, words.target, links))
         last, scale = scale, min(max(scale + slope / spread, scale / MAX_STEP), scale * MAX_STEP)
         if abs(math.log(scale / last)) < SETTLED:
             break
     return scale, transitions
-
-
-def fit_transitions(scores: TextScores, transitions: BothTransitions, workers: int) -> BothTransitions:
-    """Return the transitions after `ITERATIONS` of EM with the likelihood ratios of a text as emissions."""
-    scores.prepare(ratios=True)
-    text = scores.text
-    ratios = np.zeros(len(text.index), np.float32)
-    for k, cells in enumerate(text.index.cells):
-        ratios[cells] = scores.ratios(k)  # all cells of a word pair have exactly the same ratio
-    for _ in range(ITERATIONS):
-        transitions, _ = _iterated(text, ratios, transitions, workers)
-    return transitions
-
-
-def _iterated(
-    text: EncodedText, ratios: Floats, transitions: BothTransitions, workers: int
-) -> tuple[BothTransitions, Doubles]:
-    """Return the transitions after one more EM iteration, and the agreed links of word pairs (P,)."""
-    nulls = [np.ones(len(side.words), np.float32) for side in (text.source, text.target)]
-    first, second = (
-        model.renumbered(np.full(len(n), -1)) for model, n in zip(transitions, nulls, strict=True)
-    )
-    step = EStep(NULL, Emissions(ratios, nulls[0], nulls[1]), (first, second))
-    found = expected_counts(step, text.buckets, text.index, (text.source, text.target), workers)
-    jumps = found.forward_jumps, found.reverse_jumps
-    first, second = (estimate_transitions(n, model) for n, model in zip(jumps, transitions, strict=True))
-    return (first, second), found.pairs
 
 
 def _share(side: EncodedSide) -> Floats:

@@ -17,9 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from nmtalign.arrays import Reals, read_arrays
+from nmtalign.arrays import Reals, expect_array, read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
-from nmtalign.checks import expect_array
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign
 from nmtalign.names import SCORES

@@ -20,7 +20,7 @@ that does not parse is an error with its place, or with `on_error` an empty pair
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -35,6 +35,7 @@ from nmtalign.text.memories import read_tmx, read_xliff
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 OnError = Callable[[DataError], None]
 Select = tuple[str, str] | None
@@ -330,3 +331,41 @@ _FILE_READERS: dict[str, Callable[[str | Path, Select], Iterator[Record]]] = {
 _ENDINGS = {f".{format}": format for format in (*ROWS, "jsonl", *_CATALOGS, *_FILE_READERS)}
 _ENDINGS |= {".xlf": "xliff", ".pot": "po"}
 FORMATS = ("moses", *_LINE_PARSERS, *ROWS, *_CATALOGS, *_FILE_READERS)
+
+
+PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
+CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
+
+
+class Chunk(NamedTuple):
+    """Consecutive pairs of a bitext; `first` is the number of the first one, from 1."""
+
+    first: int
+    lines: list[SentencePair]
+
+
+def cut(pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1) -> Iterator[Chunk]:
+    """Cut a stream into chunks of at most `chunk` pairs and about `CHARACTERS` characters.
+
+    Parameters
+    ----------
+    pairs : iterable of SentencePair
+    chunk : int
+    first : int
+        Number of the first pair.
+
+    Examples
+    --------
+    >>> [(part.first, len(part.lines)) for part in cut([SentencePair("a", "b")] * 5, chunk=2)]
+    [(1, 2), (3, 2), (5, 1)]
+    """
+    lines: list[SentencePair] = []
+    characters = 0
+    for pair in pairs:
+        lines.append(pair)
+        characters += len(pair.source) + len(pair.target)
+        if len(lines) == chunk or characters > CHARACTERS:
+            yield Chunk(first, lines)
+            first, lines, characters = first + len(lines), [], 0
+    if lines:
+        yield Chunk(first, lines)

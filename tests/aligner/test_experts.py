@@ -12,16 +12,14 @@ import pytest
 import nmtalign
 from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.train import Learning, learn
-from nmtalign.batch.stream import align_stream
-from nmtalign.batch.workers import align_chunks
+from nmtalign.batch.stream import align_chunks, align_stream
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.given import batch_of_links
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.positions.voted import Trust, voted
-from nmtalign.text.bitext import SentencePair
-from nmtalign.text.chunks import cut
+from nmtalign.text.bitext import SentencePair, cut
 from nmtalign.training.experts import prime, trust_of
 from tests.aligner.toy_language import links_of, toy_bitext
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.fitting import fit_text
-from nmtalign.aligner.opening import vector_aligner
+from nmtalign.aligner.opening import fit_text, vector_aligner
 from nmtalign.corpus import buckets
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.errors import UsageError

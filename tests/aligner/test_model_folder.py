@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.model_folder import is_model
+from nmtalign.aligner.model_folder import fingerprints, is_model
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import Learning, learn
-from nmtalign.checks import fingerprints
 from nmtalign.cli import main
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.tokenization import TextSettings

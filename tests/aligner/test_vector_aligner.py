@@ -259,7 +259,7 @@ def test_settings_that_contradict_each_other_are_refused(options):
         ({"score": "bahdanau", "seed": -1}, "expected settings among extract, .*found 'seed'"),
         ({"threshold": 7}, "expected a threshold from 0 to 1, found 7"),
         ({"scorers": 5}, "expected names as scorers, found 5"),
-        ({"scorers": "lexicon"}, "word vectors are the only scorer"),
+        ({"scorers": "lexicon"}, "this aligner has the scorers embeddings, not lexicon"),
     ],
 )
 def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(options, told):
@@ -276,7 +276,7 @@ def test_settings_that_there_are_not_and_values_that_do_not_fit_are_named(option
         ("en_fr_vectors", {"device": "cpu"}, "device: only with an encoder"),
         ("en_fr_model", {"foo": 1}, "expected settings among extract, .*found 'foo'"),
         ("en_fr_model", {"score": "dot"}, "score: only for word vectors"),
-        ("en_fr_model", {"scorers": [5]}, "this model has the scorers lexicon,spectral, not 5"),
+        ("en_fr_model", {"scorers": [5]}, "this aligner has the scorers lexicon,spectral, not 5"),
     ],
 )
 def test_settings_for_another_kind_of_aligner_are_named(name, options, told):

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.aligner.fitting import fit_to
-from nmtalign.aligner.opening import load
+from nmtalign.aligner.opening import fit_to, load
 from nmtalign.batch import cluster as cluster_module
 from nmtalign.batch.cluster import align_on_cluster, connected
 from nmtalign.batch.shards import ShardRun
@@ -24,8 +23,7 @@ from nmtalign.batch.stream import align_stream
 from nmtalign.cli import main
 from nmtalign.door import shipped
 from nmtalign.errors import DataError, UsageError, WorkerError
-from nmtalign.text.bitext import read_bitext
-from nmtalign.text.chunks import cut
+from nmtalign.text.bitext import cut, read_bitext
 
 pytest.importorskip("distributed")
 

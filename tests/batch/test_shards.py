@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.batch import locks, shards
+from nmtalign.batch import shards
 from nmtalign.batch.shards import ShardRun
 from nmtalign.cli import main
 from nmtalign.door import shipped
@@ -246,7 +246,7 @@ def during(monkeypatch, act) -> None:
     monkeypatch.setattr(Aligner, "align_text", meanwhile)
 
 
-@pytest.mark.skipif(locks.fcntl is None, reason="no flock here")
+@pytest.mark.skipif(shards.fcntl is None, reason="no flock here")
 def test_a_second_run_in_the_folder_is_refused(command, wanted, tmp_path, monkeypatch, capsys):
     others = []
 
@@ -263,7 +263,7 @@ def test_a_second_run_in_the_folder_is_refused(command, wanted, tmp_path, monkey
         assert re.fullmatch(".*: error: another run is writing into .*/shards; .*--resume.*\n", other.stderr)
 
 
-@pytest.mark.skipif(locks.fcntl is None, reason="no flock here")
+@pytest.mark.skipif(shards.fcntl is None, reason="no flock here")
 def test_jobs_of_other_parts_share_the_folder(command, wanted, tmp_path, monkeypatch):
     codes = []
 
@@ -280,8 +280,8 @@ def test_jobs_of_other_parts_share_the_folder(command, wanted, tmp_path, monkeyp
 
 
 def test_two_runs_without_locks_do_no_harm(command, wanted, tmp_path, monkeypatch):
-    monkeypatch.setattr(locks, "fcntl", None)
-    monkeypatch.setattr("nmtalign.text.chunks.CHARACTERS", 2_000)  # so that a shard has several chunks
+    monkeypatch.setattr(shards, "fcntl", None)
+    monkeypatch.setattr("nmtalign.text.bitext.CHARACTERS", 2_000)  # so that a shard has several chunks
     again = tmp_path / "again"
     again.mkdir()
     during(monkeypatch, lambda: run(*command, "--resume", *files(again), "--workers", 1))

@@ -30,7 +30,7 @@ def test_every_pair_stands_in_one_chunk_with_its_number(size):
 
 
 def test_long_lines_make_small_chunks(monkeypatch):
-    monkeypatch.setattr("nmtalign.text.chunks.CHARACTERS", 3)
+    monkeypatch.setattr("nmtalign.text.bitext.CHARACTERS", 3)
     assert [len(chunk.lines) for chunk in align_stream(ALIGNER, PAIRS)] == [3, 1, 1, 2]
 
 

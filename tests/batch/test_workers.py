@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from nmtalign.aligner.opening import load
-from nmtalign.batch import workers as workers_module
-from nmtalign.batch.workers import align_chunks
+from nmtalign.batch import stream as workers_module
+from nmtalign.batch.stream import align_chunks
 from nmtalign.door import shipped
-from nmtalign.text.bitext import SentencePair, read_bitext
-from nmtalign.text.chunks import cut
+from nmtalign.text.bitext import SentencePair, cut, read_bitext
 from tests.corpus.test_parallel import needs_fork, run_alone
 
 
@@ -31,8 +30,8 @@ def test_the_links_do_not_depend_on_the_number_of_workers(settings, forks):
     out = run_alone(f"""
         import numpy as np
         from nmtalign.aligner.opening import load
-        from nmtalign.text.chunks import cut
-        from nmtalign.batch.workers import align_chunks
+        from nmtalign.text.bitext import cut
+        from nmtalign.batch.stream import align_chunks
         from nmtalign.corpus import parallel
         from nmtalign.text.bitext import SentencePair
         from tests.batch.test_workers import sample

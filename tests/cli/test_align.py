@@ -273,7 +273,7 @@ def test_chunks_do_not_change_the_result(vectors, tmp_path, monkeypatch):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     outputs = []
     for characters in (4_000_000, 1, 100):
-        monkeypatch.setattr("nmtalign.text.chunks.CHARACTERS", characters)
+        monkeypatch.setattr("nmtalign.text.bitext.CHARACTERS", characters)
         assert run("align", tmp_path / "a", tmp_path / "b", "--vectors", vectors, "-o", tmp_path / "out") == 0
         outputs.append((tmp_path / "out").read_bytes())
     assert outputs[0] == outputs[1] == outputs[2]
@@ -331,7 +331,7 @@ def test_tokens_are_what_the_links_count(options, shards, vectors, tmp_path, mon
 @pytest.mark.parametrize("more", [[], ["--out-shards", "shards", "--shard-pairs", "3"], ["--workers", "2"]])
 def test_long_pairs_have_an_empty_line(more, vectors, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("nmtalign.text.chunks.PAIRS", 2)
+    monkeypatch.setattr("nmtalign.text.bitext.PAIRS", 2)
     pairs = [
         "the cat . ||| le chat .",
         "the cat ||| le chat le chat",
@@ -381,7 +381,4 @@ def test_vectors_have_no_heads(bitext, vectors, tmp_path, capsys):
     files = "--source-vectors", tmp_path / "en.vec", "--target-vectors", tmp_path / "fr.vec"
     for places in (("--vectors", vectors), files):
         assert run("align", *bitext, *places, "--scorers", "x") == 2
-        assert (
-            "word vectors are the only scorer; only a learned model has several to choose from"
-            in capsys.readouterr().err
-        )
+        assert "this aligner has the scorers embeddings, not lexicon" in capsys.readouterr().err

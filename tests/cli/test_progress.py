@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.cli import progress as progress_module
-from nmtalign.cli.messages import warnings_to_stderr
-from nmtalign.cli.progress import Progress, Stages
-from nmtalign.text import chunks
+from nmtalign.cli import messages as progress_module
+from nmtalign.cli.messages import Progress, Stages, warnings_to_stderr
+from nmtalign.text import bitext as chunks
 from nmtalign.text.bitext import read_bitext
 
 PAIR = "the black cat\tle chat noir\n"

@@ -86,4 +86,4 @@ def test_gold_that_cannot_teach(bitext, tmp_path: Path, capsys):
 def test_scorers_that_are_not_there(bitext, model, tmp_path: Path, capsys):
     align = "align", *bitext, "--model", model, "-o", tmp_path / "links"
     assert run(*align, "--scorers", "scaled-dot") == 2
-    assert "this model has the scorers lexicon,spectral, not scaled-dot" in capsys.readouterr().err
+    assert "this aligner has the scorers lexicon,spectral, not scaled-dot" in capsys.readouterr().err

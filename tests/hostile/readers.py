@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 import nmtalign
+from nmtalign.aligner.model_folder import fingerprints
 from nmtalign.arrays import read_array, read_arrays
 from nmtalign.batch.shards import is_whole
-from nmtalign.checks import fingerprints
-from nmtalign.cli.config import read_config
+from nmtalign.cli.options.groups import read_config
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.attention_files import read_matrices
 from nmtalign.errors import DataError

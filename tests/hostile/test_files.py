@@ -28,8 +28,8 @@ from numpy.testing import assert_array_equal
 
 import nmtalign
 from nmtalign import cli, files
+from nmtalign.aligner.model_folder import fingerprints
 from nmtalign.arrays import read_array, read_arrays
-from nmtalign.checks import fingerprints
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, NmtalignError, UsageError

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import nmtalign
+from nmtalign.aligner.model_folder import fingerprints
 from nmtalign.batch.shards import is_whole
-from nmtalign.checks import fingerprints
 from nmtalign.corpus.concordance import Index, write_index
 from nmtalign.encoders.files import read_vectors
 from nmtalign.errors import DataError, UsageError

@@ -18,8 +18,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.aligner.extraction import SECOND, THRESHOLD
-from nmtalign.aligner.fitting import fit_to
-from nmtalign.aligner.opening import vector_aligner
+from nmtalign.aligner.opening import fit_to, vector_aligner
 from nmtalign.report.corpus import BY_PART
 from nmtalign.report.html import html_report, pack, write_report
 from nmtalign.report.sample import (

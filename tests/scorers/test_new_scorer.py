@@ -7,14 +7,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from nmtalign.aligner.aligner import load_aligner
+from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.model_folder import KINDS
+from nmtalign.aligner.opening import fit_to
+from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
+from nmtalign.positions.hmm import unfitted_hmm
+from nmtalign.positions.model import TextScores
+from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.report.corpus import Record, show
 from nmtalign.report.html import html_report
+from nmtalign.report.sample import SamplePair
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.scorer import LogRatios
+from nmtalign.scorers.scorer import LogRatios, Scorer
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import SentencePair
 
@@ -40,6 +46,32 @@ class Mirror:
     @classmethod
     def from_state(cls, stored: Stored, lexicon: Lexicon) -> Mirror:
         return cls(stored.number("log_ratio"), stored.number("weight", low=0, high=1))
+
+
+class MirrorScorer(Scorer):
+    """The same as a scorer of its own."""
+
+    names = ("mirror",)
+
+    def read(self, text: EncodedText) -> MirrorScores:
+        return MirrorScores(text)
+
+    def state(self) -> State:
+        return State("mirror")
+
+    @classmethod
+    def from_state(cls, stored: Stored) -> MirrorScorer:
+        return cls()
+
+
+class MirrorScores(TextScores):
+    def __init__(self, text: EncodedText) -> None:
+        self.text = text
+
+    def scores(self, k: int) -> np.ndarray:
+        bucket, source = self.text.buckets[k], np.array([word[::-1] for word in self.text.source.words])
+        equal = source[bucket.source] == np.array(self.text.target.words)[bucket.target][:, None]
+        return np.where(bucket.inside, 16.0 * equal - 4, PADDED)
 
 
 SOURCE, TARGET = ["qwe", "asd", "yxc"], ["dsa", "ewq", "cxy"]
@@ -72,3 +104,19 @@ def test_a_new_scorer_is_mixed_saved_opened_drawn_and_explained(learned, tmp_pat
     assert alone.align(SOURCE, TARGET).links == MIRRORED
     with pytest.raises(UsageError, match="has the scorers lexicon,spectral, not mirror"):
         learned.with_scorers(["mirror"])
+
+
+@pytest.mark.parametrize("positions", [SoftmaxPositions(), unfitted_hmm()])
+def test_a_scorer_alone_is_two_short_classes(positions, tmp_path, monkeypatch):
+    """It is fitted, saved, opened, drawn and explained as every other."""
+    aligner = fit_to(Aligner(MirrorScorer(), positions), [(SOURCE, TARGET)] * 3)
+    monkeypatch.setitem(KINDS, "mirror", (__name__, "MirrorScorer"))
+    aligner.save(tmp_path / "model")
+    opened = load_aligner(tmp_path / "model")
+    batch = opened.align_batch([(SOURCE, TARGET), (SOURCE[:1], [])])
+    assert opened.align(SOURCE, TARGET).links == batch.links(0) == MIRRORED
+    assert batch.links(1) == []
+    assert "scorers=mirror" in html_report([SamplePair(1, batch[0])])
+    assert repr(opened).startswith("Aligner, scorers mirror")
+    with pytest.raises(UsageError, match="this aligner has the scorers mirror, not lexicon"):
+        opened.with_scorers("lexicon")

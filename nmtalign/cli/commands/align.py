@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign.cli.messages import (
+    Progress,
     detail,
     log,
     log_option,
@@ -26,7 +27,6 @@ from nmtalign.cli.options.bitext import (
     max_length_option,
     text_encoding,
 )
-from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
 from nmtalign.cli.options.model import (
     ModelOptions,
@@ -35,10 +35,17 @@ from nmtalign.cli.options.model import (
     model_options,
     with_expert,
 )
-from nmtalign.cli.options.shards import ShardOptions, assemble, describe, shard_options
+from nmtalign.cli.options.running import (
+    EngineOptions,
+    ShardOptions,
+    assemble,
+    describe,
+    engine_options,
+    one_blas_thread,
+    open_sink,
+    shard_options,
+)
 from nmtalign.cli.options.types import OUTPUT, OutputPrefix
-from nmtalign.cli.outputs import open_sink
-from nmtalign.cli.progress import Progress
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.names import MARKS, SIDES
 
@@ -49,7 +56,7 @@ if TYPE_CHECKING:
     from nmtalign.batch.marking import BadRecords
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk, LengthLimit
-    from nmtalign.cli.outputs import Sink
+    from nmtalign.cli.options.running import Sink
     from nmtalign.corpus.coverage import Coverage
     from nmtalign.output import Outputs
     from nmtalign.text.bitext import SentencePair
@@ -227,10 +234,10 @@ def _aligned(
     client: Client | None,
 ) -> tuple[Aligner, Chunks]:
     """Align the bitext on a cluster or by processes; return what aligns it, too."""
-    from nmtalign.aligner.fitting import fit_text
-    from nmtalign.batch.workers import align_chunks
+    from nmtalign.aligner.opening import fit_text
+    from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
-    from nmtalign.text.chunks import PAIRS, cut
+    from nmtalign.text.bitext import PAIRS, cut
 
     bitext = bound.pairs(bitext, aligner.text, aligner.languages)
     aligner, bitext = fit_text(aligner, bitext, count=count)

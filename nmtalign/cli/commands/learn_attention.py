@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from nmtalign.cli.messages import log, warnings_to_stderr
+from nmtalign.cli.messages import Progress, log, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
     TextOptions,
@@ -17,10 +17,9 @@ from nmtalign.cli.options.bitext import (
     text_options,
     two_languages,
 )
-from nmtalign.cli.options.engine import one_blas_thread
 from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.running import one_blas_thread
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
-from nmtalign.cli.progress import Progress
 from nmtalign.names import LEARNED_SCORES
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from nmtalign.cli.messages import log, warnings_to_stderr
+from nmtalign.cli.messages import Progress, log, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
     TextOptions,
@@ -20,9 +20,8 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.groups import Command, option_group, section
+from nmtalign.cli.options.model import pair_output_options, reading_options
 from nmtalign.cli.options.types import INPUT, SEED, Whole
-from nmtalign.cli.options.vectors import pair_output_options, reading_options
-from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import click
 
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
+from nmtalign.cli.options.running import write_whole
 from nmtalign.cli.options.types import INPUT, OUTPUT, Number, OutputPrefix, Whole
-from nmtalign.cli.outputs import write_whole
 from nmtalign.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -9,14 +9,19 @@ from itertools import tee
 import click
 
 from nmtalign.cli.commands.align import output_options, paths_of, say_done, write_chunks
-from nmtalign.cli.messages import detail, log_option, quiet_option, verbose_option, warnings_to_stderr
+from nmtalign.cli.messages import (
+    Progress,
+    detail,
+    log_option,
+    quiet_option,
+    verbose_option,
+    warnings_to_stderr,
+)
 from nmtalign.cli.options.bitext import BitextOptions, Tokenizer, bitext_options, languages_of_files
-from nmtalign.cli.options.engine import one_blas_thread
 from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.model import LinkOptions, encoder_options, extraction_options
+from nmtalign.cli.options.running import one_blas_thread, open_sink
 from nmtalign.cli.options.sources import SECTION, SourceOptions, source_options
-from nmtalign.cli.outputs import open_sink
-from nmtalign.cli.progress import Progress
 
 link_options = option_group(
     "options",

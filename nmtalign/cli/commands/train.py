@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.messages import log, log_option, quiet_option, warn, warnings_to_stderr
+from nmtalign.cli.messages import Stages, log, log_option, quiet_option, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import (
     BitextOptions,
     TextOptions,
@@ -23,13 +23,21 @@ from nmtalign.cli.options.bitext import (
     text_options,
     two_languages,
 )
-from nmtalign.cli.options.engine import EngineOptions, engine_options, one_blas_thread
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import encoder_options, expert_option, with_expert
+from nmtalign.cli.options.model import (
+    encoder_options,
+    expert_option,
+    unsafe_pickle_option,
+    with_expert,
+)
+from nmtalign.cli.options.running import (
+    EngineOptions,
+    batch_texts,
+    engine_options,
+    one_blas_thread,
+    write_whole,
+)
 from nmtalign.cli.options.types import INPUT, OUTPUT, FileType, Number, Whole
-from nmtalign.cli.options.vectors import unsafe_pickle_option
-from nmtalign.cli.outputs import batch_texts, write_whole
-from nmtalign.cli.progress import Stages
 from nmtalign.errors import StoppedError, UsageError
 from nmtalign.names import PRESETS
 
@@ -258,7 +266,7 @@ def _aligned(client: Client, aligner: Aligner, bitext: Iterator[SentencePair]) -
     """Align the bitext, which is read again, on a cluster."""
     from nmtalign.batch.cluster import align_on_cluster
     from nmtalign.links.alignments import joined_batches
-    from nmtalign.text.chunks import cut
+    from nmtalign.text.bitext import cut
 
     return joined_batches([chunk.batch for chunk in align_on_cluster(client, aligner, cut(bitext))])
 

@@ -20,8 +20,8 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.groups import Command, section
+from nmtalign.cli.options.model import force_option, limit_option, reading_options, score_option
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
-from nmtalign.cli.options.vectors import force_option, limit_option, reading_options, score_option
 from nmtalign.names import UNICODE_FORMS, WRITTEN_VECTORS
 
 if TYPE_CHECKING:

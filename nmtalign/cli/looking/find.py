@@ -9,12 +9,11 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from nmtalign.cli.messages import printable
+from nmtalign.cli.messages import Progress, printable
 from nmtalign.cli.options.bitext import text_encoding
 from nmtalign.cli.options.groups import Command, section, with_options
 from nmtalign.cli.options.linked import LinkedOptions, linked_options
 from nmtalign.cli.options.types import INPUT, OUTPUT, Whole
-from nmtalign.cli.progress import Progress
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import SIDES
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nmtalign.cli.messages import log, warn, warnings_to_stderr
+from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import PairsOptions, pairs_options
 from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
 from nmtalign.cli.options.types import OUTPUT, Numbers, Whole
-from nmtalign.cli.progress import Progress
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:

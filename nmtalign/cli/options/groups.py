@@ -12,6 +12,10 @@ from typing import Any
 
 import click
 
+from nmtalign.cli.options.types import INPUT, FileType
+from nmtalign.errors import DataError, UsageError
+from nmtalign.files import foreign
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -75,3 +79,83 @@ def option_group(name: str, kind: type[Any], *options: Decorator) -> Decorator:
         return with_options(*options)(collect)
 
     return decorate
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """Read a TOML file with one table for each command: ``[align]``, ``[vectors.learn]``.
+
+    Names are those of the long options without ``--``.
+
+    Raises
+    ------
+    DataError
+        If the file is not there or no TOML.
+    """
+    import tomllib
+
+    with foreign(path, "expected TOML"):
+        try:
+            with open(path, "rb") as file:
+                content = tomllib.load(file)
+        except OSError as error:
+            raise DataError(f"cannot be read ({error.strerror})") from None
+    return {name: _underscored(value) for name, value in content.items()}
+
+
+def _underscored(value: Any) -> Any:
+    """Write option names as click names parameters."""
+    if not isinstance(value, dict):
+        return value
+    return {name.replace("-", "_"): _underscored(entry) for name, entry in value.items()}
+
+
+def check_names(command: click.Command, name: str, table: Any) -> None:
+    """Refuse entries that a command does not have: a misspelt option must not be ignored."""
+    if not isinstance(table, dict):
+        raise UsageError(f"configuration: expected a table [{name}], found {name} = {table!r:.60}")
+    parts = command.commands if isinstance(command, click.Group) else {}
+    known = {str(parameter.name): parameter for parameter in command.params}
+    for entry, value in table.items():
+        if entry in parts:
+            check_names(parts[entry], f"{name}.{entry}", value)
+        elif entry not in known:
+            raise UsageError(f"configuration: [{name}] has no option {entry.replace('_', '-')!r}")
+        else:
+            _check_value(known[entry], f"[{name}] {entry}", value)
+
+
+def _check_value(parameter: click.Parameter, name: str, value: Any) -> None:
+    """Refuse a value of another type than the option: click makes text of it, such as a file "True"."""
+    several = parameter.nargs != 1 or getattr(parameter, "multiple", False)
+    wanted, types = "text or a number", {str, int, float}
+    if isinstance(parameter.type, click.types.BoolParamType):
+        wanted, types = "true or false", {bool, str, int}
+    elif isinstance(parameter.type, FileType):
+        wanted, types = "the name of a file", {str}
+    if not all(type(one) in types for one in (value if several and isinstance(value, list) else [value])):
+        more = ", or a list of these" if several else ""
+        raise UsageError(f"configuration: {name} wants {wanted}{more}, found {value!r:.60}")
+
+
+def config_option() -> click.Option:
+    """Return the option ``--config`` for the group or for one command of it."""
+    return click.Option(
+        ["--config"],
+        type=INPUT,
+        metavar="FILE",
+        is_eager=True,
+        expose_value=False,
+        callback=_set_defaults,
+        help="TOML file with defaults: a table for each command, like [align].",
+    )
+
+
+def _set_defaults(context: click.Context, parameter: click.Parameter, path: str | None) -> None:
+    """Use the tables of a TOML file as defaults; given after a command, the table of that command."""
+    if path is None:
+        return
+    content = read_config(path)
+    if context.parent is not None and context.info_name is not None:
+        content = content.get(context.info_name, {})
+        check_names(context.command, context.info_name, content)
+    context.default_map = content

@@ -7,18 +7,29 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from nmtalign.cli.options.bitext import text_choices, text_encoding, two_languages
-from nmtalign.cli.options.groups import option_group, section
-from nmtalign.cli.options.types import INPUT, OUTPUT, Number, Whole
-from nmtalign.cli.options.vectors import unsafe_pickle_option
+from nmtalign.cli.options.groups import Decorator, option_group, section, with_options
+from nmtalign.cli.options.types import INPUT, OUTPUT, Encoding, Number, Whole
 from nmtalign.errors import DataError, UsageError
-from nmtalign.names import DEVICES, EXTRACTIONS, POSITIONS, SCORES, SYMMETRIZATIONS, UNKNOWN_POLICIES
+from nmtalign.names import (
+    DEVICES,
+    EXTRACTIONS,
+    POSITIONS,
+    READ_VECTORS,
+    RETRIEVAL_SCORES,
+    SCORES,
+    SYMMETRIZATIONS,
+    UNKNOWN_POLICIES,
+    WRITTEN_VECTORS,
+)
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.text.pairs import Pair
 
+BYTES = ("strict", "ignore", "replace", "backslashreplace")
 _PLACES = ("model", "vectors", "source_vectors", "target_vectors")
 
 
@@ -75,6 +86,19 @@ class ModelOptions(LinkOptions):
         if self.scorers is not None:
             settings["scorers"] = tuple(name.strip() for name in self.scorers.split(","))
         return settings
+
+
+def _by_hand(context: click.Context, parameter: click.Parameter, value: bool | None) -> bool | None:
+    """Refuse a value that a file or the environment gives."""
+    if value and context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE:
+        raise UsageError(f"{parameter.opts[0]} can be given on the command line only")
+    return value
+
+
+def unsafe_pickle_option(default: bool | None) -> Decorator:
+    """Return ``--unsafe-pickle``."""
+    text = "Let pickles run code: for own files only."
+    return click.option("--unsafe-pickle", is_flag=True, default=default, callback=_by_hand, help=text)
 
 
 encoder_options = (
@@ -176,10 +200,11 @@ def load_aligner(options: ModelOptions) -> Aligner:
 def _check_kind(options: ModelOptions) -> None:
     """Refuse vectors given as a model, and a model given as vectors."""
     from nmtalign.aligner.model_folder import is_model
+    from nmtalign.door import place_of
 
-    if options.model is not None and not is_model(options.model):
+    if options.model is not None and not is_model(place_of(options.model)):
         raise DataError("expected a folder that `nmtalign train` wrote; it holds no model").at(options.model)
-    if options.vectors is not None and is_model(options.vectors):
+    if options.vectors is not None and is_model(place_of(options.vectors)):
         raise DataError("this is a learned model; give it as --model").at(options.vectors)
 
 
@@ -193,3 +218,29 @@ def _check_one_place(options: ModelOptions) -> None:
         raise UsageError(f"{names} contradict each other; give one place for the weights")
     if options.langs is not None and options.vectors is None:
         raise UsageError("--langs names the languages of --vectors DIR; give both")
+
+
+limit_option = click.option("--limit", type=Whole(min=1), help="Read only the first N vectors.")
+score_option = click.option("--score", type=click.Choice(RETRIEVAL_SCORES), default="csls")
+
+reading_options = with_options(
+    section("Input"),
+    click.option(
+        "--from", "format", type=click.Choice(["auto", *READ_VECTORS]), default="auto", help="Format."
+    ),
+    limit_option,
+    click.option("--encoding", type=Encoding(), default="utf-8", help="Of words, and of input that is text."),
+    click.option("--errors", type=click.Choice(BYTES), help="What to do with bytes of another encoding."),
+    unsafe_pickle_option(False),
+)
+
+force_option = click.option("--force", is_flag=True, help="Replace the vectors that are there.")
+
+pair_output_options = with_options(
+    section("Output"),
+    click.option(
+        "-o", "--output", type=OUTPUT, metavar="DIR", required=True, help="Folder for both languages."
+    ),
+    force_option,
+    click.option("--to", type=click.Choice(WRITTEN_VECTORS), default="folder", help="Format to write."),
+)

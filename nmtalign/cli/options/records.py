@@ -47,7 +47,7 @@ class RecordOptions:
         others : dict of str to path, optional
             Links of other systems.
         """
-        from nmtalign.aligner.fitting import fit_text
+        from nmtalign.aligner.opening import fit_text
         from nmtalign.report.corpus import read_corpus
 
         files: Any = {"gold": self.gold, "others": others, "encoding": text_encoding()}

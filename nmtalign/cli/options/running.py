@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -13,12 +15,20 @@ import click
 from nmtalign import __version__
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.types import OUTPUT, Whole
-from nmtalign.cli.outputs import text_of
 from nmtalign.errors import UsageError
+from nmtalign.names import SIDES
 
 if TYPE_CHECKING:
     from nmtalign.batch.shards import ShardRun
+    from nmtalign.batch.stream import AlignedChunk
     from nmtalign.cli.options.model import ModelOptions
+    from nmtalign.links.alignments import AlignedBatch
+    from nmtalign.output import Outputs
+    from nmtalign.report.tables import LinkRow
+
+    Sink = Callable[[AlignedChunk], object]
+    from distributed import Client
+
 
 _ALWAYS = ("links", "probabilities", "pair_scores")  # outputs that every run keeps
 
@@ -129,3 +139,112 @@ def describe(files: Sequence[str], options: ModelOptions, **settings: Any) -> di
         "model": hashlib.sha256("".join(model).encode()).hexdigest(),
         **settings,
     }
+
+
+def batch_texts() -> dict[str, Callable[[AlignedBatch], str]]:
+    """Return what makes the text of each output that needs the links alone."""
+    from nmtalign.links.formats import format_pair_scores_batch, format_pharaoh_batch, format_scores_batch
+
+    return {
+        "links": format_pharaoh_batch,
+        "probabilities": format_scores_batch,
+        "pair_scores": format_pair_scores_batch,
+    }
+
+
+def text_of(output: str, path: str) -> Callable[[AlignedChunk], str]:
+    """Return what makes the text of an output; `path` gives the format of a table."""
+    from nmtalign.links.formats import format_guided_batch
+    from nmtalign.report.tables import table_format, table_text
+
+    if output == "table":
+        kind = table_format(path)
+        return lambda chunk: table_text(kind, _rows(chunk))
+    if output == "guided":
+        return lambda chunk: format_guided_batch(chunk.batch, *chunk.pieces(), first=chunk.first)
+    if output in SIDES:
+        return lambda chunk: "".join(f"{' '.join(words)}\n" for words in _of_side(chunk, output))
+    text = batch_texts()[output]
+    return lambda chunk: text(chunk.batch)
+
+
+def _rows(chunk: AlignedChunk) -> Iterator[LinkRow]:
+    from nmtalign.report.tables import batch_rows
+
+    return batch_rows(chunk.batch, *chunk.tokens(), first=chunk.first)
+
+
+def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
+    """Return the tokens of one side; the other one is emptied, as cutting it would take as long again."""
+    other = {name: "" for name in SIDES if name != side}
+    lines = [pair._replace(**other) for pair in chunk.lines]
+    return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
+
+
+def open_sink(output: str, path: str, files: Outputs) -> Sink:
+    """Return what writes an output chunk by chunk."""
+    from nmtalign.report.tables import TableWriter
+
+    if output == "table":
+        table = files.enter_context(TableWriter(files.name(path)))
+        return lambda chunk: table.write(_rows(chunk))
+    file, text = files.text(path), text_of(output, path)
+    return lambda chunk: file.write(text(chunk))
+
+
+def write_whole(texts: Mapping[str, Iterable[str]]) -> None:
+    """Write the lines of each file; all get their names when all are written."""
+    from nmtalign.output import Outputs
+
+    with Outputs() as files:
+        for path, lines in texts.items():
+            files.text(path).writelines(lines)
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """The values of the options."""
+
+    workers: int | None
+    engine: str
+    scheduler: str | None
+
+    def client(self, stack: ExitStack) -> Client | None:
+        """Connect to the cluster until the stack ends; None for the processes of this machine.
+
+        Raises
+        ------
+        UsageError
+            If the options contradict each other or the cluster cannot be reached.
+        """
+        if self.engine == "local":
+            if self.scheduler is not None:
+                raise UsageError("--scheduler goes with --engine dask; give it too")
+            return None
+        if self.scheduler is not None and self.workers is not None:
+            raise UsageError("--workers counts processes of this machine; with --scheduler leave it out")
+        from nmtalign.batch.cluster import connected
+        from nmtalign.corpus.parallel import default_workers
+
+        return stack.enter_context(connected(self.scheduler, default_workers(self.workers)))
+
+
+engine_options = option_group(
+    "engine",
+    EngineOptions,
+    section("Running"),
+    click.option("--workers", type=Whole(min=1), help="Processes; the result is the same.  [cores]"),
+    click.option(
+        "--engine", type=click.Choice(["local", "dask"]), default="local", help="Processes or a cluster."
+    ),
+    click.option("--scheduler", metavar="ADDR", help="Of the dask cluster, like tcp://node1:8786."),
+)
+
+
+def one_blas_thread() -> None:
+    """Keep BLAS to one thread, unless the user chose a number; works only before NumPy is imported.
+
+    Many small products from several threads are many times slower when each of them asks for all cores.
+    """
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
