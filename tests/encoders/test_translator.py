@@ -179,7 +179,7 @@ def test_empty_lines_and_pairs_that_are_too_long(marian, tmp_path, capsys):
 def test_what_is_no_translation_model(marian, tmp_path):
     with pytest.raises(DataError, match="expected a model of the package transformers"):
         list(Translator(str(tmp_path)).attention([(["a"], ["b"])]))
-    with pytest.raises(UsageError, match="is of one pair of languages; leave --langs out"):
+    with pytest.raises(UsageError, match="takes no languages; leave --langs out"):
         list(Translator(str(marian), ("en", "fr")).attention([(["a"], ["b"])]))
     untrained_nllb(tmp_path)
     with pytest.raises(UsageError, match="needs source and target language; give --langs"):
@@ -197,7 +197,7 @@ def test_what_is_no_translation_model(marian, tmp_path):
         (["--method", "transport"], "--method: without meaning for --translator"),
         (["--shift", "-1"], "shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)"),
         (["--layers", "7"], "there is no layer 7: found 2, counted from 0"),
-        (["--langs", "en,fr"], "is of one pair of languages"),
+        (["--langs", "en,fr"], "takes no languages"),
     ],
 )
 def test_options_that_make_no_sense(marian, tmp_path, capsys, options, told):
