@@ -33,7 +33,7 @@ TEXT = [
 
 
 def make_random(kind, folder):
-    """Write a random encoder, and a tokenizer learned from the text that cuts most words into several parts."""
+    """Write a random encoder, and a tokenizer learned from the text that cuts many words into parts."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
     bert = kind == "Bert"
