@@ -105,8 +105,9 @@ def both_sides(
         advice = "leave --langs out" if languages else "give --langs in its own codes"
         raise UsageError(f"{name} {needs}; {advice}")
     if languages is not None:
-        for language in languages:
-            if language not in tokenizer.get_vocab() and f"__{language}__" not in tokenizer.get_vocab():
+        for language in languages:  # M2M writes __en__ for en, and has it in no vocabulary
+            found = tokenizer.convert_tokens_to_ids([language, f"__{language}__"])
+            if not set(found) - {None, tokenizer.unk_token_id}:
                 raise UsageError(f"{name} knows no language {language!r}")
         tokenizer.src_lang, tokenizer.tgt_lang = languages
     limit = limit_of(tokenizer, model)
