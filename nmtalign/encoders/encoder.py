@@ -1,6 +1,6 @@
-"""Similarities of tokens by a pretrained encoder, remembered in memory and on disk.
+"""Similarities of the words or sub-words of sentence pairs by a pretrained encoder, which a file may keep.
 
-Axes: T target words, S source words.
+Axes: T target, S source words or sub-words.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,14 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from nmtalign.arrays import Floats
-from nmtalign.encoders.files import PRODUCTS, Given, WordPair, finite
-from nmtalign.encoders.transformer import Encoder
+from nmtalign.arrays import Floats, Integers
+from nmtalign.encoders.files import Given, similar
+from nmtalign.encoders.transformer import LONGEST, PRECISION, Encoder, WordPair
 from nmtalign.errors import DataError, NmtalignError
 
-PAIRS = 512  # pairs whose vectors are in memory
-CELLS = 1 << 26  # greatest number of cells of a pair
+PAIRS = 256  # pairs whose vectors are in memory, and of one entry into the cache
+CELLS = 1 << 26  # greatest number of cells of a pair of words
 REMEMBERED = 10_000  # pairs whose similarities stay in memory, for fitting and then aligning a text
+
+Stored = tuple[Floats, Integers, Integers]  # a matrix (T, S), the word of each column and of each row
 
 
 @dataclass(eq=False)
@@ -36,86 +39,131 @@ class EncoderSimilarities:
     encoder : Encoder
     product : {"cosine", "dot"}
     cache : str or Path, optional
-        File that keeps similarities by a hash of model, layer and text (SQLite).
+        File that keeps similarities (SQLite), by a hash of all that makes them: content or commit of the
+        model, layer, languages, precision, greatest window, product, units, words.
+    units : {"words", "subwords"}
     """
 
     encoder: Encoder
     product: str = "cosine"
     cache: str | Path | None = None
+    units: str = "words"
     _memory: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def settings(self) -> str:
-        return f"encoder={self.encoder.name} layer={self.encoder.layer}"
+        own = self.encoder
+        languages = f" langs={','.join(own.languages)}" if own.languages else ""
+        return f"encoder={own.name} layer={own.layer}{languages}"
 
     def of(self, pairs: Sequence[WordPair]) -> list[Floats]:
-        """Return the similarities (T, S) of each pair."""
+        """Return the similarities (T, S) of the words of each pair."""
         keys = [self._key(pair) for pair in pairs]
         found = {key: self._memory[key] for key in keys if key in self._memory}
-        if self.cache is not None:
-            asked = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
-            found |= _Cache(self.cache).read(asked)
         missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
-        for start in range(0, len(missing), PAIRS):
-            found |= self._computed(dict(list(missing.items())[start : start + PAIRS]))
+        given = self.read(missing.values())
+        found |= {key: np.asarray(own.matrix, np.float32) for key, own in zip(missing, given, strict=True)}
+        if len(self._memory) < REMEMBERED:
+            self._memory |= found
         return [found[key] for key in keys]
 
     def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
         """Yield the similarities of each pair; a DataError if a pair has more than `CELLS`."""
-        rest, first = iter(pairs), 1
-        while part := list(islice(rest, PAIRS)):
-            for number, (source, target) in enumerate(part, first):
+        numbered = enumerate(pairs, 1)
+        while part := dict(islice(numbered, PAIRS)):
+            for number, (source, target) in part.items():
                 if (cells := len(source) * len(target)) > CELLS:
                     expected = f"expected at most {CELLS:,} cells (target by source words), found {cells:,}"
                     raise DataError(f"pair {number}: {expected}; cut the pair into shorter ones")
-            found = iter(self.of([words for words in part if all(words)]))
-            for words in part:
-                yield Given(words, next(found) if all(words) else np.zeros((len(words[1]), len(words[0]))))
-            first += len(part)
+            found = self._found({number: words for number, words in part.items() if all(words)})
+            for number, words in part.items():
+                yield found.get(number) or Given(words, np.zeros((len(words[1]), len(words[0]))))
 
-    def _computed(self, pairs: dict[str, WordPair]) -> dict[str, Floats]:
-        sides = [[pair[side] for pair in pairs.values()] for side in (0, 1)]
-        vectors = self.encoder.vectors([*sides[0], *sides[1]])
-        both = zip(vectors[: len(pairs)], vectors[len(pairs) :], strict=True)
-        found = {key: finite(PRODUCTS[self.product](*own)) for key, own in zip(pairs, both, strict=True)}
-        if self.cache is not None:
-            _Cache(self.cache).write(found)
-        if len(self._memory) < REMEMBERED:
-            self._memory |= found
-        return found
+    def _found(self, pairs: Mapping[int, WordPair]) -> dict[int, Given]:
+        """Return the similarities of some pairs by their number, from the cache or the encoder."""
+        if self.cache is None:
+            return self._computed(pairs)
+        keys, cache = {number: self._key(pair) for number, pair in pairs.items()}, _Cache(self.cache)
+        stored = {
+            number: own
+            for number, own in zip(pairs, cache.read(list(keys.values())), strict=True)
+            if own is not None and (self.units == "subwords" or own[0].shape == _shape(pairs[number]))
+        }
+        new = self._computed({number: pair for number, pair in pairs.items() if number not in stored})
+        cache.write({keys[number]: _as_stored(given) for number, given in new.items()})
+        return new | {number: self._restored(pairs[number], own) for number, own in stored.items()}
+
+    def _computed(self, pairs: Mapping[int, WordPair]) -> dict[int, Given]:
+        if not pairs:
+            return {}
+        vectors = self.encoder.vectors(pairs)
+        return {
+            number: similar(pair, own, self.product, self.units)
+            for (number, pair), own in zip(pairs.items(), vectors, strict=True)
+        }
+
+    def _restored(self, words: WordPair, stored: Stored) -> Given:
+        return Given(words, stored[0], stored[1:] if self.units == "subwords" else None)
 
     @cached_property
-    def _identity(self) -> list[str]:
-        which = self.encoder.identity if self.cache is not None else []
-        return [*which, str(self.encoder.layer), self.product, self.encoder.device]
+    def _identity(self) -> list[object]:
+        own = self.encoder
+        how = [own.layer, own.languages, own.device, PRECISION[own.device], LONGEST, self.product, self.units]
+        return [*(own.identity if self.cache is not None else []), *how]
 
     def _key(self, pair: WordPair) -> str:
         text = json.dumps([self._identity, *pair], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _shape(words: WordPair) -> tuple[int, int]:
+    return len(words[1]), len(words[0])
+
+
+def _as_stored(given: Given) -> Stored:
+    of_word = given.of_word or tuple(np.arange(size) for size in given.matrix.shape[::-1])
+    return given.matrix.astype(np.float32), of_word[0], of_word[1]
+
+
+def _packed(stored: Stored) -> bytes:
+    """Return the bytes of an entry: their checksum, S and T, the word of each column and row, the matrix."""
+    matrix, source, target = stored
+    header = np.concatenate([[len(source), len(target)], source, target]).astype("<i4")
+    body = header.tobytes() + matrix.astype("<f4").tobytes()
+    return zlib.crc32(body).to_bytes(4, "little") + body
+
+
+def _unpacked(value: object) -> Stored | None:
+    """Return an entry; None for one that is damaged, or that nmtalign did not write."""
+    if (
+        not isinstance(value, bytes)
+        or len(value) < 12
+        or zlib.crc32(value[4:]).to_bytes(4, "little") != value[:4]
+    ):
+        return None
+    S, T = np.frombuffer(value, "<i4", 2, 4).tolist()
+    words = np.frombuffer(value, "<i4", S + T, 12)
+    matrix = np.frombuffer(value, "<f4", S * T, 12 + 4 * (S + T)).reshape(T, S)
+    return matrix, words[:S], words[S:]
+
+
 class _Cache:
-    """Arrays by key in a file of SQLite, open for one exchange."""
+    """Entries by key in a file of SQLite, open for one exchange."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
 
-    def read(self, pairs: dict[str, WordPair]) -> dict[str, Floats]:
-        """Return the stored arrays of some pairs."""
-        rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in pairs])
-        found = {}
-        for (key, pair), row in zip(pairs.items(), rows, strict=True):
-            shape = len(pair[1]), len(pair[0])
-            if row is not None and len(row[0]) == 4 * shape[0] * shape[1]:
-                found[key] = np.frombuffer(row[0], np.float32).reshape(shape)
-        return found
+    def read(self, keys: Sequence[str]) -> list[Stored | None]:
+        """Return the stored entry of each key; None where there is none, or a damaged one."""
+        rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in keys])
+        return [None if row is None else _unpacked(row[0]) for row in rows]
 
-    def write(self, found: dict[str, Floats]) -> None:
-        """Store arrays."""
-        values = [(key, np.ascontiguousarray(own).tobytes()) for key, own in found.items()]
-        self._run("INSERT OR REPLACE INTO similarities VALUES (?, ?)", values)
+    def write(self, found: Mapping[str, Stored]) -> None:
+        """Store entries."""
+        rows = [(key, _packed(own)) for key, own in found.items()]
+        self._run("INSERT OR REPLACE INTO similarities VALUES (?, ?)", rows)
 
-    def _run(self, command: str, rows: Sequence[tuple[object, ...]]) -> list[tuple[bytes] | None]:
+    def _run(self, command: str, rows: Sequence[tuple[object, ...]]) -> list[tuple[object] | None]:
         try:
             with closing(sqlite3.connect(self.path, timeout=60)) as file, file:
                 if file.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'similarities'").fetchone():
