@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.aligner.pair_scores import TrainingSize
+from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_words, pair_of_words, words_of_lines
 from nmtalign.corpus.parallel import default_workers, in_order
@@ -26,7 +28,7 @@ from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.scorer import Scorer, UnknownWords
+from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
@@ -188,8 +190,15 @@ class Aligner(Listed):
 
     def attend(self, source: Sentence, target: Sentence) -> AlignedPair:
         """Return what :meth:`align` does of two sentences that are checked, without a warning."""
-        decoder = self._decoder_of(encode_text([self.words_of((source, target))]))
-        return decoder.pair(self.tokens_of((source, target)), self.settings)
+        words = self.words_of((source, target))
+        shown, unknown = self.tokens_of((source, target)), self.scorer.unknown(*words)
+        decoder = self._decoder_of(encode_text([words]))
+        return decoder.pair(shown, self.settings, unknown=unknown, usual=self.usual_values)
+
+    @property
+    def usual_values(self) -> str:
+        """Which values of a pair are shown unless told, as of :class:`AlignedPair`."""
+        return "combined" if self.positions.has_null else "forward"
 
     def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
         """Return what :meth:`attend` does of two lines, with the words between spaces in place of tokens."""
@@ -260,6 +269,15 @@ class Aligner(Listed):
             found += _counted(decoder.links_of_buckets(workers), done)
         return decoder.collected(found)
 
+    def attend_text(self, text: EncodedText, values: str) -> tuple[AlignedBatch, list[Reals]]:
+        """Return the links of the tokens of a text, and `values` (T, S) of each pair as of a decoder.
+
+        All of them are held in memory.
+        """
+        decoder = self._decoder_of(text)
+        decoder = decoder._replace(attend=cache(decoder.attend))
+        return decoder.align(1), decoder.matrices(values)
+
     def _align_parts(
         self, text: EncodedText, parts: Sequence[EncodedText], workers: int, done: Done
     ) -> AlignedBatch:
@@ -294,22 +312,18 @@ class Aligner(Listed):
         text = encode_text([self.words_of(checked_pair(source, target))])
         return coverage(text.source, text.target, self.scorer.vocabularies)
 
-    def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
-        """Return the positions of source and target words without a vector, over given vectors."""
-        return self.scorer.unknown(*self.words_of(checked_pair(source, target)))
-
     def words_of(self, pair: Pair) -> tuple[list[str], list[str]]:
         """Return the normalized words of both sides of a checked pair."""
         if are_lines(pair):
             return self.text.words_of_pair(pair, self.languages)
         return self.text.normalized(pair[0]), self.text.normalized(pair[1])
 
-    def tokens_of(self, pair: Pair) -> tuple[Words, Words]:
+    def tokens_of(self, pair: Pair) -> BothWords:
         """Return the words of both sides of a checked pair as they were given."""
         if not are_lines(pair):
-            return pair
+            return tuple(pair[0]), tuple(pair[1])
         source, target = self.text.tokens_of_pair(pair, self.languages)
-        return [token.text for token in source], [token.text for token in target]
+        return tuple(token.text for token in source), tuple(token.text for token in target)
 
 
 def _counted(found: Iterable[BucketLinks], done: Done) -> Iterator[BucketLinks]:

@@ -19,7 +19,15 @@ from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.links.alignments import (
+    AlignedBatch,
+    AlignedPair,
+    Alignment,
+    AlignmentMatrix,
+    BothWords,
+    UnknownWords,
+)
+from nmtalign.names import VALUES
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.model import BucketPosteriors, Cells
 
@@ -137,47 +145,56 @@ class Decoder(NamedTuple):
             found[foreign_pairs(self.text, self.vocabularies)] = 0
         return found
 
-    def pair(self, words: tuple[Sequence[str], Sequence[str]], settings: str) -> AlignedPair:
-        """Return the one pair of the text with its attention weights; `words` are those to show."""
+    def pair(
+        self, words: BothWords, settings: str, *, unknown: UnknownWords | None = None, usual: str = "combined"
+    ) -> AlignedPair:
+        """Return the one pair of the text with its attention weights; `words` are those to show.
+
+        `unknown` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
+        """
         once = self._replace(attend=cache(self.attend))  # for the matrices and for the links
-        forward, reverse, weights = once._matrices()
         batch = once.align(1)
         links = batch.links(0)
+        names = [values for values in VALUES if values != "scores" or self.scores is not None]
+        arrays = {values: once.matrices(values)[0] for values in names}
+        weights = arrays.pop("combined")
         return AlignedPair(
             Alignment(frozenset(links), len(words[0]), len(words[1])),
-            AlignmentMatrix(weights, *map(tuple, words)),
-            forward=forward,
-            reverse=reverse,
+            AlignmentMatrix(weights, *words, unknown),
+            **arrays,
             probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
             score=float(batch.scores[0]),
             settings=settings,
             extraction=self.extraction.rule,
             threshold=self.extraction.least,
             second=self.extraction.second,
-            **({} if self.scores is None else {"scores": self._scores(self.scores)}),
+            usual=usual,
         )
 
-    def _scores(self, scores: Callable[[int], Reals]) -> Reals:
-        """Return the scores of a text of one pair, (T, S), NaN in cells that no piece of a long pair has."""
-        segments = self.text.segments
-        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
-        whole = np.full(shape, np.nan, np.float32)
-        for k, bucket in enumerate(self.text.buckets):
-            segments.paste(bucket, np.asarray(scores(k), np.float32), whole)
-        return whole
+    def matrices(self, values: str) -> list[Reals]:
+        """Return values (T, S) of each pair of the text: p(s|t), p(t|s), both combined, or scores.
 
-    def _matrices(self) -> tuple[NDArray[np.floating], ...]:
-        """Return p(s|t), p(t|s) and the weights that links are chosen from, of a text of one pair, (T, S)."""
-        segments = self.text.segments
-        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
-        wholes: list[NDArray[np.floating]] = []
-        for k, bucket in enumerate(self.text.buckets):
-            found = self.attend(k).posteriors
-            parts = found.forward, found.reverse, self.extraction.matrix(found)
-            wholes = wholes or [np.zeros(shape, part.dtype) for part in parts]
-            for part, whole in zip(parts, wholes, strict=True):
-                segments.paste(bucket, part, whole)
-        if len(segments.pair) > 1:  # a word in the cores of several pieces has got attention from each
-            for whole, axis in zip(wholes, (1, 0), strict=False):
-                whole /= np.maximum(whole.sum(axis=axis, keepdims=True), 1)
-        return tuple(wholes) or tuple(np.zeros((3, *shape), np.float32))
+        ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a long
+        pair has.
+        """
+        segments, buckets = self.text.segments, self.text.buckets
+        sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
+        dtype = self._values(values, 0).dtype if buckets else np.float32
+        wholes = [np.full(size, np.nan if values == "scores" else 0, dtype) for size in sizes]
+        for k, bucket in enumerate(buckets):
+            segments.paste(bucket, self._values(values, k), wholes)
+        if (axis := {"forward": 1, "reverse": 0}.get(values)) is not None:
+            for n in np.flatnonzero(np.bincount(segments.pair, minlength=segments.pairs) > 1).tolist():
+                # a word in the cores of several pieces has got attention from each
+                wholes[n] /= np.maximum(wholes[n].sum(axis=axis, keepdims=True), 1)
+        return wholes
+
+    def _values(self, values: str, k: int) -> Reals:
+        """Return values (T, S, B) of bucket k."""
+        if values == "scores":
+            assert self.scores is not None
+            return self.scores(k)
+        found = self.attend(k).posteriors
+        if values == "combined":
+            return self.extraction.matrix(found)
+        return found.forward if values == "forward" else found.reverse

@@ -19,7 +19,12 @@ FEW = 4  # chunks up to which all cores work on one after the other
 
 
 def align_chunks(
-    aligner: Aligner, chunks: Iterable[Chunk], *, workers: int, count: str = "words"
+    aligner: Aligner,
+    chunks: Iterable[Chunk],
+    *,
+    workers: int,
+    count: str = "words",
+    values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on several cores.
 
@@ -29,8 +34,8 @@ def align_chunks(
     chunks : iterable of Chunk
         As of :func:`nmtalign.text.chunks.cut`; read as they are needed.
     workers : int
-    count : str
-        As of :func:`nmtalign.batch.stream.align_stream`.
+    count, values : str
+        As of :func:`nmtalign.batch.stream.align_chunk`.
 
     Yields
     ------
@@ -47,7 +52,7 @@ def align_chunks(
     head = list(islice(chunks, few + 1)) if workers > 1 else []
     if len(head) <= few:
         for chunk in chain(head, chunks):
-            yield align_chunk(replace(aligner, workers=workers), chunk, count=count)
+            yield align_chunk(replace(aligner, workers=workers), chunk, count=count, values=values)
         return
     one, given = replace(aligner, workers=1), deque[Chunk]()
 
@@ -56,7 +61,7 @@ def align_chunks(
             given.append(chunk)
             yield pack(chunk)
 
-    for found in streamed(lambda own: align_packed(one, own, count), packed(), workers):
+    for found in streamed(lambda own: align_packed(one, own, count, values), packed(), workers):
         yield found._replace(lines=given.popleft().lines)
 
 
@@ -71,8 +76,8 @@ def pack(chunk: Chunk) -> Packed:
     return chunk.first, [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
 
 
-def align_packed(aligner: Aligner, packed: Packed, count: str) -> AlignedChunk:
+def align_packed(aligner: Aligner, packed: Packed, count: str, values: str | None = None) -> AlignedChunk:
     """Align a chunk in a worker; what comes back is without the lines."""
     first, *sides = packed
     chunk = Chunk(first, list(map(SentencePair, *sides)))
-    return align_chunk(aligner, chunk, count=count)._replace(lines=[])
+    return align_chunk(aligner, chunk, count=count, values=values)._replace(lines=[])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nmtalign.names import SIDES
 
 if TYPE_CHECKING:
+    from nmtalign.arrays import ArchiveWriter
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.output import Outputs
@@ -56,10 +57,19 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
+def _write_attention(archive: ArchiveWriter, chunk: AlignedChunk) -> None:
+    for number, weights in enumerate(chunk.attention or (), chunk.first):
+        archive.write(f"pair-{number}", weights)
+
+
 def open_sink(output: str, path: str, files: Outputs) -> Sink:
     """Return what writes an output chunk by chunk."""
+    from nmtalign.arrays import ArchiveWriter
     from nmtalign.report.tables import TableWriter
 
+    if output == "attention":
+        archive = files.enter_context(ArchiveWriter(files.binary(path)))
+        return lambda chunk: _write_attention(archive, chunk)
     if output == "table":
         table = files.enter_context(TableWriter(files.name(path)))
         return lambda chunk: table.write(_rows(chunk))

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.corpus.line_words import links_of_words, words_of_lines
+from nmtalign.corpus.line_words import links_of_words
 from nmtalign.corpus.text import encode_lines
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.report.sample import CELLS, SamplePair, inside
-from nmtalign.scorers.scorer import UnknownWords
+from nmtalign.report.sample import SamplePair, inside
 from nmtalign.text.bitext import SentencePair
+from nmtalign.text.chunks import CELLS
 
 CHUNK = 1000  # pairs aligned at a time when looking for the worst
 BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as
@@ -267,7 +267,6 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
                 aligned,
                 record.gold,
                 {name: inside(links, S, T, record.number) for name, links in record.others.items()},
-                None if aligner is None else _unknown(record, aligner),
                 parts,
             )
         )
@@ -278,13 +277,3 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
             raise DataError(f"{text}; align gives the links alone")
         warnings.warn(text, stacklevel=2)
     return pairs
-
-
-def _unknown(record: Record, aligner: Aligner) -> UnknownWords | None:
-    """Return the positions of the words that are, or have a token that is, unknown."""
-    found = aligner.unknown_words(*record.pair)
-    words = None if record.typed else words_of_lines([record.pair], aligner.text, aligner.languages)
-    if found is None or words is None:
-        return found
-    source, target = ({int(own.numbers[n]) for n in side} for own, side in zip(words, found, strict=True))
-    return frozenset(source), frozenset(target)

@@ -246,7 +246,7 @@ def _pair_data(pair: SamplePair) -> dict[str, Any]:
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
     matrices m; best partners bf, br; null probabilities nt, ns; score p; AER a; F1 with the others d;
-    positions of unknown words u.
+    positions of words without a vector u.
     """
     aligned, matrix = pair.aligned, pair.aligned.matrix
     return {
@@ -264,7 +264,7 @@ def _pair_data(pair: SamplePair) -> dict[str, Any]:
         "p": None if aligned.score is None else round(aligned.score, 4),
         "a": None if pair.gold is None else _known(Counts.of(aligned.alignment, pair.gold).aer),
         "d": [round(pair.agreement(name), 4) for name in pair.others],
-        "u": None if pair.unknown is None else [sorted(side) for side in pair.unknown],
+        "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
     }
 
 

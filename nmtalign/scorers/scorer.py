@@ -10,15 +10,13 @@ import numpy as np
 from nmtalign.arrays import Floats, Integers
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
+from nmtalign.links.alignments import UnknownWords
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.state import State
 from nmtalign.text.tokenization import TextSettings
 
 Words = Sequence[str]
 Pairs = Sequence[tuple[Words, Words]]
-UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
-
-
 TINY = np.float32(1e-30)  # least ratio under a logarithm
 
 

@@ -66,6 +66,8 @@ class ShardOptions:
         """Refuse inputs that cannot be read twice, and outputs that shards cannot be put together to."""
         if "-" in files:
             raise UsageError("--out-shards: not with standard input, which cannot be read again")
+        if "attention" in outputs:
+            raise UsageError("--out-shards: not with --attention, which is one file; --workers shares the work")
         for path in files:
             _check_plain(Path(path))
         if self.shard is not None and any(path != "-" for path in outputs.values()):
