@@ -174,8 +174,8 @@ class Decoder(NamedTuple):
     def matrices(self, values: str) -> list[Reals]:
         """Return values (T, S) of each pair of the text: p(s|t), p(t|s), both combined, or scores.
 
-        ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a long
-        pair has.
+        ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a
+        long pair has.
         """
         segments, buckets = self.text.segments, self.text.buckets
         sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)

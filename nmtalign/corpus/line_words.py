@@ -275,7 +275,7 @@ def gold_of_tokens(
 def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None) -> AlignedPair:
     """Return an aligned pair with the words between spaces of its lines in place of tokens.
 
-    Values as of :func:`values_of_words`. A word has a vector if all its tokens have one.
+    Values as of :func:`values_of_words`. A word is without a vector if all its tokens are.
 
     Parameters
     ----------
@@ -287,14 +287,19 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
     if words is None:
         return pair
     shown = [tuple(SPACES.words(line)) for line in lines]
-    own, other = numbers = words[0].sentence(0), words[1].sentence(0)
+    own, other = words[0].sentence(0), words[1].sentence(0)
+    shape = len(shown[1]), len(shown[0])
 
     def of_words(values: str, weights: Reals) -> Any:
-        return None if weights is None else values_of_words(values, weights, numbers, (len(shown[1]), len(shown[0])))
+        return None if weights is None else values_of_words(values, weights, (own, other), shape)
 
     unknown = pair.matrix.unknown
     if unknown is not None:
-        unknown = frozenset(own[n] for n in unknown[0]), frozenset(other[n] for n in unknown[1])
+        source, target = (
+            frozenset(side) - {word for n, word in enumerate(side) if n not in lacking}
+            for side, lacking in zip((own, other), unknown, strict=True)
+        )
+        unknown = source, target
     probabilities: dict[Link, float] = {}
     for (s, t), probability in pair.probabilities.items():
         link = Link(own[s], other[t])
@@ -330,9 +335,11 @@ def values_of_words(
 
     Examples
     --------
-    >>> weights = np.array([[0.2, 0.3, 0.5]])
-    >>> [values_of_words(name, weights, ([0, 0, 1], [0]), (1, 2)).tolist() for name in ("forward", "combined")]
-    [[[0.5, 0.5]], [[0.3, 0.5]]]
+    >>> weights, words = np.array([[0.2, 0.3, 0.5]]), ([0, 0, 1], [0])
+    >>> values_of_words("forward", weights, words, (1, 2)).tolist()
+    [[0.5, 0.5]]
+    >>> values_of_words("combined", weights, words, (1, 2)).tolist()
+    [[0.3, 0.5]]
     """
     source, target = (np.array(numbers, np.int64) for numbers in words)
     if values == "reverse":

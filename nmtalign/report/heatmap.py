@@ -142,8 +142,8 @@ def draw_heatmap(
 def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
     """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
-    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three. Left out, it
-    is what is usual for the pair.
+    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three. Left out,
+    they are what is usual for the pair.
 
     Raises
     ------
@@ -332,7 +332,8 @@ def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
             low, high = (f"{own:.3f}".lstrip("0") for own in (weights.min(), weights.max()))
             sentences.append(f"{named}nearly uniform, all from {low} to {high}")
     first = next(iter(matrices.values()))
-    for side, own, tokens in zip(SIDES, first.unknown or (), (first.source_tokens, first.target_tokens), strict=False):
+    sides = first.source_tokens, first.target_tokens
+    for side, own, tokens in zip(SIDES, first.unknown or ((), ()), sides, strict=True):
         if own:
             words = ", ".join(dict.fromkeys(visible(tokens[n]) for n in sorted(own)))
             sentences.append(f"without a vector in the {side}: {shorten(words, LONGEST_TITLE)}")

@@ -61,6 +61,7 @@ CAT = SamplePair(
             np.array([[0.9, 0, 0, 0.05], [0, 0.04, 0.8, 0.1], [0, 0.7, 0.1, 0], [0.1, 0.2, 0, 0.15]]),
             ("the", "black", "cat", "sleeps"),
             ("le", "chat", "noir", "dort"),
+            (frozenset({3}), frozenset()),
         ),
         forward=np.array([[0.9, 0, 0, 0.1], [0, 0.05, 0.85, 0.1], [0, 0.8, 0.1, 0], [0.05, 0.25, 0, 0.2]]),
         reverse=np.array([[0.9, 0, 0, 0.02], [0, 0.03, 0.8, 0.1], [0, 0.7, 0.1, 0], [0.1, 0.2, 0, 0.1]]),
@@ -72,7 +73,6 @@ CAT = SamplePair(
     ),
     GoldAlignment(frozenset({(0, 0), (1, 2), (3, 3)}), frozenset({(0, 0), (1, 2), (3, 3)})),
     {"other": Alignment(frozenset({(0, 0), (2, 1), (3, 3)}), 4, 4)},
-    (frozenset({3}), frozenset()),
 )
 
 HOSTILE_WORDS = [

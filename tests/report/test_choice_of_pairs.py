@@ -73,7 +73,7 @@ def test_the_worst_equal_a_full_sort() -> None:
 
 def test_shown_pairs_know_their_unknown_words() -> None:
     (pair,) = show([Record(4, SentencePair("a x", "y b y"), None, {"s": frozenset({Link(1, 2)})})], ALIGNER)
-    assert pair.unknown == ({1}, {0, 2})
+    assert pair.aligned.matrix.unknown == ({1}, {0, 2})
     assert pair.number == 4
     assert pair.others["s"].links == {Link(1, 2)}
 

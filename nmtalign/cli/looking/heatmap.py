@@ -74,7 +74,14 @@ _look_options = option_group(
 @click.argument("target_sentence", required=False)
 @pairs_options
 @section("Output")
-@click.option("-o", "--output", type=OUTPUT, metavar="FIG", required=True, help=".png .svg .pdf; numbers: .tsv .csv .npz.")
+@click.option(
+    "-o",
+    "--output",
+    type=OUTPUT,
+    metavar="FIG",
+    required=True,
+    help=".png .svg .pdf; numbers: .tsv .csv .npz.",
+)
 @_look_options
 @record_options
 def heatmap(

@@ -67,7 +67,7 @@ class ShardOptions:
         if "-" in files:
             raise UsageError("--out-shards: not with standard input, which cannot be read again")
         if "attention" in outputs:
-            raise UsageError("--out-shards: not with --attention, which is one file; --workers shares the work")
+            raise UsageError("--out-shards: not with --attention, which is one file")
         for path in files:
             _check_plain(Path(path))
         if self.shard is not None and any(path != "-" for path in outputs.values()):

@@ -102,8 +102,8 @@ class SourceOptions:
                 if own is None:
                     return heads
                 shape = len(SPACES.words(pair.target)), len(SPACES.words(pair.source))
-                numbers = own[0].sentence(0), own[1].sentence(0)
-                return {name: values_of_words("forward", head, numbers, shape) for name, head in heads.items()}
+                where = (own[0].sentence(0), own[1].sentence(0)), shape
+                return {name: values_of_words("forward", head, *where) for name, head in heads.items()}
 
             yield pair_of_words(linker.pair(given), pair, own), by_part
 
