@@ -222,6 +222,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
+        "usual": made.usual if made else "combined",
         "colors": scale(),
         "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
@@ -283,6 +284,8 @@ def _gold_data(gold: GoldAlignment) -> list[int]:
 def _matrices(pair: SamplePair) -> dict[str, tuple[float, float, str]]:
     aligned = pair.aligned
     named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
+    if aligned.usual == "forward" and aligned.scores is not None and np.isfinite(aligned.scores).all():
+        named["scores"] = aligned.scores  # which the reasons of the page tell
     named |= pair.parts
     return {name: pack(weights) for name, weights in named.items() if weights is not None}
 

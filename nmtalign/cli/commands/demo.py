@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
 
 PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
-BESIDE = 17  # line whose attention is drawn by each of three aligners
+BESIDE = 97  # line whose attention is drawn by each of three aligners
 SCORES = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
 
 

@@ -6,7 +6,7 @@ export const colors = data.colors;
 export const byId = (id) => document.getElementById(id);
 export const root = document.documentElement;
 export const state = {
-  view: "combined",
+  view: data.usual,
   beside: "none",
   edit: false,
   compare: data.compare,
