@@ -193,7 +193,16 @@ class Aligner(Listed):
 
     def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
         """Return what :meth:`attend` does of two lines, with the words between spaces in place of tokens."""
-        return pair_of_words(self.attend(*pair), pair, words_of_lines([pair], self.text, self.languages))
+        return self.attend_lines([pair])[0]
+
+    def attend_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
+        """Return what :meth:`attend_words` does of many pairs of lines; those of similar length together."""
+        text = encode_lines(pairs, self.text, self.languages)
+        found = self._decoder_of(text).pairs([self.tokens_of(pair) for pair in pairs], self.settings)
+        if text.line_words is None:
+            return found
+        sides = [[side.alone(n) for n in range(len(pairs))] for side in text.line_words]
+        return list(map(pair_of_words, found, pairs, zip(*sides, strict=True)))
 
     def align_batch(
         self, pairs: Pairs, *, workers: int | None = None, progress: bool = False
@@ -289,9 +298,9 @@ class Aligner(Listed):
             scores.scores,
         )
 
-    def covered(self, source: Sentence, target: Sentence) -> Coverage:
-        """Count how many words of a sentence pair are known."""
-        text = encode_text([self.words_of(checked_pair(source, target))])
+    def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
+        """Count how many words of pairs of lines are known."""
+        text = encode_lines(pairs, self.text, self.languages)
         return coverage(text.source, text.target, self.scorer.vocabularies)
 
     def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:

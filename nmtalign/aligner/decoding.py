@@ -6,7 +6,7 @@ Axes: B pairs of a bucket, T target words, S source words, L links.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -138,46 +138,67 @@ class Decoder(NamedTuple):
         return found
 
     def pair(self, words: tuple[Sequence[str], Sequence[str]], settings: str) -> AlignedPair:
-        """Return the one pair of the text with its attention weights; `words` are those to show."""
-        once = self._replace(attend=cache(self.attend))  # for the matrices and for the links
-        forward, reverse, weights = once._matrices()
-        batch = once.align(1)
-        links = batch.links(0)
-        return AlignedPair(
-            Alignment(frozenset(links), len(words[0]), len(words[1])),
-            AlignmentMatrix(weights, *map(tuple, words)),
-            forward=forward,
-            reverse=reverse,
-            probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
-            score=float(batch.scores[0]),
-            settings=settings,
-            extraction=self.extraction.rule,
-            threshold=self.extraction.least,
-            second=self.extraction.second,
-            **({} if self.scores is None else {"scores": self._scores(self.scores)}),
-        )
+        """Return the one pair of the text with its attention weights, as of :meth:`pairs`."""
+        return self.pairs([words], settings)[0]
 
-    def _scores(self, scores: Callable[[int], Reals]) -> Reals:
-        """Return the scores of a text of one pair, (T, S), NaN in cells that no piece of a long pair has."""
-        segments = self.text.segments
-        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
-        whole = np.full(shape, np.nan, np.float32)
-        for k, bucket in enumerate(self.text.buckets):
-            segments.paste(bucket, np.asarray(scores(k), np.float32), whole)
-        return whole
+    def pairs(self, words: Sequence[tuple[Sequence[str], Sequence[str]]], settings: str) -> list[AlignedPair]:
+        """Return the pairs of the text with their attention weights; `words` are those to show."""
+        once = self._replace(attend=lru_cache(1)(self.attend))  # for the matrices and for the links
+        found, wholes = [], _Wholes(self.text)
+        for k in range(len(self.text.buckets)):
+            posteriors = once.attend(k).posteriors
+            weights = posteriors.forward, posteriors.reverse, self.extraction.matrix(posteriors)
+            wholes.paste(k, weights, None if self.scores is None else self.scores(k))
+            found.append(once.links(k))
+        batch, made = self.collected(found), []
+        probabilities = np.split(batch.probability, batch.offsets[1:-1])
+        for n, ((forward, reverse, weights), scores) in enumerate(wholes.of_pairs()):
+            links = batch.links(n)
+            pair = AlignedPair(
+                Alignment(frozenset(links), *map(len, words[n])),
+                AlignmentMatrix(weights, *map(tuple, words[n])),
+                forward=forward,
+                reverse=reverse,
+                probabilities=dict(zip(links, probabilities[n].tolist(), strict=True)),
+                score=float(batch.scores[n]),
+                settings=settings,
+                extraction=self.extraction.rule,
+                threshold=self.extraction.least,
+                second=self.extraction.second,
+                **({} if self.scores is None else {"scores": scores}),
+            )
+            made.append(pair)
+        return made
 
-    def _matrices(self) -> tuple[NDArray[np.floating], ...]:
-        """Return p(s|t), p(t|s) and the weights that links are chosen from, of a text of one pair, (T, S)."""
-        segments = self.text.segments
-        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
-        wholes: list[NDArray[np.floating]] = []
-        for k, bucket in enumerate(self.text.buckets):
-            found = self.attend(k).posteriors
-            parts = found.forward, found.reverse, self.extraction.matrix(found)
-            wholes = wholes or [np.zeros(shape, part.dtype) for part in parts]
-            for part, whole in zip(parts, wholes, strict=True):
-                segments.paste(bucket, part, whole)
-        if len(segments.pair) > 1:  # a word in the cores of several pieces has got attention from each
-            for whole, axis in zip(wholes, (1, 0), strict=False):
-                whole /= np.maximum(whole.sum(axis=axis, keepdims=True), 1)
-        return tuple(wholes) or tuple(np.zeros((3, *shape), np.float32))
+
+class _Wholes:
+    """The matrices (T, S) of the pairs of a text, put together from their pieces."""
+
+    def __init__(self, text: EncodedText) -> None:
+        self._text = text
+        lengths = text.segments.target_lengths, text.segments.source_lengths
+        self._shapes = list(zip(*(side.tolist() for side in lengths), strict=True))
+        self._weights: list[list[NDArray[np.floating]]] = []
+        # NaN in cells that no piece of a long pair has
+        self._scores = [np.full(shape, np.nan, np.float32) for shape in self._shapes]
+
+    def paste(self, k: int, weights: Sequence[Reals], scores: Reals | None) -> None:
+        """Write the weights and scores of bucket k, each (T, S, B)."""
+        bucket, paste = self._text.buckets[k], self._text.segments.paste
+        if not self._weights:
+            self._weights = [[np.zeros(shape, part.dtype) for shape in self._shapes] for part in weights]
+        for part, wholes in zip(weights, self._weights, strict=True):
+            paste(bucket, part, wholes)
+        if scores is not None:
+            paste(bucket, np.asarray(scores, np.float32), self._scores)
+
+    def of_pairs(self) -> Iterator[tuple[tuple[NDArray[np.floating], ...], NDArray[np.float32]]]:
+        """Yield p(s|t), p(t|s) and the weights that links are chosen from, and the scores of each pair."""
+        segments = self._text.segments
+        weights = self._weights or [[np.zeros(shape, np.float32) for shape in self._shapes] for _ in range(3)]
+        pieces = np.bincount(segments.pair, minlength=segments.pairs)
+        for many, scores, *wholes in zip(pieces > 1, self._scores, *weights, strict=True):
+            if many:  # a word in the cores of several pieces has got attention from each
+                for whole, axis in zip(wholes, (1, 0), strict=False):
+                    whole /= np.maximum(whole.sum(axis=axis, keepdims=True), 1)
+            yield tuple(wholes), scores
