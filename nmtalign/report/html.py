@@ -183,7 +183,7 @@ def modules(name: str) -> tuple[str, ...]:
 def _script(name: str) -> str:
     """Return a module and all that it needs as one script in one scope, without imports and exports."""
     texts = [re.sub(r"^export ", "", _IMPORT.sub("", _asset(m)), flags=re.MULTILINE) for m in modules(name)]
-    return "\n".join(['"use strict";', "(() => {", *map(_unindented, texts), "})();"])
+    return "\n".join(['"use strict";', "(async () => {", *map(_unindented, texts), "})();"])
 
 
 def _unindented(text: str) -> str:
@@ -248,8 +248,8 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     """Return one pair under short keys, for there are many pairs.
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
-    matrices m (as of :func:`pack`); best partners bf, br; null probabilities nt, ns; score p; AER a; F1 with the others d;
-    positions of unknown words u.
+    matrices m (as of :func:`pack`); best partners bf, br; null probabilities nt, ns; score p; AER a; F1 with
+    the others d; positions of unknown words u.
     """
     aligned, matrix = pair.aligned, pair.aligned.matrix
     return {
