@@ -25,7 +25,7 @@ from nmtalign.report.sample import CELLS, SamplePair, inside
 from nmtalign.scorers.scorer import UnknownWords
 from nmtalign.text.bitext import SentencePair
 
-CHUNK = 1000  # pairs aligned at a time when looking for the worst
+CHUNK = 1000  # pairs aligned at a time
 BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as
 TOGETHER = 20  # pairs whose scorers are run together
 WEIGHTS = 1_500_000  # weights of these go, so that a report stays below 3 MB
@@ -277,8 +277,8 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
     pairs: list[SamplePair] = []
     left_out: list[int] = []
     fitting = _fitting(records, aligner, left_out)
-    while chunk := list(islice(fitting, BY_PART)):
-        parts = _first_parts(chunk, aligner) if not pairs else ()
+    while chunk := list(islice(fitting, CHUNK)):
+        parts = _first_parts(chunk[:BY_PART], aligner) if not pairs else ()
         shown = zip_longest(chunk, _all_attended(chunk, aligner), parts, fillvalue={})
         pairs += [_sample_pair(record, aligned, own, aligner) for record, aligned, own in shown]
     if left_out:

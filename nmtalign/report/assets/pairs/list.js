@@ -104,8 +104,8 @@ export function redraw() {
   const putBack = hold();
   for (const pair of pairs) pair.height = 0;
   draw(...present);
-  render();
   putBack();
+  render();
 }
 
 let sought = null;
