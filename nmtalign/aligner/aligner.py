@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.aligner.pair_scores import TrainingSize
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
-from nmtalign.corpus.line_words import links_of_words, pair_of_words, words_of_lines
+from nmtalign.corpus.line_words import links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.door import ProgressLine, one_line, place_of
@@ -202,7 +201,18 @@ class Aligner(Listed):
 
     def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
         """Return what :meth:`attend` does of two lines, with the words between spaces in place of tokens."""
-        return pair_of_words(self.attend(*pair), pair, words_of_lines([pair], self.text, self.languages))
+        return self.attend_lines([pair])[0]
+
+    def attend_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
+        """Return what :meth:`attend_words` does of many pairs of lines; those of similar length together."""
+        text = encode_lines(pairs, self.text, self.languages)
+        unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
+        more: Any = {"unknown": unknown, "usual": self.usual_values}
+        found = self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.settings, **more)
+        if text.line_words is None:
+            return found
+        sides = [[side.alone(n) for n in range(len(pairs))] for side in text.line_words]
+        return list(map(pair_of_words, found, pairs, zip(*sides, strict=True)))
 
     def align_batch(
         self, pairs: Pairs, *, workers: int | None = None, progress: bool = False
@@ -270,13 +280,9 @@ class Aligner(Listed):
         return decoder.collected(found)
 
     def attend_text(self, text: EncodedText, values: str) -> tuple[AlignedBatch, list[Reals]]:
-        """Return the links of the tokens of a text, and `values` (T, S) of each pair as of a decoder.
-
-        All of them are held in memory.
-        """
-        decoder = self._decoder_of(text)
-        decoder = decoder._replace(attend=cache(decoder.attend))
-        return decoder.align(1), decoder.matrices(values)
+        """Return the links of the tokens of a text, and `values` (T, S) of each pair, all held in memory."""
+        batch, found = self._decoder_of(text).attention([values])
+        return batch, found[values]
 
     def _align_parts(
         self, text: EncodedText, parts: Sequence[EncodedText], workers: int, done: Done
@@ -307,9 +313,9 @@ class Aligner(Listed):
             scores.scores,
         )
 
-    def covered(self, source: Sentence, target: Sentence) -> Coverage:
-        """Count how many words of a sentence pair are known."""
-        text = encode_text([self.words_of(checked_pair(source, target))])
+    def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
+        """Count how many words of pairs of lines are known."""
+        text = encode_lines(pairs, self.text, self.languages)
         return coverage(text.source, text.target, self.scorer.vocabularies)
 
     def words_of(self, pair: Pair) -> tuple[list[str], list[str]]:

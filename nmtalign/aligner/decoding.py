@@ -6,8 +6,8 @@ Axes: B pairs of a bucket, T target words, S source words, L links.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import cache
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from nmtalign.aligner.pair_scores import TrainingSize, evidence_of_pairs, parall
 from nmtalign.arrays import Doubles, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
+from nmtalign.corpus.long_pairs import Segments
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import (
@@ -148,53 +149,80 @@ class Decoder(NamedTuple):
     def pair(
         self, words: BothWords, settings: str, *, unknown: UnknownWords | None = None, usual: str = "combined"
     ) -> AlignedPair:
-        """Return the one pair of the text with its attention weights; `words` are those to show.
+        """Return the one pair of the text with its attention weights, as of :meth:`pairs`."""
+        return self.pairs([words], settings, unknown=[unknown], usual=usual)[0]
+
+    def pairs(
+        self,
+        words: Sequence[BothWords],
+        settings: str,
+        *,
+        unknown: Sequence[UnknownWords | None],
+        usual: str,
+    ) -> list[AlignedPair]:
+        """Return the pairs of the text with their attention weights; `words` are those to show.
 
         `unknown` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
         """
-        once = self._replace(attend=cache(self.attend))  # for the matrices and for the links
-        batch = once.align(1)
-        links = batch.links(0)
-        names = [values for values in VALUES if values != "scores" or self.scores is not None]
-        arrays = {values: once.matrices(values)[0] for values in names}
-        weights = arrays.pop("combined")
-        return AlignedPair(
-            Alignment(frozenset(links), len(words[0]), len(words[1])),
-            AlignmentMatrix(weights, *words, unknown),
-            **arrays,
-            probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
-            score=float(batch.scores[0]),
-            settings=settings,
-            extraction=self.extraction.rule,
-            threshold=self.extraction.least,
-            second=self.extraction.second,
-            usual=usual,
-        )
+        batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
+        probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []
+        for n, own in enumerate(words):
+            links = batch.links(n)
+            weights = {name: wholes[n] for name, wholes in arrays.items()}
+            pair = AlignedPair(
+                Alignment(frozenset(links), *map(len, own)),
+                AlignmentMatrix(weights.pop("combined"), *own, unknown[n]),
+                **weights,
+                probabilities=dict(zip(links, probabilities[n].tolist(), strict=True)),
+                score=float(batch.scores[n]),
+                settings=settings,
+                extraction=self.extraction.rule,
+                threshold=self.extraction.least,
+                second=self.extraction.second,
+                usual=usual,
+            )
+            made.append(pair)
+        return made
 
-    def matrices(self, values: str) -> list[Reals]:
-        """Return values (T, S) of each pair of the text: p(s|t), p(t|s), both combined, or scores.
+    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[Reals]]]:
+        """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
 
         ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a
         long pair has.
         """
-        segments, buckets = self.text.segments, self.text.buckets
-        sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
-        dtype = self._values(values, 0).dtype if buckets else np.float32
-        wholes = [np.full(size, np.nan if values == "scores" else 0, dtype) for size in sizes]
-        for k, bucket in enumerate(buckets):
-            segments.paste(bucket, self._values(values, k), wholes)
-        if (axis := {"forward": 1, "reverse": 0}.get(values)) is not None:
-            for n in np.flatnonzero(np.bincount(segments.pair, minlength=segments.pairs) > 1).tolist():
-                # a word in the cores of several pieces has got attention from each
-                wholes[n] /= np.maximum(wholes[n].sum(axis=axis, keepdims=True), 1)
-        return wholes
+        once = self._replace(attend=lru_cache(1)(self.attend))  # for the matrices and for the links
+        found: list[BucketLinks] = []
+        wholes: dict[str, list[Reals]] = {}
+        for k, bucket in enumerate(self.text.buckets):
+            for name in names:
+                values = once._values(name, k)
+                if name not in wholes:
+                    wholes[name] = self._empty(name, values.dtype)
+                self.text.segments.paste(bucket, values, wholes[name])
+            found.append(once.links(k))
+        for name in names:
+            _normalize(wholes.setdefault(name, self._empty(name)), self.text.segments, name)
+        return self.collected(found), wholes
 
-    def _values(self, values: str, k: int) -> Reals:
+    def _empty(self, name: str, dtype: Any = np.float32) -> list[Reals]:
+        segments = self.text.segments
+        sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
+        return [np.full(size, np.nan if name == "scores" else 0, dtype) for size in sizes]
+
+    def _values(self, name: str, k: int) -> Reals:
         """Return values (T, S, B) of bucket k."""
-        if values == "scores":
+        if name == "scores":
             assert self.scores is not None
             return self.scores(k)
         found = self.attend(k).posteriors
-        if values == "combined":
+        if name == "combined":
             return self.extraction.matrix(found)
-        return found.forward if values == "forward" else found.reverse
+        return found.forward if name == "forward" else found.reverse
+
+
+def _normalize(wholes: Sequence[Reals], segments: Segments, name: str) -> None:
+    """Bring down sums above 1: a word in the cores of several pieces has got attention from each."""
+    axis = {"forward": 1, "reverse": 0}.get(name)
+    pieces = np.bincount(segments.pair, minlength=segments.pairs)
+    for n in np.flatnonzero(pieces > 1).tolist() if axis is not None else ():
+        wholes[n] /= np.maximum(wholes[n].sum(axis=axis, keepdims=True), 1)

@@ -51,6 +51,11 @@ class LineWords(NamedTuple):
         found: Longs = self.numbers[self.offsets[sentence] + tokens].astype(np.int64)
         return found
 
+    def alone(self, n: int) -> LineWords:
+        """Return the words of the tokens of a sentence as those of a side of one sentence."""
+        numbers = self.numbers[self.offsets[n] : self.offsets[n + 1]]
+        return LineWords(numbers, np.array([0, len(numbers)]))
+
     def sentence(self, n: int) -> list[int]:
         """Return the words of the tokens of a sentence."""
         found: list[int] = self.numbers[self.offsets[n] : self.offsets[n + 1]].tolist()

@@ -65,8 +65,8 @@ def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page
     >>> import nmtalign
     >>> aligner = nmtalign.load()
     >>> page = nmtalign.show([aligner.align("the cat", "le chat"), aligner.align("a dog", "un chien")])
-    >>> page.html.count("chien")
-    2
+    >>> "<title>Word alignment</title>" in page.html
+    True
     """
     return Page(html_report(numbered(pairs), title=title))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
-from nmtalign.links.extraction import argmax_forward
+from nmtalign.links.extraction import best_cells
 from nmtalign.text.chunks import CELLS
 
 TRANSLATIONS = 1000  # most of them in a report
@@ -110,7 +110,8 @@ def _best(weights: NDArray[np.floating], null: NDArray[np.floating] | None) -> l
     """Return the best column of each row, -1 where null has more weight."""
     if 0 in weights.shape:
         return [-1] * len(weights)
-    best = argmax_forward(weights).argmax(axis=1)
+    T, S = weights.shape
+    best = best_cells(weights[..., None], 1, np.array([S]), np.array([T]))[..., 0].argmax(axis=1)
     null_weights = np.zeros(len(weights)) if null is None else null
     return list(np.where(null_weights > weights.max(axis=1), -1, best).tolist())
 

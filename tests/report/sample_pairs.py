@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import re
+import zlib
+from typing import Any
+
 import numpy as np
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.report.sample import SamplePair
 
 SETTINGS = "score=cosine extract=mutual threshold=0.2"
+
+
+def inflated(text: str) -> bytes:
+    return zlib.decompress(base64.b64decode(text))
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """Return what the script of a page draws."""
+    found = re.search(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]*)</script>', page)
+    assert found
+    data: dict[str, Any] = json.loads(inflated(found[1]))
+    return data
 
 
 def aligned_pair(source: list[str], target: list[str], *, seed: int = 0) -> AlignedPair:

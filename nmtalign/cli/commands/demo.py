@@ -89,11 +89,13 @@ def _draw(sample: Path, folder: Path) -> None:
 
 
 def _draw_beside(sample: Path, folder: Path) -> None:
-    """Draw the attention of two scores over word vectors and of the learned model, and save one as numbers."""
+    """Draw the attention of two scores over vectors and of the learned model; save one as numbers."""
     from nmtalign.aligner.opening import load
     from nmtalign.report.heatmap import draw_heatmap, matrices_of, save_heatmaps
 
-    aligners = {name: load(VECTORS, score=score) for name, score in SCORES.items()} | {"learned model": load()}
+    aligners = {name: load(VECTORS, score=score) for name, score in SCORES.items()} | {
+        "learned model": load()
+    }
     [(lines, gold)] = _records(sample, (BESIDE,))
     pairs = {name: aligner.attend_words(lines) for name, aligner in aligners.items()}
     matrices = {name: matrices_of(pair, "forward")["forward"] for name, pair in pairs.items()}
