@@ -79,8 +79,13 @@ class Linker:
 
     def pair(self, given: Given) -> AlignedPair:
         """Return the links of one pair with its attention."""
-        pair = self._decoder([given]).pair(_units(given), self.settings)
-        return pair if given.of_word is None else joined_pair(pair, given.words, given.of_word)
+        usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
+        units, words = _tuples(_units(given)), _tuples(given.words)
+        pair = self._decoder([given]).pair(units, self.settings, usual=usual)
+        if given.of_word is None:
+            return pair
+        source, target = (own.tolist() for own in given.of_word)
+        return joined_pair(pair, words, (source, target))
 
     def _decoder(self, given: Sequence[Given]) -> Decoder:
         source, target = encode_pairs(map(_units, given))
@@ -95,6 +100,11 @@ class Linker:
             return BucketPosteriors(self.posteriors(found, bucket.inside), None)
 
         return Decoder(text, attend, self.extraction)
+
+
+def _tuples(pair: WordPair) -> BothWords:
+    source, target = pair
+    return tuple(source), tuple(target)
 
 
 def _units(given: Given) -> WordPair:
