@@ -32,7 +32,7 @@ from nmtalign.encoders.published import METHODS, USUAL, Method, attention_poster
 from nmtalign.encoders.transformer import Encoder, WordPair, check_device, packages
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords, joined_batches
 from nmtalign.names import UNITS
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.pairs import are_lines
