@@ -29,9 +29,9 @@ from nmtalign.scorers.vector_scores import (
     score_in,
 )
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Embeddings, both_embeddings
+from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
-from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
+from nmtalign.vectors.storage import both_embeddings, load_pair, pair_languages
 
 _NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
 _TEXT = ("tokenizer", "lowercase", "unicode")
@@ -60,8 +60,8 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     path : str or Path, or (Embeddings, Embeddings), optional
         A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
         ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones, or source and
-        target vectors, also gensim's KeyedVectors. Left out: the shipped English-French model, whatever the
-        settings.
+        target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped English-French
+        model, whatever the settings.
     **settings
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
         not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``scorers`` (names of some of its
@@ -84,7 +84,7 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     """
     _check_settings(settings)
     if isinstance(path, tuple | list):
-        return _over(*both_embeddings(path), settings)
+        return _over(*both_embeddings(path, **_reading(settings)), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
@@ -107,16 +107,6 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     if settings.get("bahdanau") is None and isinstance(score, str):
         settings["score"] = score_in(folder, score, source.dimension)
     return _over(source, target, settings | {"languages": languages})
-
-
-def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
-    """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
-    reading = _reading(settings)
-    sides = load_embeddings(source, **reading), load_embeddings(target, **reading)
-    if sides[0].dimension != sides[1].dimension:
-        found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
-        raise DataError(f"{found}; vectors of one space have equal lengths")
-    return _over(*sides, settings)
 
 
 def _over(source: Embeddings, target: Embeddings, settings: Mapping[str, Any]) -> Aligner:

@@ -43,8 +43,8 @@ from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexi
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
-from nmtalign.vectors.embeddings import Embeddings, both_embeddings
-from nmtalign.vectors.storage import load_pair
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import both_embeddings, load_pair
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
 KNOWN = 0.8  # share of the words of either side that it has to know
@@ -88,8 +88,8 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
-        Word vectors of both languages in one space, also gensim's KeyedVectors, or their folder: a scorer
-        beside the lexicon.
+        Word vectors of both languages in one space, also gensim's KeyedVectors or two files, or a folder: a
+        scorer beside the lexicon.
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
     gold : path or iterable, optional

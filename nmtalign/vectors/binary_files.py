@@ -1,9 +1,10 @@
 """Vectors as bytes: word2vec's binary form and fastText's models; what a header claims is checked first.
 
 gensim reads word2vec's form: of a million words of 100 dimensions in 4.0 s and 0.6 GB, where our own reader
-took 2.9 s and 0.7 GB. fastText's models are read here: with a million words and as many sub-words in 6.6 s and
-1.3 GB, where gensim's ``load_facebook_vectors`` takes 38.5 s and 2.5 GB, never comes back from a dictionary
-that is cut off, and asks for the memory that a header claims (``scripts/benchmark_vectors.py binary``).
+took 2.9 s and 0.7 GB. fastText's models are read here: with a million words and as many sub-words in 6.6 s
+and 1.3 GB, where gensim's ``load_facebook_vectors`` takes 38.5 s and 2.5 GB, never comes back from a
+dictionary that is cut off, and asks for the memory that a header claims (``scripts/benchmark_vectors.py
+binary``).
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def read_word2vec_binary(
     with reading(path) as file:
         header = read_header(first := file.readline(256))
         if header is None:
-            raise DataError(f"expected a first line with numbers of words and dimensions, found {first[:60]!r}")
+            raise DataError(f"expected a first line with words and dimensions, found {first[:60]!r}")
         count, dimension = header
         wanted = min(count, limit or count)
         expect_bytes(path, wanted * (1 + 4 * dimension), f"{wanted} words of {dimension} numbers")

@@ -6,6 +6,7 @@ Also what the readers of binary files need: opening, headers, and the last check
 from __future__ import annotations
 
 import io
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -33,9 +34,11 @@ Parsed = tuple[list[str], NDArray[Any]]
 @contextmanager
 def reading(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, through gzip where it begins as gzip does; errors name the file."""
-    with foreign(path, "the file is damaged or ends too early"):
-        with unpacked(io.FileIO(path), ".gz") if _is_packed(path) else open(path, "rb") as opened:
-            yield opened
+    with (
+        foreign(path, "the file is damaged or ends too early"),
+        unpacked(io.FileIO(path), ".gz") if _is_packed(path) else open(path, "rb") as opened,
+    ):
+        yield opened
 
 
 def _is_packed(path: Path) -> bool:
@@ -55,7 +58,7 @@ def expect_bytes(path: Path, least: int, promised: str) -> None:
 def read_header(line: bytes) -> tuple[int, int] | None:
     """Return words and dimension of a word2vec header such as ``20000 300``; None for any other line."""
     fields = line.split() if len(line) < 100 else []
-    if len(fields) != 2 or not all(field.removeprefix(b"-").isdigit() and len(field) < 20 for field in fields):
+    if len(fields) != 2 or not all(re.fullmatch(rb"-?\d{1,20}", field) for field in fields):
         return None
     words, dimension = map(int, fields)
     if not 0 < dimension <= _MOST_NUMBERS or not 0 <= words <= 2**31:

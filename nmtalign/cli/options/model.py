@@ -173,11 +173,11 @@ def _in_context(options: ModelOptions) -> Aligner:
 
 def _load(options: ModelOptions, **running: str) -> Aligner:
     """Open a model or vectors."""
-    from nmtalign.aligner.opening import load, load_vector_files
+    from nmtalign.aligner.opening import load
 
     settings = options.settings | running
     if options.source_vectors is not None and options.target_vectors is not None:
-        return load_vector_files(options.source_vectors, options.target_vectors, **settings)
+        return load((options.source_vectors, options.target_vectors), **settings)
     if options.langs is not None:
         settings["languages"] = two_languages(options.langs)
     _check_kind(options)
