@@ -1,20 +1,20 @@
 """Alignment error of every attention score over word vectors, plain and learned, with every position model.
 
+    python scripts/evaluate_scores.py DATA/gold/alibi_enfr_522 DATA/gold/golden_enfr_100 ...
     python scripts/benchmark_aligners.py corpora WORK --data DATA
-    python scripts/evaluate_scores.py WORK a0 h0 golden_enfr_100
-    python scripts/evaluate_scores.py WORK a10k h10k europarl_enes_200+5k ... --own
+    python scripts/evaluate_scores.py --own WORK/a10k WORK/h10k ...
 
-Each corpus is a folder of WORK with ``src``, ``tgt`` (its last lines are the gold lines) and ``gold``. The
-vectors are the shipped English-French ones with their parameters. With ``--own`` they are learned from the
-corpus, and the parameters of attention, too:
+A set is a folder with text.en, text.fr and gold.pharaoh; the vectors are the shipped English-French ones with
+their parameters. With ``--own`` it is a corpus: ``src``, ``tgt`` (its last lines are the gold lines) and
+``gold``; vectors and the parameters of attention are learned from it:
 
     nmtalign train src tgt -o MODEL
     nmtalign vectors learn --model MODEL -o VECTORS
     nmtalign vectors attention src tgt --vectors VECTORS --score SCORE --model MODEL
 
-Transitions are fitted on the gold lines, without their gold. The script prints the error of each corpus, then
-a markdown table of the means in percent, with the pairs that one process aligns in a second of a processor
-(the lines of the first corpus again and again; the best of three). Bahdanau's plain weights are random.
+Transitions are fitted on the gold lines, without their gold. The script prints the error of each set, then a
+markdown table of the means in percent, with the pairs that one process aligns in a second of a processor (the
+lines of the first set again and again; the best of three). Bahdanau's plain weights are random.
 """
 
 from __future__ import annotations
@@ -61,8 +61,10 @@ def learned_vectors(corpus: Path, folder: Path) -> Path:
 
 def gold_lines(corpus: Path) -> tuple[Pairs, list[Any]]:
     """Return the last lines of a corpus, and their gold links."""
-    gold = list(na.read_gold(corpus / "gold"))
-    sides = [(corpus / side).read_text(encoding="utf-8").split("\n")[:-1] for side in ("src", "tgt")]
+    own = "src", "tgt", "gold"
+    *names, links = own if (corpus / "src").exists() else ("text.en", "text.fr", "gold.pharaoh")
+    gold = list(na.read_gold(corpus / links))
+    sides = [(corpus / side).read_text(encoding="utf-8").split("\n")[:-1] for side in names]
     pairs = [(s.split(), t.split()) for s, t in zip(*sides, strict=True)]
     return pairs[-len(gold) :], gold
 
@@ -106,20 +108,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("work", type=Path)
-    parser.add_argument("corpora", nargs="+")
-    parser.add_argument("--own", action="store_true", help="vectors learned from the corpus")
+    parser.add_argument("sets", type=Path, nargs="+")
+    parser.add_argument("--own", action="store_true", help="vectors learned from each set")
     arguments = parser.parse_args()
     found: dict[str, dict[str, list[float]]] = {}
     rates: dict[str, float] = {}
-    for name in arguments.corpora:
-        corpus = arguments.work / name
+    for corpus in arguments.sets:
         with tempfile.TemporaryDirectory() as folder:
             own = arguments.own
             vectors = learned_vectors(corpus, Path(folder)) if own else shipped("en_fr_vectors")
             for score, positions, error in errors(vectors, corpus):
                 found.setdefault(score, {}).setdefault(positions, []).append(error)
-                print(name, score, positions, f"{error:.2f}", flush=True)
+                print(corpus.name, score, positions, f"{error:.2f}", flush=True)
             rates = rates or dict(speeds(vectors, corpus))
     print(f"| score | {' | '.join(POSITIONS)} | pairs a second |\n{'|---' * (len(POSITIONS) + 2)}|")
     for score, by_positions in found.items():
