@@ -46,7 +46,7 @@ OTHERS = {
     "--frozen",
     "--help",
     "--bitexts",
-    "--sets",
+    "--own",
     "--grow",
 }
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)

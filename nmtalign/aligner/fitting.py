@@ -27,8 +27,7 @@ from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
-from nmtalign.vectors.embeddings import both_embeddings
-from nmtalign.vectors.storage import load_pair, pair_languages
+from nmtalign.vectors.storage import both_embeddings, load_pair, pair_languages
 
 UNITS = 128  # of learned attention
 LONGEST = 100  # words of a side of the pairs that attention is learned from

@@ -49,8 +49,8 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     path : str or Path, or (Embeddings, Embeddings), optional
         A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
         ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones, or source and
-        target vectors, also gensim's KeyedVectors. Left out: the shipped English-French model, whatever the
-        settings.
+        target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped English-French
+        model, whatever the settings.
     **settings
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
         not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``scorers`` (names of some of its
@@ -80,7 +80,7 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
-        return _over(path, settings)
+        return _over(path, settings, **_reading(settings))
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
@@ -97,24 +97,12 @@ def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any])
     return _over(*read_folder(folder, settings, **_reading(settings)))
 
 
-def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
-    """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
-    from nmtalign.vectors.storage import load_embeddings
-
-    encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
-    reading = _reading(settings)
-    sides = [load_embeddings(path, **reading) for path in (source, target)]
-    if sides[0].dimension != sides[1].dimension:
-        found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
-        raise DataError(f"{found}; vectors of one space have equal lengths")
-    return replace(_over(sides, settings), expert=choose_expert(**encoder))
-
-
-def _over(vectors: Sequence[Any], settings: Mapping[str, Any]) -> Aligner:
+def _over(vectors: Sequence[Any], settings: Mapping[str, Any], **reading: Any) -> Aligner:
     """Return an aligner over source and target vectors; warn where they do not look like one space."""
     from nmtalign.aligner.over_vectors import checked_vectors
 
-    return vector_aligner(*checked_vectors(vectors, settings.get("score", "cosine")), **settings)
+    vectors = checked_vectors(vectors, settings.get("score", "cosine"), **reading)
+    return vector_aligner(*vectors, **settings)
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:

@@ -26,9 +26,9 @@ from nmtalign.scorers.vector_scores import (
     score_in,
 )
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Embeddings, both_embeddings
+from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
-from nmtalign.vectors.storage import load_pair, pair_languages
+from nmtalign.vectors.storage import both_embeddings, load_pair, pair_languages
 
 FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
@@ -87,9 +87,14 @@ def read_folder(
     return vectors, {**settings, **given, "languages": languages}
 
 
-def checked_vectors(vectors: Sequence[Any], score: str | VectorScore) -> tuple[Embeddings, Embeddings]:
-    """Return two vectors; warn where they do not look like one space, or their lengths spoil dot products."""
-    both = both_embeddings(vectors)
+def checked_vectors(
+    vectors: Sequence[Any], score: str | VectorScore, **reading: Any
+) -> tuple[Embeddings, Embeddings]:
+    """Return the vectors of both sides, from files as `reading` says.
+
+    Warns where they do not look like one space, or their lengths spoil dot products.
+    """
+    both = both_embeddings(vectors, **reading)
     if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
         return both
     first = [side.first(FIRST) for side in both]

@@ -46,8 +46,8 @@ from nmtalign.training.experts import prime
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
-from nmtalign.vectors.embeddings import Embeddings, both_embeddings
-from nmtalign.vectors.storage import load_pair
+from nmtalign.vectors.embeddings import Embeddings
+from nmtalign.vectors.storage import both_embeddings, load_pair
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
 TRUSTED = 1 << 23  # cells whose posteriors tell how far an expert is to be trusted
@@ -98,8 +98,8 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
-        Word vectors of both languages in one space, also gensim's KeyedVectors, or their folder: a scorer
-        beside the lexicon.
+        Word vectors of both languages in one space, also gensim's KeyedVectors or two files, or a folder: a
+        scorer beside the lexicon.
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
     gold : path or iterable, optional

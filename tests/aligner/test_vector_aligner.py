@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction import make_extraction
-from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
+from nmtalign.aligner.opening import load, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 from nmtalign.positions.softmax import SoftmaxPosteriors
@@ -362,14 +362,14 @@ def test_each_side_has_its_vectors_of_one_dimension_and_is_saved(tmp_path: Path)
     np.testing.assert_array_equal(found.probability, expected.probability)
     save_embeddings(dataclasses.replace(target, matrix=target.matrix[:, :7]), tmp_path / "short.vec")
     with pytest.raises(DataError, match=r"has 12 dimensions, .*short\.vec has 7"):
-        load_vector_files(tmp_path / "x" / "en", tmp_path / "short.vec")
+        load((tmp_path / "x" / "en", str(tmp_path / "short.vec")))
 
 
 def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="look unrelated.*nmtalign vectors map"):
         opened(spaces(related=False), tmp_path / "x")
     with pytest.warns(UserWarning, match="look unrelated"):
-        load_vector_files(tmp_path / "x" / "en", tmp_path / "x" / "fr")
+        load((tmp_path / "x" / "en", tmp_path / "x" / "fr"))
     opened(spaces(related=False), tmp_path / "y", score="bahdanau", bahdanau=untrained_bahdanau(12))
 
 

@@ -203,7 +203,7 @@ def _vectors(
 ) -> dict[str, Any]:
     """Open the word vectors that are to be mixed with the lexicon, as arguments of `learn`."""
     from nmtalign.door import place_of
-    from nmtalign.vectors.storage import load_embeddings, load_pair
+    from nmtalign.vectors.storage import both_embeddings, load_pair
 
     if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
@@ -212,7 +212,7 @@ def _vectors(
         languages = two_languages(langs) if langs else None
         sides = load_pair(place_of(vectors), languages=languages, **reading)
     if source_vectors is not None and target_vectors is not None:
-        sides = load_embeddings(source_vectors, **reading), load_embeddings(target_vectors, **reading)
+        sides = both_embeddings((source_vectors, target_vectors), **reading)
     return {"vectors": sides, "vectors_weight": vectors_weight}
 
 

@@ -151,7 +151,7 @@ model_options = option_group(
     ),
     click.option("--langs", metavar="XX,YY", help="Source and target language of --vectors when not plain."),
     click.option(
-        "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe."
+        "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
     ),
     click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
     click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),
@@ -186,11 +186,11 @@ def load_aligner(options: ModelOptions) -> Aligner:
         If the options contradict each other.
     """
     _check_one_place(options)
-    from nmtalign.aligner.opening import load, load_vector_files
+    from nmtalign.aligner.opening import load
 
     settings = options.settings
     if options.source_vectors is not None and options.target_vectors is not None:
-        return load_vector_files(options.source_vectors, options.target_vectors, **settings)
+        return load((options.source_vectors, options.target_vectors), **settings)
     if options.langs is not None:
         settings["languages"] = two_languages(options.langs)
     _check_kind(options)
