@@ -32,7 +32,7 @@ export const pairAt = (y) => shown[indexAt(y - list.getBoundingClientRect().top)
 function hold() {
   const { top, bottom } = list.getBoundingClientRect();
   if (top >= 0 || onPaper()) return () => {};
-  const read = present.find(({ card }) => card.getBoundingClientRect().bottom > barHeight());
+  const read = present.find(({ card }) => card.getBoundingClientRect().bottom > barHeight() + 40);
   const place = () =>
     bottom > window.innerHeight
       ? read?.card?.getBoundingClientRect().top
