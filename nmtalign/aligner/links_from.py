@@ -45,7 +45,7 @@ _EXTRACTION = ("extract", "threshold", "symmetrize")
 SETTINGS = {  # what goes with each source
     "matrices": (*_HEADS, *_EXTRACTION, "pieces", "normalize", "encoding"),
     "translator": (*_HEADS, *_EXTRACTION, "languages", "device"),
-    "encoder": ("method", "units", "layer", "languages", "device", "cache"),
+    "encoder": ("method", "units", "layer", "languages", "device", "cache", "download"),
     "token_vectors": ("method", "units"),
     "similarities": ("method",),
 }
@@ -133,7 +133,7 @@ def links_from(
     **source
         One of these sources, with its settings, which mean what the options of ``nmtalign links-from`` mean.
         Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `languages`,
-        `device`, `cache`), `token_vectors` or `similarities`, files; the first two with `units`.
+        `device`, `cache`, `download`), `token_vectors` or `similarities`, files; the first two with `units`.
         Attention: `matrices`, a file (`pieces`, `normalize`, `encoding`), or `translator`, name or folder of
         a translation model (`languages`, `device`), both with `layers`, `attention_heads`, `shift`,
         `extract`, `threshold`, `symmetrize`.
