@@ -116,6 +116,7 @@ PUBLIC_NAMES = {
     "save_heatmaps",
     "show",
     "train",
+    "write_links",
 }
 
 

@@ -20,7 +20,7 @@ from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import expect_names, place_of
+from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
@@ -91,6 +91,7 @@ def learn_attention(
     units: int = UNITS,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
+    progress: bool = False,
     **text: Any,
 ) -> LearnedAttention:
     """Learn the parameters of an attention score over given word vectors from the posteriors of an aligner.
@@ -110,6 +111,8 @@ def learn_attention(
         Threads or processes; the parameters do not depend on it.
     report : callable, optional
         Called with a line of text after each pass.
+    progress : bool
+        Show progress on stderr.
     **text
         ``languages``, ``tokenizer``, ``lowercase``, ``unicode`` as of :func:`nmtalign.vector_aligner`.
 
@@ -131,6 +134,7 @@ def learn_attention(
     [Link(source=0, target=0), Link(source=1, target=1)]
     """
     expect_names([score], KINDS, "scores")
+    line = ProgressLine(progress)
     expect_names(text, ("languages", "tokenizer", "lowercase", "unicode"), "options")
     if not isinstance(units, Integral) or units < 1:
         raise UsageError(f"expected at least 1 unit, found {units!r}")
@@ -144,7 +148,8 @@ def learn_attention(
     taught = [teacher.words_of(student.tokens_of(pairs[n])) for n in chosen]  # cut alike, looked up by itself
     parts = _parts(teacher, own, taught, workers)
     first = KINDS[score].start(known[0].shape[1], units, [_mean_length(side) for side in known])
-    learned, loss = learn_parameters(first, known, parts, workers=workers, report=report)
+    learned, loss = learn_parameters(first, known, parts, workers=workers, report=report or line.show)
+    line.show(f"attention learned from {len(chosen):,} pairs", last=True)
     about = {
         "score": score,
         "units": units,

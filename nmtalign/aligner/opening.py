@@ -14,7 +14,7 @@ from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.door import expect_names, place_of, shipped
+from nmtalign.door import expect_kind, expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import BahdanauScore, VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-_NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
+_NAME_VECTORS = f"name vectors, like the shipped {VECTORS}"
 _TEXT = ("tokenizer", "lowercase", "unicode")
 _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
 _ENCODER = ("encoder", "layer", "device", "cache")
@@ -49,8 +49,8 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     path : str or Path, or (Embeddings, Embeddings), optional
         A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
         ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones, or source and
-        target vectors, also gensim's KeyedVectors. Left out: the shipped English-French model, whatever the
-        settings.
+        target vectors, also gensim's KeyedVectors, or their files. Left out: the shipped English-French
+        model, whatever the settings.
     **settings
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
         not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``scorers`` (names of some of its
@@ -80,7 +80,7 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
-        return _over(path, settings)
+        return _over(_read_sides(path, settings), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
@@ -89,25 +89,20 @@ def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any])
         if others:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
-        names = settings.pop("scorers", None)
-        aligner = _configured(load_aligner(folder), **settings)
-        return aligner if names is None else aligner.with_scorers(names)
+        return _configured(load_aligner(folder), **settings)
     from nmtalign.aligner.over_vectors import read_folder
 
     return _over(*read_folder(folder, settings, **_reading(settings)))
 
 
-def load_vector_files(source: str | Path, target: str | Path, **settings: Any) -> Aligner:
-    """Open two files of word vectors that share a space; settings as of :func:`load`, without languages."""
+def _read_sides(vectors: Sequence[Any], settings: dict[str, Any]) -> Sequence[Any]:
+    """Return source and target vectors, read from their files if these are named."""
     from nmtalign.vectors.storage import load_embeddings
 
-    encoder = {name: settings.pop(name) for name in _ENCODER if name in settings}
+    if not all(isinstance(side, str | Path) for side in vectors):
+        return vectors
     reading = _reading(settings)
-    sides = [load_embeddings(path, **reading) for path in (source, target)]
-    if sides[0].dimension != sides[1].dimension:
-        found = f"{source} has {sides[0].dimension} dimensions, {target} has {sides[1].dimension}"
-        raise DataError(f"{found}; vectors of one space have equal lengths")
-    return replace(_over(sides, settings), expert=choose_expert(**encoder))
+    return [load_embeddings(side, **reading) for side in vectors]
 
 
 def _over(vectors: Sequence[Any], settings: Mapping[str, Any]) -> Aligner:
@@ -200,6 +195,8 @@ def _configured(
     aligner = replace(aligner, text=replace(aligner.text, **chosen), languages=languages or aligner.languages)
     if (extract, threshold, symmetrize) == (None, None, None):
         return aligner
+    if threshold == 0:
+        raise UsageError("a threshold of 0 links all words with all words; expected more than 0, at most 1")
     extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)
     return replace(aligner, extraction=extraction)
 
@@ -243,4 +240,5 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
     'positions=hmm(fitted on 9 pairs)'
     """
+    expect_kind(aligner, Aligner, "an aligner")
     return fit_text(aligner, checked_pairs(bitext))[0]

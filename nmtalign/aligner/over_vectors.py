@@ -101,7 +101,7 @@ def checked_vectors(vectors: Sequence[Any], score: str | VectorScore) -> tuple[E
         percent = f"{100 * spread:.0f} %"
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
-            " ones, whatever they mean; try --score cosine",
+            " ones, whatever they mean; try `score=cosine`",
             stacklevel=4,
         )
     return both

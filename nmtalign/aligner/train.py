@@ -273,7 +273,7 @@ class Learning:
     def __post_init__(self) -> None:
         weight = self.vectors_weight
         if weight is not None and self.vectors is None:
-            raise UsageError("a weight of vectors is for vectors beside the lexicon; add --vectors DIR")
+            raise UsageError("a weight of vectors is for vectors beside the lexicon; add `vectors`")
         if weight is not None and not (isinstance(weight, Real) and 0 <= weight <= 1):
             raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight!r}")
 
@@ -415,7 +415,7 @@ def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning)
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
     found = f"the model {MODEL} knows {shares} of the source and target words"
-    return [f"{found}; with --init {MODEL} more is learned than from these {pairs:,} pairs alone"]
+    return [f"{found}; with `init={MODEL}` more is learned than from these {pairs:,} pairs alone"]
 
 
 class Estimated(NamedTuple):

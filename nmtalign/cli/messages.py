@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 import time
@@ -16,6 +17,8 @@ import click
 
 MOST_CHARACTERS = 2_000  # of a message
 COLOURS = {"error": "red", "warning": "yellow"}
+_PARAMETER = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")  # of the library
+_OPTIONS = {"languages": "langs", "overwrite": "force"}  # those of another name
 _as_json = False
 _verbose = False
 _quiet = False
@@ -95,6 +98,22 @@ verbose_option = _switch(
 quiet_option = _switch("-q", "--quiet", turn=quiet, help="Only warnings and errors on stderr.")
 
 
+def as_options(text: str) -> str:
+    """Write parameters, as messages of the library name them, as they are typed on the command line.
+
+    Examples
+    --------
+    >>> as_options("cut the text with `tokenizer=simple`, or set `attention_heads`")
+    'cut the text with --tokenizer simple, or set --attention-heads'
+    """
+    return _PARAMETER.sub(_as_option, text)
+
+
+def _as_option(found: re.Match[str]) -> str:
+    name = "--" + _OPTIONS.get(found[1], found[1]).replace("_", "-")
+    return name if found[2] in (None, "True") else f"{name} {found[2]}"
+
+
 def detail(text: str, *, event: str) -> None:
     """Write what only programs and ``--verbose`` want to know."""
     if _verbose or _as_json:
@@ -105,7 +124,7 @@ def log(text: str, *, level: str = "info", event: str = "message", **values: Any
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
     if _quiet and level == "info":
         return
-    text = "\nnmtalign: ".join(map(printable, text.split("\nnmtalign: ")))
+    text = "\nnmtalign: ".join(map(printable, as_options(text).split("\nnmtalign: ")))
     if _as_json:
         import json
         from datetime import UTC, datetime

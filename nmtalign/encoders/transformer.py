@@ -314,6 +314,6 @@ def within_memory(
         size = max(len(item.ids) for item in batch)
         if not again or len(batch) == 1:
             found = f"out of memory on {device} with {len(batch)} sentences of {size} sub-words"
-            raise NmtalignError(f"{found}; use --device cpu or a smaller model") from None
+            raise NmtalignError(f"{found}; use `device=cpu` or a smaller model") from None
     halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
     return [found for half in halves for found in within_memory(run, half, device, again=False)]

@@ -108,7 +108,7 @@ class Translator:
         """Tell the tokenizer both languages; a UsageError if it needs or knows no such."""
         if hasattr(tokenizer, "src_lang") != (self.languages is not None):
             needs = "is of one pair of languages" if self.languages else "needs source and target language"
-            advice = "leave --langs out" if self.languages else "give --langs in its own codes"
+            advice = "leave `languages` out" if self.languages else "give `languages` in its own codes"
             raise UsageError(f"{self.name} {needs}; {advice}")
         if self.languages is not None:
             for language in self.languages:

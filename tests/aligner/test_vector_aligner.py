@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.extraction import make_extraction
-from nmtalign.aligner.opening import load, load_vector_files, vector_aligner
+from nmtalign.aligner.opening import load, vector_aligner
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import Link
 from nmtalign.positions.softmax import SoftmaxPosteriors
@@ -341,7 +341,7 @@ def opened(sides: list[Embeddings], folder: Path, **settings: Any) -> Aligner:
 
 def test_raw_dot_products_of_uneven_vectors_warn(tmp_path: Path) -> None:
     for score in ("dot", "scaled-dot"):
-        with pytest.warns(UserWarning, match=r"differ by \d+ % of their mean.*--score cosine"):
+        with pytest.warns(UserWarning, match=r"differ by \d+ % of their mean.*`score=cosine`"):
             opened(spaces(0.5), tmp_path / score, score=score)
     for n, (sides, score) in enumerate(((spaces(0.5), "cosine"), (spaces(0.05), "dot"))):
         opened(sides, tmp_path / str(n), score=score)  # a warning would be an error
@@ -361,15 +361,15 @@ def test_each_side_has_its_vectors_of_one_dimension_and_is_saved(tmp_path: Path)
     np.testing.assert_array_equal(found.source, expected.source)
     np.testing.assert_array_equal(found.probability, expected.probability)
     save_embeddings(dataclasses.replace(target, matrix=target.matrix[:, :7]), tmp_path / "short.vec")
-    with pytest.raises(DataError, match=r"has 12 dimensions, .*short\.vec has 7"):
-        load_vector_files(tmp_path / "x" / "en", tmp_path / "short.vec")
+    with pytest.raises(DataError, match="12 dimensions of the source vectors, 7 of the target"):
+        load((tmp_path / "x" / "en", tmp_path / "short.vec"))
 
 
 def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="look unrelated.*nmtalign vectors map"):
         opened(spaces(related=False), tmp_path / "x")
     with pytest.warns(UserWarning, match="look unrelated"):
-        load_vector_files(tmp_path / "x" / "en", tmp_path / "x" / "fr")
+        load((tmp_path / "x" / "en", tmp_path / "x" / "fr"))
     opened(spaces(related=False), tmp_path / "y", score="bahdanau", bahdanau=untrained_bahdanau(12))
 
 

@@ -172,11 +172,11 @@ def load_aligner(options: ModelOptions) -> Aligner:
         If the options contradict each other.
     """
     _check_one_place(options)
-    from nmtalign.aligner.opening import load, load_vector_files
+    from nmtalign.aligner.opening import load
 
     settings = options.settings
     if options.source_vectors is not None and options.target_vectors is not None:
-        return load_vector_files(options.source_vectors, options.target_vectors, **settings)
+        return load((options.source_vectors, options.target_vectors), **settings)
     if options.langs is not None:
         settings["languages"] = two_languages(options.langs)
     _check_kind(options)
