@@ -105,7 +105,6 @@ PUBLIC_NAMES = {
     "draw_heatmap",
     "evaluate",
     "fit_to",
-    "with_context",
     "link_table",
     "links_from",
     "load",

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.links.given import batch_of_links
@@ -98,8 +100,9 @@ class EncoderLinks:
         self.of([(["a"], ["a"])])
 
     def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
-        """Return the links of pairs of words."""
-        return self._linker.align(list(self._linker.read(words)))
+        """Return the links of pairs of words, each with probability 1."""
+        found = self._linker.align(list(self._linker.read(words)))
+        return replace(found, probability=np.ones_like(found.probability))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -113,8 +113,8 @@ def links_from(
         `cache`, `download`), `token_vectors`, a file, or `similarities`, a file or an
         array a pair. Attention: `matrices`, a file
         (`pieces`, `normalize`, `encoding`), or `translator`, name or folder of a translation model
-        (`languages`, `device`), both with `layers`, `attention_heads`, `shift`,
-        `extract`, `threshold`, `symmetrize`.
+        (`languages`, `device`), both with `layers`, `attention_heads`, `shift`, `extract`, `threshold`,
+        `symmetrize`.
 
     Raises
     ------

@@ -201,8 +201,13 @@ def _configured(
     return replace(aligner, extraction=extraction)
 
 
-def fit_text(aligner: Aligner, pairs: Iterable[AnyPair]) -> tuple[Aligner, Iterator[AnyPair]]:
-    """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again."""
+def fit_text(
+    aligner: Aligner, pairs: Iterable[AnyPair], *, count: str = "words"
+) -> tuple[Aligner, Iterator[AnyPair]]:
+    """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again.
+
+    `count` is what the links of an expert count, as of :meth:`Aligner.encoded`.
+    """
     rest = iter(pairs)
     if not aligner.needs_fitting:
         return aligner, rest
@@ -215,7 +220,7 @@ def fit_text(aligner: Aligner, pairs: Iterable[AnyPair]) -> tuple[Aligner, Itera
         scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
         aligner = replace(aligner, scorer=scorer, positions=positions)
     if aligner.undecided and first:
-        aligner = aligner.trusting(aligner.encoded(first))
+        aligner = aligner.trusting(aligner.encoded(first, count=count))
     return aligner, chain(first, rest)
 
 

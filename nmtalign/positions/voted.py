@@ -32,8 +32,7 @@ def voted(
     def with_votes(k: int) -> BucketPosteriors:
         found, ratios = attend(k)
         weights, opinion = text.expert_links(k)
-        votes = np.float32(trust.yes) * weights - np.float32(trust.no) * (1 - weights)
-        odds = np.exp(votes * opinion)
+        odds = np.exp(np.where(weights > 0, np.float32(trust.yes), -np.float32(trust.no)) * opinion)
         inside = text.buckets[k].inside
         forward, reverse = (_of_words(p, odds, axis) for p, axis in ((found.forward, 1), (found.reverse, 0)))
         return BucketPosteriors(Posteriors(forward, reverse, shifted(found.joint, odds, inside)), ratios)

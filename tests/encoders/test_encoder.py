@@ -22,6 +22,7 @@ from nmtalign.encoders.encoder import EncoderSimilarities, _Cache
 from nmtalign.encoders.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
+from nmtalign.positions.voted import Trust
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
@@ -54,17 +55,17 @@ def error(aligner: nmtalign.Aligner) -> float:
     return TOY.error(links_of(aligner.align_batch(TOY.words)))
 
 
-def test_context_is_better_than_static_vectors_and_the_mixture_than_both(tiny):
+def test_context_is_better_than_static_vectors_and_prime_and_vote_than_both(tiny):
     lexicon = nmtalign.train(PAIRS)
     context, static = (
         TOY.error(published(encoder=tiny, layer=layer, method="simalign-argmax")) for layer in (LAYERS, 0)
     )
-    mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS), PAIRS)
+    advised = nmtalign.train(PAIRS, encoder=tiny, layer=LAYERS)
     found = nmtalign.links_from(TOY.words, encoder=tiny, layer=LAYERS, method="simalign-argmax")
     for (source, _), chosen, links in zip(TOY.words, links_of(found), TOY.links, strict=True):
         assert all(source[s].startswith("Na") for s, _ in chosen ^ links)  # names are outside its vocabulary
     assert context < 0.7 * min(static, error(lexicon))
-    assert error(mixed) < 0.2 * context
+    assert error(advised) < 0.9 * context
 
 
 def check_against_the_library(folder, layer):
@@ -146,9 +147,10 @@ def test_a_pair_is_encoded_once(tiny, monkeypatch):
     seen = []
     whole = Encoder.vectors
     monkeypatch.setattr(Encoder, "vectors", lambda self, given: seen.extend(given) or whole(self, given))
-    aligner = nmtalign.fit_to(nmtalign.with_context(encoder=tiny, layer=1), PAIRS[:30])
+    aligner = nmtalign.fit_to(nmtalign.load(encoder=tiny, layer=1), PAIRS[:30])
+    aligner = replace(aligner, expert=replace(aligner.expert, trust=Trust(1.0, 1.0)))
     aligner.align_batch(TOY.words[:30])
-    assert len(seen) == 60
+    assert len(seen) == 62  # with a pair that says whether there is an encoder at all
 
 
 def test_a_batch_too_large_for_the_device_is_halved_once(encoder, monkeypatch):
@@ -179,31 +181,38 @@ def stored(tiny, tmp_path_factory):
     return folder
 
 
-def test_a_model_keeps_the_encoder_with_what_was_fitted(stored, tiny, tmp_path):
-    lexicon = nmtalign.train(PAIRS)
-    mixed = nmtalign.fit_to(nmtalign.with_context(lexicon, encoder=tiny, layer=LAYERS), PAIRS)
-    mixed.save(tmp_path / "model")
+def test_a_model_keeps_the_encoder_with_the_constant(stored, tiny, tmp_path):
+    advised = nmtalign.train(PAIRS, encoder=tiny, layer=LAYERS)
+    advised.save(tmp_path / "model")
     for name in ("meta.json", "arrays.npz"):
         assert (tmp_path / "model" / name).read_bytes() == (stored / "model" / name).read_bytes()
-    expected, again = links_of(mixed.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
-    assert again.settings == mixed.settings
-    assert mixed.scorer.source.encoder.download
-    assert not again.scorer.source.encoder.download
+    expected, again = links_of(advised.align_batch(TOY.words)), nmtalign.load(tmp_path / "model")
+    assert again.settings == advised.settings
+    assert f"expert=(encoder={tiny} layer=2 method=simalign-argmax yes=" in again.settings
+    assert not again.expert.encoder.running["download"]
     assert links_of(again.align_batch(TOY.words)) == expected
     assert links_of(again.align_batch(TOY.words[7:9])) == expected[7:9]
+    assert again.align(*TOY.pairs[8]).links == sorted(expected[8])
     assert list(map(set, read_links(stored / "links"))) == expected
-    assert expected != links_of(lexicon.align_batch(TOY.words))
-    again.with_scorers(lexicon.scorer.names).save(tmp_path / "model", overwrite=True)
-    assert nmtalign.load(tmp_path / "model").scorer.names == lexicon.scorer.names
-    assert nmtalign.load(tmp_path / "model").positions.agree is lexicon.positions.agree is True
+    links = nmtalign.links_from(PAIRS, encoder=tiny, layer=LAYERS, method="simalign-argmax")
+    given = nmtalign.train(PAIRS, expert=[links.links(n) for n in range(len(PAIRS))])
+    assert given.expert.trust == advised.expert.trust
+    again.with_scorers("lexicon").save(tmp_path / "model", overwrite=True)
+    assert nmtalign.load(tmp_path / "model").expert is None
 
 
-def test_an_encoder_alone_is_saved_with_what_was_fitted(tiny, tmp_path):
-    alone = nmtalign.fit_to(nmtalign.with_context(encoder=tiny, layer=LAYERS), PAIRS[:60])
-    alone.save(tmp_path / "model")
-    again = nmtalign.load(tmp_path / "model")
-    assert again.settings == alone.settings
-    assert links_of(again.align_batch(TOY.words[:80])) == links_of(alone.align_batch(TOY.words[:80]))
+def test_another_encoder_is_trusted_as_the_text_tells(stored, tiny):
+    model = nmtalign.load(stored / "model")
+    same, other = (nmtalign.load(stored / "model", encoder=tiny, layer=layer) for layer in (LAYERS, 1))
+    assert same.expert.trust == model.expert.trust
+    assert other.needs_fitting
+    with pytest.raises(UsageError, match="has to be fitted first"):
+        other.align(*TOY.pairs[0])
+    fitted = nmtalign.fit_to(other, PAIRS)
+    assert fitted.expert.trust.yes > 0
+    told = model.align_batch(TOY.words, expert=TOY.links).origin.aligner
+    assert told.expert.encoder is None
+    assert told.expert.trust not in (model.expert.trust, None)
 
 
 def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
@@ -211,47 +220,40 @@ def test_a_model_aligns_new_text_by_its_encoder(stored, tmp_path, monkeypatch):
     for side in ("source", "target"):
         lines = (stored / side).read_text().splitlines(keepends=True)
         (tmp_path / side).write_text("".join(lines[5:9]))
-    run_command(f"nmtalign train {stored}/source {stored}/target -o lexicon -q --links lexicon.txt")
-    run_command(f"nmtalign align source target --model {stored}/model -o mixed.txt --device cpu")
-    run_command(f"nmtalign align source target --model {stored}/model -o base.txt --scorers lexicon,spectral")
-    for found, whole in (("mixed.txt", stored / "links"), ("base.txt", "lexicon.txt")):
-        assert Path(found).read_text().splitlines() == Path(whole).read_text().splitlines()[5:9]
+    new = f"nmtalign align source target --model {stored}/model"
+    run_command(f"{new} -o advised.txt --device cpu")
+    run_command(f"{new} -o shards.txt --out-shards shards --shard-pairs 3 --workers 2")
+    for found in ("advised.txt", "shards.txt"):
+        assert Path(found).read_text().splitlines() == (stored / "links").read_text().splitlines()[5:9]
     (tmp_path / "x.tsv").write_text("\t".join(PAIRS[0]) + "\n")
     run_command(f"nmtalign heatmap --pairs x.tsv --lines 1 --values parts --model {stored}/model -o x.svg")
-    other = nmtalign.with_context(nmtalign.load(stored / "model"), encoder="other")
-    assert (other.scorer.names, other.scorer.source.encoder.name) == (
-        ("lexicon", "spectral", "contextual"),
-        "other",
-    )
 
 
 def test_what_a_model_cannot_keep_or_open(stored, tiny, tmp_path, monkeypatch, capsys):
-    base = nmtalign.load(stored / "model").with_scorers(["lexicon", "spectral"])
     with pytest.raises(UsageError, match="has to be fitted first"):
-        nmtalign.with_context(base, encoder=tiny).save(tmp_path / "model")
-    with pytest.raises(UsageError, match="device: only for a model that was learned with an encoder"):
-        nmtalign.load(device="cpu")
+        nmtalign.load(encoder=tiny, layer=1).save(tmp_path / "model")
     moved = tmp_path / "moved"
     shutil.copytree(stored / "model", moved)
     meta = json.loads((moved / "meta.json").read_text())
-    meta["parts"]["scorer"]["name"] = str(tmp_path / "gone")
+    meta["parts"]["expert"]["encoder"] = str(tmp_path / "gone")
     (moved / "meta.json").write_text(json.dumps(meta))
     text = f"{stored}/source {stored}/target"
     for line, code, found in (
         (f"align {text} --model {moved} -o x", 3, "gone: expected a model of the package transformers;"),
-        (f"train {text} -o new --layer 3", 2, "--layer: only with --encoder"),
+        (f"train {text} -o new --layer 3", 2, "layer: only with an encoder (--encoder NAME)"),
         (f"train {text} -o new --encoder {tiny} --layer 3", 2, "there is no layer 3"),
-        (f"train - {stored}/target -o new --encoder {tiny}", 2, "--encoder reads the bitext again"),
+        (f"train {text} -o new --encoder {tiny} --expert x", 2, "give one of both"),
+        (f"align {text} --model {stored}/model --engine dask", 2, "--engine dask: not with an encoder"),
     ):
         with pytest.raises(SystemExit) as ended:
             main(line.split())
         said = capsys.readouterr().err
-        assert (ended.value.code, said.count("\n")) == (code, 1)
+        assert (ended.value.code, said.count("\n")) == (code, 1), said
         assert found in said
     assert nmtalign.load(moved, scorers=("lexicon",)).scorer.names == ("lexicon",)
-    meta["parts"]["scorer"]["weight"] = 2
+    meta["parts"]["expert"]["yes"] = -1
     (moved / "meta.json").write_text(json.dumps(meta))
-    with pytest.raises(DataError, match=r"meta.json: expected numbers from 0 to 1, found 2"):
+    with pytest.raises(DataError, match=r"meta.json: expected numbers of at least 0, found -1"):
         nmtalign.load(moved)
     monkeypatch.setattr(transformer, "packages", lambda: pytest.fail("torch, before anything is encoded"))
     aligner = nmtalign.load(stored / "model", cache=stored / "cache")
@@ -295,7 +297,7 @@ def test_what_is_no_encoder(tiny, tmp_path):
         Encoder(str(tiny), 3).vectors([["a"]])
     if not torch.cuda.is_available():
         with pytest.raises(UsageError, match="there is no device cuda here"):
-            nmtalign.with_context(encoder=tiny, device="cuda")
+            nmtalign.load(encoder=tiny, device="cuda")
 
 
 @pytest.mark.parametrize("kind", ["Bert", "XLMRoberta", "T5Encoder"])
@@ -316,12 +318,17 @@ def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
         lines = (REPOSITORY / "data" / "en_fr_sample" / f"text.{side}").read_text("utf-8").splitlines()
         (tmp_path / f"text.{side}").write_text("\n".join(lines[:60]) + "\n", "utf-8")
     page = (REPOSITORY / "docs" / "own_encoder.md").read_text("utf-8")
-    commands = re.findall(r"^nmtalign (.*)$", page, re.MULTILINE)
+    commands = re.findall(r"^nmtalign (.*)$", "".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL)), re.M)
+    commands = [command for command in commands if "--translator" not in command]
     assert len(commands) == 8
+    (tmp_path / "attention.txt").write_text("0-0\n" * 30 + "\n" * 30)
+    for name in ("new.en", "new.fr"):
+        shutil.copy(f"text.{name[-2:]}", name)
+    shutil.copy("attention.txt", "new.txt")
     for command in commands:
         own = command.replace("bert-base-multilingual-cased", str(tiny)).replace("--layer 8", "--layer 2")
         run_command(f"nmtalign {own}")
-    assert len((tmp_path / "both.txt").read_text().splitlines()) == 60
+    assert len((tmp_path / "again.txt").read_text().splitlines()) == 60
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device on this machine")

@@ -1,25 +1,19 @@
-"""Similarities: what is read from files and refused, and what the contextual head makes of them."""
+"""Similarities: what is read from files and refused, and the links of published methods."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.batch.stream import align_stream
-from nmtalign.corpus.text import encode_text
-from nmtalign.encoders.calibration import Calibration, _regression
 from nmtalign.encoders.files import cosines, read_vectors
 from nmtalign.encoders.published import METHODS
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.extraction import itermax, match, mutual_argmax, transport
 from nmtalign.text.bitext import SentencePair
-from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.vectors.embeddings import Embeddings
-from tests.aligner.toy_language import links_of, toy_bitext, toy_training
+from tests.aligner.toy_language import links_of, toy_bitext
 from tests.attention.naive import entmax15
 
 TOY = toy_bitext(60, seed=3)
@@ -50,129 +44,6 @@ def aligned(pairs=TOY.words, **source: object) -> list[set[tuple[int, int]]]:
     return links_of(nmtalign.links_from(pairs, **source))
 
 
-class Told:
-    """Similarities of the toy pairs, in the place of an encoder's."""
-
-    settings = "told"
-
-    def __init__(self, matrices: list[np.ndarray], pairs=TOY.words) -> None:
-        self.known = {
-            (tuple(source), tuple(target)): np.asarray(own, np.float32)
-            for (source, target), own in zip(pairs, matrices, strict=True)
-        }
-
-    def of(self, pairs):
-        return [self.known[tuple(source), tuple(target)] for source, target in pairs]
-
-
-def in_context(source: Told, base: nmtalign.Aligner | None = None) -> nmtalign.Aligner:
-    aligner = nmtalign.with_context(base, encoder="none")
-    return replace(aligner, scorer=replace(aligner.scorer, source=source))
-
-
-def error(aligner: nmtalign.Aligner) -> float:
-    return TOY.error(links_of(aligner.align_batch(TOY.words)))
-
-
-def test_clear_similarities_give_the_links():
-    aligner = nmtalign.fit_to(in_context(Told(noisy(0.05))), PAIRS)
-    assert error(aligner) < 0.02
-    assert aligner.scorer.calibration.weight == 1
-    assert aligner.positions.fitted == len(PAIRS)
-
-
-def test_noise_makes_the_softmax_flatter():
-    slopes = []
-    for spread in (0.05, 0.2):
-        fitted = nmtalign.fit_to(in_context(Told(noisy(spread))), PAIRS)
-        slopes.append(fitted.scorer.calibration.scale * fitted.scorer.calibration.slope)
-    assert slopes[0] > 2 * slopes[1]
-
-
-def test_a_regression_whose_whole_first_step_leads_away():
-    """Few links, and ratios far below chance elsewhere: Newton's method by itself diverges."""
-    ratios = np.concatenate([np.full(990, -40.0), np.linspace(-4, 4, 10)])
-    links = 1 / (1 + np.exp(-2 * ratios - 1))
-    odds = np.log(links.sum() / (1 - links).sum())
-    np.testing.assert_allclose(_regression(ratios, links), (2, 1 - odds), rtol=1e-3)
-
-
-def test_a_mixture_is_better_than_both():
-    """Each head is poor in its own way: the lexicon has seen few pairs, the similarities are noisy."""
-    poor = nmtalign.train(PAIRS[:12], preset="fast")
-    alone = nmtalign.fit_to(in_context(Told(noisy(0.2))), PAIRS)
-    mixed = nmtalign.fit_to(in_context(Told(noisy(0.2)), poor), PAIRS)
-    assert error(mixed) < 0.8 * min(error(alone), error(poor))
-    assert mixed.scorer.names == ("lexicon", "contextual")
-    assert error(mixed.with_scorers(["contextual"])) > error(mixed)
-    assert mixed.with_scorers(["lexicon"]).scorer.lexicon is poor.scorer.lexicon
-
-
-def test_the_weight_is_that_of_the_head_that_finds_what_the_other_knows():
-    weights = []
-    for spread in (0.1, 0.3, 2.0):
-        mixed = in_context(Told(noisy(spread)), toy_training("fast").aligner)
-        weights.append(nmtalign.fit_to(mixed, PAIRS).scorer.calibration.weight)
-    assert weights[0] == 0.95 > 0.6 > weights[1] > weights[2] == 0.05
-
-
-def test_a_model_that_met_each_word_once_or_never_has_the_least_weight():
-    once = [SentencePair(f"a{n} b{n} c{n}", f"x{n} y{n} z{n}") for n in range(30)]
-    told = Told([np.eye(3)[::-1]] * 30, [(pair.source.split(), pair.target.split()) for pair in once])
-    for lexicon in (nmtalign.train(once, preset="fast"), toy_training("fast").aligner):
-        mixed = nmtalign.fit_to(in_context(told, lexicon), once)
-        assert mixed.scorer.calibration.weight == 0.95
-
-
-def test_similarities_beside_word_vectors_fit_those_as_they_are_fitted_alone():
-    sides = [sorted({word for pair in TOY.words for word in pair[side]}) for side in (0, 1)]
-    random = np.random.default_rng(1)
-    vectors = [Embeddings(Vocabulary.from_words(own), random.normal(size=(len(own), 8))) for own in sides]
-    base = nmtalign.vector_aligner(*vectors, positions="hmm")
-    mixed = nmtalign.fit_to(in_context(Told(noisy(0.05)), base), PAIRS)
-    assert error(mixed) < 0.02
-    assert mixed.scorer.base.score.scale == nmtalign.fit_to(base, PAIRS).scorer.score.scale
-    assert mixed.scorer.base.score.scale != base.scorer.score.scale
-
-
-def test_weight_0_is_the_other_head():
-    lexicon = toy_training("fast").aligner
-    mixed = in_context(Told(noisy(0.05)), lexicon)
-    mixed = replace(mixed, scorer=replace(mixed.scorer, calibration=Calibration(7.0, 1.5, -0.25, 0.0)))
-    assert links_of(mixed.align_batch(TOY.words)) == links_of(lexicon.align_batch(TOY.words))
-
-
-def test_ratios_are_the_formula():
-    """Against plain loops over one pair."""
-    fitted = Calibration(7.0, 1.5, -0.25, 1.0)
-    head = replace(in_context(Told(noisy(0.05))).scorer, calibration=fitted)
-    scores = head.read(encode_text(TOY.words))
-    similar = noisy(0.05)
-    for k, bucket in enumerate(scores.text.buckets):
-        ratios = scores.ratios(k)
-        for column in np.flatnonzero(bucket.pairs >= 0):
-            own = np.float64(7.0 * similar[bucket.pairs[column]])
-            T, S = own.shape
-            rows, columns = np.exp(own).sum(axis=1, keepdims=True), np.exp(own).sum(axis=0)
-            joint = np.exp(own) / np.sqrt(rows * columns) * np.sqrt(S * T)
-            expected = joint**1.5 * np.exp(-0.25)
-            np.testing.assert_allclose(ratios[:T, :S, column], expected, rtol=2e-4, atol=1e-6)
-
-
-def test_mixed_ratios_are_the_formula():
-    scorer = in_context(Told(noisy(0.05)), toy_training("fast").aligner).scorer
-    text = encode_text(TOY.words)
-    own, other, mixed = (
-        replace(scorer, base=base, calibration=Calibration(7.0, 1.5, -0.25, weight)).read(text)
-        for base, weight in ((None, 1.0), (scorer.base, 0.0), (scorer.base, 0.8))
-    )
-    for k in range(len(text.buckets)):
-        expected = (own.ratios(k) ** 0.8 * other.ratios(k) ** 0.2) ** (1 / (0.8**2 + 0.2**2))
-        np.testing.assert_allclose(mixed.ratios(k), expected, rtol=1e-4, atol=1e-6)
-    for expected, found in zip(other.null_ratios, mixed.null_ratios, strict=True):
-        np.testing.assert_allclose(found, expected ** (0.2 / 0.68), rtol=1e-5)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
     products = [own * (15 if METHODS[method].product == "dot" else 1) for own in noisy(0.2)]
@@ -191,14 +62,6 @@ def test_published_methods_are_the_extractions_of_each_matrix(tmp_path, method):
             "awesome-align-entmax": lambda _, both=sparse: both[0] & both[1],
         }[method](similar)
         assert found_links == {(s, t) for t, s in np.argwhere(links)}
-
-
-def test_a_text_may_be_cut_into_chunks():
-    aligner = nmtalign.fit_to(in_context(Told(noisy(0.05))), PAIRS)
-    whole = aligner.align_batch(TOY.words)
-    cut = [links for part in align_stream(aligner, PAIRS, chunk=7) for links in links_of(part.batch)]
-    assert cut == links_of(whole)
-    assert aligner.align(*TOY.pairs[8]).links == whole.links(8)
 
 
 def test_links_do_not_depend_on_how_many_matrices_are_in_memory(written, monkeypatch):
@@ -288,16 +151,6 @@ def test_a_long_pair_is_one_matrix(tmp_path):
     assert found == [{(n, 699 - n) for n in range(700)}]
 
 
-def test_an_encoder_is_given_the_pieces_of_long_pairs():
-    words, seen = [f"w{n}" for n in range(700)], []
-    told = Told([], [])
-    told.of = lambda pairs: seen.extend(pairs) or [np.zeros((len(t), len(s)), np.float32) for s, t in pairs]
-    scores = in_context(told).scorer.read(encode_text([(words, words)]))
-    assert len(seen) > 1
-    lengths = zip(scores.text.target.lengths, scores.text.source.lengths, strict=True)
-    assert [own.shape for own in scores.found.values()] == list(lengths)
-
-
 def test_files_that_do_not_fit_the_text(written, tmp_path):
     with pytest.raises(DataError, match="expected an array for each pair, found none for pair 61"):
         aligned([*PAIRS, PAIRS[0]], similarities=written)
@@ -332,8 +185,6 @@ def test_settings_that_contradict_each_other(source, told):
         nmtalign.links_from([("a", "b")], **source)
 
 
-def test_what_is_not_fitted_or_is_no_pair(written):
-    with pytest.raises(UsageError, match="to be fitted"):
-        in_context(Told(noisy(0.05))).align(*TOY.pairs[0])
+def test_what_is_no_pair(written):
     with pytest.raises(UsageError, match="two lines of text or two lists of words"):
         nmtalign.links_from([("a", ["b"])], similarities=written)

@@ -28,7 +28,13 @@ from nmtalign.cli.options.bitext import (
     text_encoding,
 )
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import ModelOptions, expert_option, load_aligner, model_options
+from nmtalign.cli.options.model import (
+    ModelOptions,
+    expert_option,
+    load_aligner,
+    model_options,
+    with_expert,
+)
 from nmtalign.cli.options.running import (
     EngineOptions,
     ShardOptions,
@@ -114,9 +120,9 @@ _error_options = option_group(
     type=click.Choice(MARKS),
     help="Links of the words that marked sub-words make.",
 )
-@section("Model")
-@expert_option
 @model_options
+@section("Expert, whose links vote")
+@expert_option
 @engine_options
 @shard_options
 @quiet_option
@@ -137,8 +143,9 @@ def align(
 
     Every pair gives one line of links `source-target`; an empty side gives an empty line. Positions count the
     words between spaces of your lines from 0, whatever the tokenizer; with --tokens the tokens.
-    Without an option for the model, the shipped English-French one is used. Links by a published method, or
-    from attention of another program: links-from.
+    Without an option for the model, the shipped English-French one is used. An expert is trusted as far as
+    training with it told, else this text tells. Links by a published method, or from attention of another
+    program: links-from.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
@@ -146,6 +153,8 @@ def align(
     from nmtalign.batch.stream import LengthLimit
     from nmtalign.output import Outputs
 
+    if None not in (expert, options.encoder):
+        raise UsageError("--expert LINKS or --encoder NAME: give one of both")
     paths = paths_of(**outputs)
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths)
@@ -156,7 +165,9 @@ def align(
         count = pieces or ("words" if outputs["tokens"] is None else "tokens")
         aligner = replace(load_aligner(options), workers=engine.workers)
         if expert is not None:
-            aligner, pairs = _advised(aligner, pairs, expert, options.encoder, marked=bad is not None)
+            aligner, pairs = aligner.with_given_links(), with_expert(pairs, expert, marked=bad is not None)
+        if engine.engine == "dask" and not aligner.parallel:
+            raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         aligner, chunks = _aligned(aligner, pairs, bound, count, run, engine, engine.client(stack))
         stack.enter_context(closing(chunks))
         settings, languages = aligner.settings, _names(aligner.languages, bitext)
@@ -214,19 +225,6 @@ def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords 
     return BadRecords(files.text(path).write) if path is not None else None
 
 
-def _advised(
-    aligner: Aligner, bitext: Iterator[SentencePair], expert: str, encoder: str | None, *, marked: bool
-) -> tuple[Aligner, Iterator[SentencePair]]:
-    """Return the aligner for the links of an expert, and the pairs with these."""
-    from nmtalign.aligner.experts import with_links
-    from nmtalign.links.formats import read_links
-
-    if encoder is not None:
-        raise UsageError("--expert LINKS or --encoder NAME: give one of both")
-    links = read_links(expert, encoding=text_encoding())
-    return aligner.with_given_links(), with_links(bitext, links, marked=marked)
-
-
 def _aligned(
     aligner: Aligner,
     bitext: Iterator[SentencePair],
@@ -242,13 +240,12 @@ def _aligned(
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.text.bitext import PAIRS, cut
 
-    aligner, bitext = fit_text(aligner, bound.pairs(bitext, aligner.text, aligner.languages))
+    bitext = bound.pairs(bitext, aligner.text, aligner.languages)
+    aligner, bitext = fit_text(aligner, bitext, count=count)
     workers = default_workers(engine.workers) if aligner.parallel else 1  # an encoder uses all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
     chunks = run.missing(bitext) if run else cut(bitext, chunk=size)
     if client is not None:
-        if not aligner.parallel:
-            raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         from nmtalign.batch.cluster import align_on_cluster
 
         found = align_on_cluster(client, aligner, chunks, count=count)

@@ -24,7 +24,7 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option
+from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option, with_expert
 from nmtalign.cli.options.running import (
     EngineOptions,
     batch_texts,
@@ -126,10 +126,9 @@ def train(
     Example: nmtalign train text.en text.fr -o model --links links.txt
     """
     one_blas_thread()
-    from nmtalign.aligner.experts import choose_expert, with_links
+    from nmtalign.aligner.experts import choose_expert
     from nmtalign.aligner.train import Learning, gold_of_file, learn, warm_start
     from nmtalign.batch.stream import LengthLimit
-    from nmtalign.links.formats import read_links
     from nmtalign.training.checkpoint import remove_checkpoints
     from nmtalign.training.settings import preset as named_preset
 
@@ -165,9 +164,7 @@ def train(
             **options,
         )
         pairs = progress.counted(bitext.open(), then=progress.next_stage)
-        if more["expert"] is not None:
-            pairs = with_links(pairs, read_links(more["expert"], encoding=text_encoding()))
-        found = learn(shortened(pairs), learning)
+        found = learn(shortened(with_expert(pairs, more["expert"])), learning)
         aligner = replace(found.aligner, workers=engine.workers)
         aligner.save(output, overwrite=force)
         remove_checkpoints(state)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from nmtalign.cli.options.bitext import text_choices, two_languages
+from nmtalign.cli.options.bitext import text_choices, text_encoding, two_languages
 from nmtalign.cli.options.groups import Decorator, option_group, section, with_options
 from nmtalign.cli.options.types import INPUT, OUTPUT, Encoding, Number, Whole
 from nmtalign.errors import DataError, UsageError
@@ -26,6 +27,7 @@ from nmtalign.names import (
 
 if TYPE_CHECKING:
     from nmtalign.aligner.aligner import Aligner
+    from nmtalign.text.pairs import Pair
 
 BYTES = ("strict", "ignore", "replace", "backslashreplace")
 _PLACES = ("model", "vectors", "source_vectors", "target_vectors")
@@ -109,8 +111,20 @@ expert_option = click.option(
     "--expert",
     type=INPUT,
     metavar="LINKS",
-    help="Links by one who knows more than the text; an empty line is no opinion.",
+    help="Links by one who knows more than this text (not: another aligner of it). Empty: no opinion.",
 )
+
+
+def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = False) -> Iterator[Any]:
+    """Return the pairs of a bitext with the links of --expert; `marked` as of `with_links`."""
+    from nmtalign.aligner.experts import with_links
+    from nmtalign.links.formats import read_links
+
+    if expert is None:
+        return iter(bitext)
+    return with_links(bitext, read_links(expert, encoding=text_encoding()), marked=marked)
+
+
 extraction_options = (
     click.option(
         "--extract",
@@ -150,7 +164,7 @@ model_options = option_group(
     click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
-    section("Encoder, an expert whose links vote"),
+    section("Expert, whose links vote"),
     *encoder_options,
     section("Links"),
     *extraction_options,

@@ -1,0 +1,230 @@
+"""Experts: their links prime the lexicon and vote; worked numbers, laws, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import nmtalign
+from nmtalign.aligner.experts import Expert, with_links
+from nmtalign.aligner.train import Learning, learn
+from nmtalign.batch.stream import align_chunks, align_stream
+from nmtalign.corpus.sides import encode
+from nmtalign.corpus.text import encode_text
+from nmtalign.errors import DataError, UsageError
+from nmtalign.links.given import batch_of_links
+from nmtalign.positions.model import BucketPosteriors, Posteriors
+from nmtalign.positions.voted import Trust, voted
+from nmtalign.text.bitext import SentencePair, cut
+from nmtalign.training.experts import prime, trust_of
+from tests.aligner.toy_language import links_of, toy_bitext
+
+TOY = toy_bitext(40, seed=8, vocabulary=300, disorder=9)  # so little text that the lexicon is poor
+
+
+@pytest.fixture(scope="module")
+def advised():
+    """An aligner that was told all links."""
+    return nmtalign.train(TOY.pairs, expert=TOY.links, preset="fast", workers=1)
+
+
+def table(links, forward, reverse, joint):
+    """Return a text of one pair, with links, and what attends it."""
+    joint = np.asarray(joint, np.float32)
+    T, S = joint.shape
+    text = encode_text([([f"s{n}" for n in range(S)], [f"t{n}" for n in range(T)])])
+    object.__setattr__(text, "expert", batch_of_links([links]))
+    whole = np.zeros((3, *text.buckets[0].shape), np.float32)
+    whole[:, :T, :S, 0] = forward, reverse, joint
+    return text, lambda k: BucketPosteriors(Posteriors(*whole), None)
+
+
+def test_votes_by_hand():
+    """log 3 for a link and log 2 against: odds are three times as high, or half."""
+    forward, reverse = [[0.5, 0.25], [0.0, 0.8]], [[0.6, 0.5], [0.0, 0.5]]
+    text, attend = table([(0, 0), (1, 1)], forward, reverse, [[0.5, 0.2], [0.0, 0.8]])
+    found = voted(attend, text, Trust(math.log(3), math.log(2)))(0).posteriors
+    own = [part[:2, :2, 0] for part in (found.joint, found.forward, found.reverse)]
+    np.testing.assert_allclose(own[0], [[3 / 4, 1 / 9], [0, 12 / 13]], rtol=1e-6)
+    sums = 3 * 0.5 + 0.25 / 2 + 0.25, 3 * 0.8 + 0.2  # with null, which nobody votes on
+    np.testing.assert_allclose(own[1], [[1.5 / sums[0], 0.125 / sums[0]], [0, 2.4 / sums[1]]], rtol=1e-6)
+    np.testing.assert_allclose(own[2], [[1.8 / 2.2, 0.25 / 1.75], [0, 1.5 / 1.75]], rtol=1e-6)
+    assert found.joint[2:].sum() == found.joint[:, 2:].sum() == 0
+
+
+def test_the_constant_by_hand():
+    """The mean of .9 and .7 has odds of four to one; links that the aligner does not believe have no vote."""
+    posteriors = [[0.9, 0.2], [0.1, 0.7]]
+    text, attend = table([(0, 0), (1, 1)], posteriors, posteriors, posteriors)
+    assert trust_of(attend, text, 1) == pytest.approx((math.log(4), math.log(4)), rel=1e-6)
+    text, attend = table([(1, 0), (0, 1)], posteriors, posteriors, posteriors)
+    assert trust_of(attend, text, 1) == (0, 0)
+    assert voted(attend, text, Trust(0, 0)) is attend
+
+
+def test_the_prior_counts_word_pairs():
+    sides = encode([["a", "b"], ["b", "a"], ["c"]]), encode([["x", "y"], ["x", "y"], ["x"]])
+    links = batch_of_links([{(0, 0), (1, 1)}, {(1, 0), (0, 0)}, set()])
+    assert sorted(prime(links, *sides)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
+    links.probability[0] = 0.25  # a soft count
+    assert sorted(prime(links, *sides, 2.0)) == [("a", "x", 2.5), ("b", "x", 2), ("b", "y", 2)]
+
+
+def test_an_expert_is_what_prior_counts_and_votes_make(advised):
+    """Learned by hand: the counts as a word list, then EM as always; the constant is that of the links."""
+    counts: dict[tuple[str, str], int] = {}
+    for (source, target), links in zip(TOY.words, TOY.links, strict=True):
+        for s, t in links:
+            counts[source[s], target[t]] = counts.get((source[s], target[t]), 0) + 1
+    from nmtalign.training.prior import Prior
+    from nmtalign.training.settings import PRESETS
+
+    prior = Prior([(s, t, float(n)) for (s, t), n in sorted(counts.items())])
+    primed = learn(TOY.pairs, Learning(PRESETS["fast"], prior=prior, workers=1)).aligner
+    assert links_of(primed.align_batch(TOY.pairs)) == links_of(advised.align_batch(TOY.pairs))
+    believed = [
+        primed.align(*pair).posterior[t, s]
+        for pair, links in zip(TOY.pairs, TOY.links, strict=True)
+        for s, t in links
+    ]
+    mean = float(np.mean(believed))
+    assert advised.expert.trust == pytest.approx([math.log(mean / (1 - mean))] * 2, rel=1e-4)
+
+
+def test_a_perfect_expert_is_reached(advised):
+    alone = nmtalign.train(TOY.pairs, preset="fast", workers=1)
+    found = [
+        TOY.error(links_of(aligner.align_batch(TOY.pairs, expert=expert)))
+        for aligner, expert in ((alone, None), (advised, None), (advised, TOY.links))
+    ]
+    assert found[0] > 0.1 > found[1] > found[2]
+    assert found[2] == 0
+    assert advised.expert.trust.yes > 1
+
+
+def test_no_opinion_is_no_expert(advised):
+    """Of a text without links at all, and of single pairs."""
+    alone, told = (
+        learn(pairs, Learning(expert=expert, workers=1))
+        for pairs, expert in ((TOY.pairs, None), (with_links(TOY.pairs, [frozenset()] * 40), Expert()))
+    )
+    for name, own in alone.aligner.state().parts["scorer"].parts["lexicon"].arrays.items():
+        np.testing.assert_array_equal(own, told.aligner.state().parts["scorer"].parts["lexicon"].arrays[name])
+    assert links_of(told.align()) == links_of(alone.align())
+    assert told.aligner.expert.trust == (0, 0)
+    wrong = [{(s, (t + 1) % len(links)) for s, t in links} for links in TOY.links]
+    half = [links if n % 2 else set() for n, links in enumerate(wrong)]
+    whole, plain, some = (
+        links_of(advised.align_batch(TOY.pairs, expert=expert)) for expert in (wrong, None, half)
+    )
+    assert some == [(whole if n % 2 else plain)[n] for n in range(40)]
+    assert whole != some != plain
+
+
+def test_the_same_links_in_any_company(advised):
+    """Chunks, workers, one pair with its attention, and the training text itself."""
+    expert = [links if n % 3 else frozenset() for n, links in enumerate(TOY.links)]
+    whole = advised.align_batch(TOY.pairs, expert=expert)
+    pairs = [SentencePair(*pair) for pair in TOY.pairs]
+    for chunks in (
+        align_stream(advised, with_links(pairs, expert), chunk=7),
+        align_chunks(advised, cut(with_links(pairs, expert), chunk=3), workers=2),
+    ):
+        own = [chunk.batch for chunk in chunks]
+        assert list(itertools.chain(*map(links_of, own))) == links_of(whole)
+        np.testing.assert_array_equal(np.concatenate([part.probability for part in own]), whole.probability)
+    assert whole[1].links == whole.links(1)
+    assert whole[1].posterior[tuple(zip(*((t, s) for s, t in whole.links(1)), strict=True))].tolist() == (
+        whole.probability[whole.offsets[1] : whole.offsets[2]].tolist()
+    )
+    trained = learn(with_links(pairs, TOY.links), Learning(expert=Expert(), workers=2))
+    again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
+    assert links_of(trained.align()) == links_of(again)
+
+
+def test_a_model_keeps_the_constant(advised, tmp_path):
+    advised.save(tmp_path / "model")
+    again = nmtalign.load(tmp_path / "model")
+    assert (again.expert.trust, again.settings) == (advised.expert.trust, advised.settings)
+    found, expected = (links_of(own.align_batch(TOY.pairs, expert=TOY.links)) for own in (again, advised))
+    assert found == expected
+    assert again.with_scorers("lexicon").expert is None
+
+
+def test_a_model_without_an_expert_trusts_as_the_text_tells():
+    alone = nmtalign.train(TOY.pairs, preset="fast", workers=1)
+    found = alone.align_batch(TOY.pairs, expert=TOY.links)
+    believed = [
+        alone.align(*pair).posterior[t, s]
+        for pair, links in zip(TOY.pairs, TOY.links, strict=True)
+        for s, t in links
+    ]
+    mean = float(np.mean(believed))
+    aligner = found.origin.aligner
+    assert aligner.expert.trust.yes == pytest.approx(math.log(mean / (1 - mean)), rel=1e-4)
+    assert TOY.error(links_of(found)) < TOY.error(links_of(alone.align_batch(TOY.pairs)))
+    assert alone.expert is None
+
+
+def test_links_of_words_are_those_of_their_tokens():
+    """Two words of two tokens each: a link of theirs is shared by four cells, and found again."""
+    lines = [("Hund. Katze!", "dog, cat;")] * 3
+    text = {"tokenizer": "simple", "preset": "fast", "workers": 1}
+    aligner = nmtalign.train(lines, expert=["0-1 1-0"] * 3, **text)
+    aligner = replace(aligner, expert=Expert(None, Trust(2.0, 1.0)))
+    encoded = aligner.encoded(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
+    weights, opinion = encoded.expert_links(0)
+    assert weights[:4, :4, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0, 0], [0.25, 0.25, 0, 0]]
+    assert opinion[:4, :4, :3].all()
+    told = aligner.align_batch(lines, expert=["0-1 1-0"] * 3)
+    assert links_of(told)[0] >= {(0, 1), (1, 0)}
+
+
+def test_votes_reach_the_pieces_of_a_long_pair():
+    words = [f"w{n}" for n in range(600)]
+    aligner = nmtalign.train(TOY.words, expert=TOY.links, preset="fast", workers=1)
+    links = [{(n, 599 - n) for n in range(0, 600, 50)} | {(n, n) for n in range(600)}]
+    text = aligner.encoded(list(with_links([(words, words)], links)))
+    seen = set()
+    for k, bucket in enumerate(text.buckets):
+        weights, opinion = text.expert_links(k)
+        for column in np.flatnonzero(bucket.pairs >= 0):
+            piece = bucket.pairs[column]
+            start = text.segments.source_start[piece], text.segments.target_start[piece]
+            t, s = np.nonzero(weights[..., column])
+            seen |= {(int(start[0] + a), int(start[1] + b)) for a, b in zip(s, t, strict=True)}
+            assert (opinion[..., column] == bucket.inside[..., column]).all()
+    assert len(text.segments.pair) > 1
+    assert {(n, n) for n in range(600)} <= seen <= links[0]
+
+
+@pytest.mark.parametrize(
+    ("expert", "kind", "found"),
+    [
+        (["0-0"], DataError, "an empty line where it has no opinion; found 1 lines, and more pairs"),
+        (["0-0"] * 3, DataError, "expected the links of the expert for 2 pairs, found more lines"),
+        (["0-0", "0-0 4-1"], DataError, "pair 2: link 4-1 lies outside of a pair of 2 and 2 tokens"),
+        (["0-0", "0p0"], DataError, "pair 2: expected links like 0-1 between spaces, found '0p0'"),
+        (["0-0", [(-1, 0)]], DataError, "pair 2: a link has a negative position"),
+        (7, UsageError, "expected links of each pair, or a path, found 7"),
+    ],
+)
+def test_links_that_do_not_fit(advised, expert, kind, found):
+    pairs = [("a b", "x y")] * 2
+    with pytest.raises(kind, match=found):
+        nmtalign.train(pairs, expert=expert)
+    with pytest.raises(kind, match=found):
+        advised.align_batch(pairs, expert=expert)
+
+
+def test_settings_that_contradict_each_other():
+    with pytest.raises(UsageError, match="links of an expert or an encoder: give one of both"):
+        nmtalign.train(TOY.pairs, expert=TOY.links, encoder="e")
+    with pytest.raises(UsageError, match="layer: only with an encoder"):
+        nmtalign.train(TOY.pairs, layer=3)
+    with pytest.raises(UsageError, match="device: only with an encoder"):
+        nmtalign.load(device="cpu")
