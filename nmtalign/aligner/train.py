@@ -214,7 +214,7 @@ def warm_start(
     if default != settings:
         found = f"{init} was learned with text={default}, found text={settings}"
         raise UsageError(f"{found}; leave these options out, and they are the model's")
-    return Prior(listed, older.lexicon, older.positions.transitions), settings
+    return Prior(listed, older.lexicon, older.positions.plain.transitions), settings
 
 
 @dataclass(frozen=True, eq=False, repr=False)

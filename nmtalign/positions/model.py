@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,41 +87,41 @@ class TextScores:
         return np.asarray(np.log(np.maximum(ratios, np.float32(1))))
 
 
-class PositionModel(Protocol):
-    """Turns scores into posteriors of both directions: where attention may go."""
+class PositionModel:
+    """Turns scores into posteriors of both directions: where attention may go.
+
+    A subclass has :meth:`over`, :meth:`state` and `settings`; the rest has defaults.
+    """
+
+    transitions: BothTransitions | None = None  # of a hidden Markov model
 
     @property
     def has_null(self) -> bool:
         """Whether words may be aligned to the null word."""
-        ...
+        return False
 
     @property
     def unfitted(self) -> bool:
         """Whether the model must be fitted to a text first."""
-        ...
+        return False
 
     @property
     def settings(self) -> str:
         """Name and parameters, as one setting."""
-        ...
-
-    @property
-    def transitions(self) -> BothTransitions | None:
-        """The transitions of a hidden Markov model; None for other models."""
-        ...
+        raise NotImplementedError
 
     @property
     def plain(self) -> PositionModel:
         """The model without a rescorer."""
-        ...
+        return self
 
     def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of a bucket, given its number."""
-        ...
+        raise NotImplementedError
 
     def state(self) -> State:
         """Return the state, from which the class restores the model."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
