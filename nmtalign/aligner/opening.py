@@ -80,7 +80,10 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
-        return _over(_read_sides(path, settings), settings)
+        from nmtalign.aligner.over_vectors import open_vectors
+
+        of_files = all(isinstance(side, str | Path) for side in path)
+        return _over(open_vectors(path, **(_reading(settings) if of_files else {})), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
@@ -95,17 +98,7 @@ def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any])
     return _over(*read_folder(folder, settings, **_reading(settings)))
 
 
-def _read_sides(vectors: Sequence[Any], settings: dict[str, Any]) -> Sequence[Any]:
-    """Return source and target vectors, read from their files if these are named."""
-    from nmtalign.vectors.storage import load_embeddings
-
-    if not all(isinstance(side, str | Path) for side in vectors):
-        return vectors
-    reading = _reading(settings)
-    return [load_embeddings(side, **reading) for side in vectors]
-
-
-def _over(vectors: Sequence[Any], settings: Mapping[str, Any]) -> Aligner:
+def _over(vectors: tuple[Embeddings, Embeddings], settings: Mapping[str, Any]) -> Aligner:
     """Return an aligner over source and target vectors; warn where they do not look like one space."""
     from nmtalign.aligner.over_vectors import checked_vectors
 

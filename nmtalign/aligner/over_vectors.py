@@ -6,7 +6,7 @@ Apart from :mod:`nmtalign.aligner.opening`, so that a learned model opens withou
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.door import place_of
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
@@ -28,7 +29,7 @@ from nmtalign.scorers.vector_scores import (
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.vectors.embeddings import Embeddings, both_embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
-from nmtalign.vectors.storage import load_pair, pair_languages
+from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
 
 FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
@@ -75,6 +76,19 @@ def _positions(
     return SoftmaxPositions(name, strength)
 
 
+def open_vectors(
+    vectors: Any, languages: tuple[str | None, str | None] | None = None, **reading: Any
+) -> tuple[Embeddings, Embeddings]:
+    """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
+    if not isinstance(vectors, tuple | list):
+        source, target = languages or (None, None)
+        known = (source, target) if source and target else None
+        return load_pair(place_of(vectors), languages=known, **reading)
+    if all(isinstance(side, str | Path) for side in vectors):
+        vectors = [load_embeddings(side, **reading) for side in vectors]
+    return both_embeddings(vectors)
+
+
 def read_folder(
     folder: Path, settings: Mapping[str, Any], **reading: Any
 ) -> tuple[tuple[Embeddings, Embeddings], dict[str, Any]]:
@@ -87,9 +101,10 @@ def read_folder(
     return vectors, {**settings, **given, "languages": languages}
 
 
-def checked_vectors(vectors: Sequence[Any], score: str | VectorScore) -> tuple[Embeddings, Embeddings]:
+def checked_vectors(
+    both: tuple[Embeddings, Embeddings], score: str | VectorScore
+) -> tuple[Embeddings, Embeddings]:
     """Return two vectors; warn where they do not look like one space, or their lengths spoil dot products."""
-    both = both_embeddings(vectors)
     if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
         return both
     first = [side.first(FIRST) for side in both]

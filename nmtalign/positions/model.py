@@ -15,7 +15,6 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Longs, Reals
 from nmtalign.corpus.text import EncodedText
-from nmtalign.positions.forward_backward import BothTransitions
 from nmtalign.state import State
 
 SCORE_LIMIT = np.float32(40)  # bound of scores, far from overflow and underflow of exp
@@ -92,8 +91,6 @@ class PositionModel:
 
     A subclass has :meth:`over`, :meth:`state` and `settings`; the rest has defaults.
     """
-
-    transitions: BothTransitions | None = None  # of a hidden Markov model
 
     @property
     def has_null(self) -> bool:
