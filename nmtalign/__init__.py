@@ -19,6 +19,7 @@ _HOME = {
     "cut": "nmtalign.text.bitext",
     "align_on_cluster": "nmtalign.batch.cluster",
     "read_gold": "nmtalign.links.formats",
+    "write_links": "nmtalign.links.given",
     "Link": "nmtalign.links.alignments",
     "Alignment": "nmtalign.links.alignments",
     "GoldAlignment": "nmtalign.links.alignments",

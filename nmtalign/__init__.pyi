@@ -22,6 +22,7 @@ from nmtalign.links.alignments import Link as Link
 from nmtalign.links.evaluation import Evaluation as Evaluation
 from nmtalign.links.evaluation import evaluate as evaluate
 from nmtalign.links.formats import read_gold as read_gold
+from nmtalign.links.given import write_links as write_links
 from nmtalign.links.lexicon import LinkCounts as LinkCounts
 from nmtalign.report.heatmap import draw_heatmap as draw_heatmap
 from nmtalign.report.heatmap import save_heatmaps as save_heatmaps

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from numbers import Integral
 from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,25 @@ def expect_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
     known = tuple(known)
     if missing := [name for name in given if name not in known]:
         raise UsageError(f"expected {what} among {', '.join(known)}, found {missing[0]!r}")
+
+
+def parameter(name: str) -> str:
+    """Return how messages name a parameter; the command line writes it as an option."""
+    return f"`{name}`"
+
+
+def expect_kind(value: Any, kind: type | tuple[type, ...], what: str) -> None:
+    """Refuse a value of another type."""
+    if not isinstance(value, kind):
+        raise UsageError(f"expected {what}, found {short(value)}")
+
+
+def number_of(n: Any, count: int) -> int:
+    """Return the number of one of `count` pairs, which counts from the end if it is negative."""
+    expect_kind(n, Integral, "the number of a pair, a slice, or several numbers")
+    if not -count <= n < count:
+        raise IndexError(f"expected the number of one of {count:,} pairs, from 0, found {n}")
+    return int(n) % count
 
 
 class ProgressLine:

@@ -478,5 +478,5 @@ def read_json(path: Path) -> dict[str, Any]:
 def _undecodable(error: UnicodeDecodeError, encoding: str) -> DataError:
     return DataError(
         f"expected {encoding} text, found the byte 0x{error.object[error.start]:02x} at column"
-        f" {error.start + 1}; convert the file, or name its encoding (--encoding NAME, in Python encoding=)"
+        f" {error.start + 1}; convert the file, or name its encoding (`encoding=NAME`)"
     )

@@ -13,7 +13,7 @@ from typing import BinaryIO, TextIO
 from nmtalign.errors import UsageError
 from nmtalign.files import new_partial, open_binary, open_text
 
-_HOW = "--force (in Python: overwrite=True)"
+_HOW = "`overwrite=True`"
 
 
 @contextmanager

@@ -128,7 +128,7 @@ def test_a_batch_is_a_sequence_of_pairs(shipped, batch):
                 get(n)
     table = batch.table()
     assert len(table) == sum(len(pair.links) for pair in batch)
-    assert table["pair"].tolist()[-1] == 15
+    assert table["pair"].tolist()[-1] == 14, "as batch[14]"
     assert table["source_word"].tolist()[:2] == ["a", "house"]
     assert batch.scores.tolist() == [pair.score for pair in batch]
 
@@ -326,6 +326,8 @@ LOADED = {  # what is opened, and the settings
         DATA,
         "^nowhere: No such file",
     ),
+    "no threshold": (None, {"threshold": 0.0}, USAGE, "a threshold of 0 links all words with all words"),
+    "missing files": (("no.kv", "nor.kv"), {}, DATA, r"^no\.kv: no such file"),
     "numbers": ((1, 2), {}, USAGE, "expected gensim's KeyedVectors, found 1"),
     "unequal spaces": ((words("a"), words("a", "b")), {}, DATA, "1 dimensions .* 2 of the target"),
     "a limit of vectors": ((words("a"), words("b")), {"limit": 3}, USAGE, "limit: only for a folder"),
@@ -374,6 +376,61 @@ CALLS = {
     "a folder by number": (lambda: na.load().save(3), USAGE, "path of a file or folder, found 3"),
     "missing vectors": (lambda: na.load_embeddings("no.vec"), DATA, r"^no\.vec: no such file"),
     "vectors of nothing": (lambda: na.Embeddings.from_gensim([]), USAGE, r"KeyedVectors, found \[\]"),
+    "no aligner to fit": (lambda: na.fit_to("model", PAIRS), USAGE, "expected an aligner, found 'model'"),
+    "no pairs for a table": (lambda: na.link_table(3), USAGE, "expected aligned pairs, found 3"),
+    "links for a table": (lambda: na.link_table([LINKS]), USAGE, "expected aligned pairs, found {"),
+    "a pair to draw": (
+        lambda: na.draw_heatmap(na.load().align("a", "b")),
+        USAGE,
+        "expected an AlignmentMatrix, such as pair.matrix",
+    ),
+    "arrays to draw": (lambda: na.draw_heatmap({"a": np.eye(2)}), USAGE, "expected an AlignmentMatrix"),
+    "no pictures": (lambda: na.save_heatmaps(3, "a.pdf"), USAGE, "expected a list of pictures.* found 3"),
+    "an aligner for a lexicon": (lambda: na.count_embeddings(na.load()), USAGE, "aligner.lexicon"),
+    "a number of samples": (
+        lambda: na.evaluate(["0-0"], ["0-0"], bootstrap=100),
+        USAGE,
+        r"Bootstrap\(samples=100\), found 100",
+    ),
+    "a metric": (lambda: na.evaluate(["0-0"], ["0-0"]).score("f2"), USAGE, "precision, .*found 'f2'"),
+    "scorers by number": (lambda: na.load().with_scorers(3), USAGE, "expected names of scorers, found 3"),
+    "text as a number": (
+        lambda: na.load().align_batch(PAIRS)["0"],
+        USAGE,
+        "expected the number of a pair, .*found '0'",
+    ),
+    "half a number": (lambda: na.load().align_batch(PAIRS).links(0.5), USAGE, "the number of a pair"),
+    "links of nothing": (lambda: na.write_links("a.txt", None), USAGE, "expected links of each pair"),
+    "links of words": (
+        lambda: na.write_links("a.txt", [LINKS], format="giza"),
+        USAGE,
+        "this format holds words",
+    ),
+    "links from pairs": (
+        lambda: na.links_from([("a", ["b"])], similarities=[np.eye(1)]),
+        DATA,
+        "pair 1: .*one of each",
+    ),
+    "similarities by number": (
+        lambda: na.links_from([("a", "b")], similarities=3),
+        USAGE,
+        "a file of similarities, or an array for each pair, found 3",
+    ),
+    "similarities of other words": (
+        lambda: na.links_from([("a b", "x")], similarities=[np.eye(2)]),
+        DATA,
+        "similarities: pair 1: expected 1 target by 2 source words",
+    ),
+    "similarities in words": (
+        lambda: na.links_from([("a", "x")], similarities=[[["much"]]]),
+        DATA,
+        "similarities: pair 1: .*found <U4",
+    ),
+    "fewer similarities": (
+        lambda: na.links_from([("a", "x")] * 2, similarities=[np.eye(1)]),
+        DATA,
+        "found none for pair 2",
+    ),
     "a batch without words": (lambda: links_alone()[0], USAGE, "links without words"),
 }
 
@@ -475,3 +532,43 @@ def test_learned_attention_takes_its_own_options_only(shipped):
     assert repr(learned).startswith("LearnedAttention: bahdanau of 8 units")
     with pytest.raises(na.UsageError, match=r"a score such as learned.score"):
         na.load(vectors, score=learned)
+
+
+def test_links_are_written_as_lines_that_are_read_again(batch, tmp_path):
+    lines = [" ".join(f"{s}-{t}" for s, t in batch.links(n)) for n in range(15)]
+    for name, given in (("batch.txt", batch), ("lines.txt.gz", lines)):
+        na.write_links(tmp_path / name, given)
+        assert na.evaluate(tmp_path / name, lines).f1 == 1.0
+    assert (tmp_path / "batch.txt").read_text(encoding="utf-8").split("\n")[:-1] == lines
+    na.write_links(tmp_path / "one.talp", [{(0, 1)}], format="talp")
+    assert (tmp_path / "one.talp").read_text(encoding="utf-8") == "1-2\n"
+
+
+def test_similarities_may_be_given_as_arrays():
+    given = [np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.1], [0.7]])]
+    batch = na.links_from([("the cat", "le chat"), ("no", "non pas")], similarities=given)
+    assert [batch.links(n) for n in (0, 1)] == [[(0, 0), (1, 1)], [(0, 1)]]
+
+
+def test_vectors_are_opened_by_their_files(tmp_path):
+    vectors = words("the", "cat"), words("le", "chat")
+    paths = [
+        na.save_embeddings(side, tmp_path / name) or tmp_path / name
+        for side, name in zip(vectors, "ab", strict=False)
+    ]
+    assert na.load(tuple(paths)).align("the cat", "le chat").links == [(0, 0), (1, 1)]
+    scores = na.load(tuple(paths), score="dot").scorer.score
+    assert repr(scores).isprintable()
+
+
+def test_messages_name_parameters_and_the_command_line_its_options():
+    from nmtalign.cli.messages import as_options
+
+    with pytest.raises(na.UsageError, match=r"only with an encoder .`encoder=NAME`") as caught:
+        na.load(device="cpu")
+    assert "(--encoder NAME)" in as_options(str(caught.value))
+    assert (
+        as_options("replace it with `overwrite=True`, or `languages`")
+        == "replace it with --force, or --langs"
+    )
+    assert as_options("found '`score`'") == "found '`score`'"

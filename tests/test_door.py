@@ -115,6 +115,7 @@ PUBLIC_NAMES = {
     "save_heatmaps",
     "show",
     "train",
+    "write_links",
 }
 
 

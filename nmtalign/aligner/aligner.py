@@ -21,7 +21,7 @@ from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
-from nmtalign.door import Listed, ProgressLine, one_line, place_of
+from nmtalign.door import Listed, ProgressLine, expect_kind, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
@@ -136,6 +136,7 @@ class Aligner(Listed):
 
     def with_scorers(self, names: str | Iterable[str]) -> Aligner:
         """Return an aligner by some of its scorers, without rescorer and expert; UsageError if one lacks."""
+        expect_kind(names, Iterable, "names of scorers")
         scorer = self.scorer.only({names} if isinstance(names, str) else {str(name) for name in names})
         return replace(self, scorer=scorer, positions=self.positions.plain, expert=None)
 

@@ -179,7 +179,7 @@ def choose_expert(
     trust, own = (None, None) if older is None else (older.trust, older.encoder)
     if encoder is None:
         if running and (own is None or "layer" in running):
-            raise UsageError(f"{', '.join(running)}: only with an encoder (--encoder NAME)")
+            raise UsageError(f"{', '.join(running)}: only with an encoder (`encoder=NAME`)")
         if own is not None and running:
             return Expert(replace(own, running=own.running | running), trust)
         return Expert() if given else older

@@ -15,19 +15,20 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.opening import fit_text, vector_aligner
+from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.aligner.train import BothVectors, Learning, learn
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_text
-from nmtalign.door import expect_names, place_of
+from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.output import Outputs, expect_new_file
 from nmtalign.positions.hmm import NULL
 from nmtalign.rescoring.distillation import KINDS, Part, learn_parameters, parts_of
 from nmtalign.scorers.vector_scores import FILES, BahdanauScore, ProjectedDot, VectorScore
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
-from nmtalign.vectors.storage import both_embeddings, load_pair, pair_languages
+from nmtalign.vectors.storage import pair_languages
 
 UNITS = 128  # of learned attention
 LONGEST = 100  # words of a side of the pairs that attention is learned from
@@ -90,46 +91,51 @@ def learn_attention(
     units: int = UNITS,
     workers: int | None = None,
     report: Callable[[str], None] | None = None,
+    progress: bool = False,
     **text: Any,
 ) -> LearnedAttention:
     """Learn the parameters of an attention score over given word vectors from the posteriors of an aligner.
 
-    Parameters
-    ----------
-    bitext : iterable of (source, target), or (list, list), or DataFrame
-        As of :func:`nmtalign.train`.
-    vectors : path or (Embeddings, Embeddings)
-        Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
-    score : {"bahdanau", "scaled-dot"}
-    model : Aligner or path, optional
-        The aligner whose posteriors are learned; left out, one is learned from the bitext.
-    units : int
-        Size of the attention layer.
-    workers : int, optional
-        Threads or processes; the parameters do not depend on it.
-    report : callable, optional
-        Called with a line of text after each pass.
-    **text
-        ``languages``, ``tokenizer``, ``lowercase``, ``unicode`` as of :func:`nmtalign.vector_aligner`.
+        Parameters
+        ----------
+        bitext : iterable of (source, target), or (list, list), or DataFrame
+            As of :func:`nmtalign.train`.
+        vectors : path or (Embeddings, Embeddings)
+            Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
+        score : {"bahdanau", "scaled-dot"}
+        model : Aligner or path, optional
+            The aligner whose posteriors are learned; left out, one is learned from the bitext.
+        units : int
+            Size of the attention layer.
+        workers : int, optional
+            Threads or processes; the parameters do not depend on it.
+        report : callable, optional
+            Called with a line of text after each pass.
+        progress : bool
+            Show progress on stderr.
+        **text
+            ``languages``, ``tokenizer``, ``lowercase``, ``unicode`` as of :func:`nmtalign.vector_aligner`.
 
-    Raises
-    ------
-    UsageError
-        If there is no such score, or the number of units is none.
-    DataError
-        If no pair has words on both sides, or no word of a side has a vector.
+        Raises
+        ------
+        UsageError
+            If there is no such score, or the number of units is none.
+        DataError
+            If no pair has words on both sides, or no word of a side has a vector.
 
-    Examples
-    --------
-    >>> from nmtalign.aligner.opening import load
-    >>> from nmtalign.door import shipped
-    >>> source, target = load_pair(shipped("en_fr_vectors"))
-    >>> bitext = [("the black cat", "le chat noir"), ("the white dog", "le chien blanc")] * 20
-    >>> learned = learn_attention(bitext, (source, target), model=load(), units=16)
-    >>> vector_aligner(source, target, score=learned.score).align("the cat", "le chat").links
-    [Link(source=0, target=0), Link(source=1, target=1)]
+        Examples
+        --------
+        >>> from nmtalign.aligner.over_vectors import open_vectors
+    from nmtalign.aligner.opening import load
+        >>> from nmtalign.door import shipped
+        >>> source, target = load_pair(shipped("en_fr_vectors"))
+        >>> bitext = [("the black cat", "le chat noir"), ("the white dog", "le chien blanc")] * 20
+        >>> learned = learn_attention(bitext, (source, target), model=load(), units=16)
+        >>> vector_aligner(source, target, score=learned.score).align("the cat", "le chat").links
+        [Link(source=0, target=0), Link(source=1, target=1)]
     """
     expect_names([score], KINDS, "scores")
+    line = ProgressLine(progress)
     expect_names(text, ("languages", "tokenizer", "lowercase", "unicode"), "options")
     if not isinstance(units, Integral) or units < 1:
         raise UsageError(f"expected at least 1 unit, found {units!r}")
@@ -143,7 +149,8 @@ def learn_attention(
     taught = [teacher.words_of(student.tokens_of(pairs[n])) for n in chosen]  # cut alike, looked up by itself
     parts = _parts(teacher, own, taught, workers)
     first = KINDS[score].start(known[0].shape[1], units, [_mean_length(side) for side in known])
-    learned, loss = learn_parameters(first, known, parts, workers=workers, report=report)
+    learned, loss = learn_parameters(first, known, parts, workers=workers, report=report or line.show)
+    line.show(f"attention learned from {len(chosen):,} pairs", last=True)
     about = {
         "score": score,
         "units": units,
@@ -159,11 +166,9 @@ def _student(
     vectors: str | Path | BothVectors, *, languages: tuple[str, str] | None = None, **text: Any
 ) -> Aligner:
     """Return an aligner over the vectors, which knows how lines become words."""
-    if isinstance(vectors, str | Path):
-        folder = place_of(vectors)
-        languages = languages or pair_languages(folder)
-        vectors = load_pair(folder, languages=languages)
-    return vector_aligner(*both_embeddings(vectors), score="dot", languages=languages, **text)
+    if languages is None and isinstance(vectors, str | Path):
+        languages = pair_languages(place_of(vectors))
+    return vector_aligner(*open_vectors(vectors, languages), score="dot", languages=languages, **text)
 
 
 def _teacher(

@@ -25,6 +25,7 @@ from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words, w
 from nmtalign.corpus.long_pairs import whole_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText
+from nmtalign.door import parameter
 from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.files import Given, read_similarities, read_vectors
@@ -35,7 +36,7 @@ from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords, joined_batches
 from nmtalign.names import UNITS
 from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.text.pairs import are_lines
+from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 
 PAIRS = 256  # whose matrices are held in memory
@@ -123,7 +124,7 @@ def _line_words(given: Sequence[Given], side: int) -> LineWords:
 
 
 def links_from(
-    pairs: Iterable[tuple[str | Sequence[str], str | Sequence[str]]],
+    pairs: Pairs,
     *,
     tokenizer: str = "space",
     method: str | None = None,
@@ -133,7 +134,7 @@ def links_from(
 
     Parameters
     ----------
-    pairs : iterable of (source, target)
+    pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
         Lines of text, or their words; for attention of sub-words these.
     tokenizer : str, optional
         What cuts lines into the tokens that the source knows. Links count the words between spaces of lines.
@@ -143,10 +144,10 @@ def links_from(
     **source
         One of these sources, with its settings, which mean what the options of ``nmtalign links-from`` mean.
         Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `languages`,
-        `device`, `cache`, `download`), `token_vectors` or `similarities`, files; the first two with `units`.
-        Attention: `matrices`, a file (`pieces`, `normalize`, `encoding`), or `translator`, name or folder of
-        a translation model (`languages`, `device`), both with `layers`, `attention_heads`, `shift`,
-        `extract`, `threshold`, `symmetrize`.
+        `device`, `cache`, `download`), or `token_vectors`, a file, both with `units`; or `similarities`, a
+        file or an array a pair. Attention: `matrices`, a file (`pieces`, `normalize`, `encoding`), or
+        `translator`, name or folder of a translation model (`languages`, `device`), both with `layers`,
+        `attention_heads`, `shift`, `extract`, `threshold`, `symmetrize`.
 
     Raises
     ------
@@ -169,35 +170,29 @@ def links_from(
     """
     text = TextSettings(tokenizer, lowercase=False, unicode="none")
     named = source if method is None else source | {"method": method}
-    pairs, again = tee(pairs)
+    pairs, again = tee(checked_pairs(pairs))
     linker, words = open_linker((_words(pair, text) for pair in pairs), **named)
     batch = joined_batches(list(linker.batches(words)) or [linker.align([])])
     lines = [pair for pair in again if are_lines(pair)]
     return links_of_words(batch, None if named.get("pieces") or not lines else words_of_lines(lines, text))
 
 
-def _words(pair: tuple[str | Sequence[str], str | Sequence[str]], text: TextSettings) -> WordPair:
+def _words(pair: Pair, text: TextSettings) -> WordPair:
     if are_lines(pair):
         return text.words_of_pair(pair, (None, None))
-    source, target = pair
-    if isinstance(source, str) or isinstance(target, str):
-        raise UsageError("expected two lines of text or two lists of words, found one of each")
-    return list(source), list(target)
+    return list(pair[0]), list(pair[1])
 
 
-def source_of(given: Iterable[str], spelled: Callable[[str], str] = str) -> str:
-    """Return which of some settings is the source; a UsageError if the others do not go with the source.
-
-    `spelled` says how messages call a setting.
-    """
+def source_of(given: Iterable[str]) -> str:
+    """Return which of some settings is the source; a UsageError if the others do not go with the source."""
     given = list(given)
     sources = [name for name in SETTINGS if name in given]
     if len(sources) != 1:
-        found = " and ".join(map(spelled, sources)) or "none"
-        raise UsageError(f"expected one of {', '.join(map(spelled, SETTINGS))}, found {found}")
+        found = " and ".join(map(parameter, sources)) or "none"
+        raise UsageError(f"expected one of {', '.join(map(parameter, SETTINGS))}, found {found}")
     [source] = sources
     if unfit := [name for name in given if name not in (source, *SETTINGS[source])]:
-        raise UsageError(f"{', '.join(map(spelled, unfit))}: without meaning for {spelled(source)}")
+        raise UsageError(f"{', '.join(map(parameter, unfit))}: without meaning for {parameter(source)}")
     return source
 
 
@@ -244,7 +239,8 @@ def _of_similarities(kind: str, **given: Any) -> Linker:
     read = partial(read_similarities, path)
     if kind == "token_vectors":
         read = partial(read_vectors, path, own.product, units)
-    name = f"{kind.replace('_', '-')}={path} method={method}"
+    place = path if isinstance(path, str | Path) else "arrays"
+    name = f"{kind.replace('_', '-')}={place} method={method}"
     return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))
 
 

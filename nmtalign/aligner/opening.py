@@ -14,7 +14,7 @@ from nmtalign.aligner.experts import choose_expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.corpus.parallel import default_workers
-from nmtalign.door import expect_names, place_of, shipped
+from nmtalign.door import expect_kind, expect_names, place_of, shipped
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import MODEL, VECTORS
 from nmtalign.text.pairs import Pair, Pairs, checked_pairs
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nmtalign.scorers.vector_scores import BahdanauScore, VectorScore
     from nmtalign.vectors.embeddings import Embeddings
 
-_NAME_VECTORS = f"name vectors, like the shipped {VECTORS} (--vectors)"
+_NAME_VECTORS = f"name vectors, like the shipped {VECTORS}"
 _TEXT = ("tokenizer", "lowercase", "unicode")
 _COMMON = ("extract", "threshold", "symmetrize", *_TEXT, "scorers")
 _ENCODER = ("encoder", "layer", "device", "cache")
@@ -80,7 +80,9 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
-        return _over(path, settings, **_reading(settings))
+        from nmtalign.aligner.over_vectors import open_vectors
+
+        return _over(open_vectors(path, **_reading(settings)), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
@@ -89,19 +91,17 @@ def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any])
         if others:
             found = f"{others}: only for word vectors, and {folder} is a learned model"
             raise UsageError(f"{found}; {_NAME_VECTORS}, or leave it out")
-        names = settings.pop("scorers", None)
-        aligner = _configured(load_aligner(folder), **settings)
-        return aligner if names is None else aligner.with_scorers(names)
+        return _configured(load_aligner(folder), **settings)
     from nmtalign.aligner.over_vectors import read_folder
 
     return _over(*read_folder(folder, settings, **_reading(settings)))
 
 
-def _over(vectors: Sequence[Any], settings: Mapping[str, Any], **reading: Any) -> Aligner:
+def _over(vectors: tuple[Embeddings, Embeddings], settings: Mapping[str, Any]) -> Aligner:
     """Return an aligner over source and target vectors; warn where they do not look like one space."""
     from nmtalign.aligner.over_vectors import checked_vectors
 
-    vectors = checked_vectors(vectors, settings.get("score", "cosine"), **reading)
+    vectors = checked_vectors(vectors, settings.get("score", "cosine"))
     return vector_aligner(*vectors, **settings)
 
 
@@ -188,6 +188,8 @@ def _configured(
     aligner = replace(aligner, text=replace(aligner.text, **chosen), languages=languages or aligner.languages)
     if (extract, threshold, symmetrize) == (None, None, None):
         return aligner
+    if threshold == 0:
+        raise UsageError("a threshold of 0 links all words with all words; expected more than 0, at most 1")
     extraction = make_extraction(extract, threshold, symmetrize, null=aligner.positions.has_null)
     return replace(aligner, extraction=extraction)
 
@@ -236,4 +238,5 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
     'positions=hmm(fitted on 9 pairs)'
     """
+    expect_kind(aligner, Aligner, "an aligner")
     return fit_text(aligner, checked_pairs(bitext))[0]

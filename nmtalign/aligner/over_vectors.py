@@ -6,7 +6,7 @@ Apart from :mod:`nmtalign.aligner.opening`, so that a learned model opens withou
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
+from nmtalign.door import place_of
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
@@ -75,6 +76,17 @@ def _positions(
     return SoftmaxPositions(name, strength)
 
 
+def open_vectors(
+    vectors: Any, languages: tuple[str | None, str | None] | None = None, **reading: Any
+) -> tuple[Embeddings, Embeddings]:
+    """Return the vectors of both languages: given ones, or those of two files, or of a folder."""
+    if not isinstance(vectors, tuple | list):
+        source, target = languages or (None, None)
+        known = (source, target) if source and target else None
+        return load_pair(place_of(vectors), languages=known, **reading)
+    return both_embeddings(vectors, **reading)
+
+
 def read_folder(
     folder: Path, settings: Mapping[str, Any], **reading: Any
 ) -> tuple[tuple[Embeddings, Embeddings], dict[str, Any]]:
@@ -88,13 +100,9 @@ def read_folder(
 
 
 def checked_vectors(
-    vectors: Sequence[Any], score: str | VectorScore, **reading: Any
+    both: tuple[Embeddings, Embeddings], score: str | VectorScore
 ) -> tuple[Embeddings, Embeddings]:
-    """Return the vectors of both sides, from files as `reading` says.
-
-    Warns where they do not look like one space, or their lengths spoil dot products.
-    """
-    both = both_embeddings(vectors, **reading)
+    """Return two vectors; warn where they do not look like one space, or their lengths spoil dot products."""
     if score == "bahdanau" or not isinstance(score, str):  # its projections may bring any two spaces together
         return both
     first = [side.first(FIRST) for side in both]
@@ -106,7 +114,7 @@ def checked_vectors(
         percent = f"{100 * spread:.0f} %"
         warnings.warn(
             f"the lengths of the vectors differ by {percent} of their mean: dot products favor the long"
-            " ones, whatever they mean; try --score cosine",
+            " ones, whatever they mean; try `score=cosine`",
             stacklevel=4,
         )
     return both

@@ -18,6 +18,7 @@ from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.experts import PAIRS, Expert, choose_expert, with_links
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model
+from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.corpus.coverage import coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
 from nmtalign.corpus.long_pairs import cut_long_pairs
@@ -47,7 +48,6 @@ from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
 from nmtalign.vectors.embeddings import Embeddings
-from nmtalign.vectors.storage import both_embeddings, load_pair
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
 TRUSTED = 1 << 23  # cells whose posteriors tell how far an expert is to be trusted
@@ -134,6 +134,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     check_languages(languages)
     given = {name: options.get(name) for name in ("tokenizer", "lowercase", "unicode")}
     prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
+    vectors = options.get("vectors")
     gold, line = options.get("gold", ()), ProgressLine(options.get("progress", False))
     found: list[str] = []
     encoder = {name: own for name, own in options.items() if name in _ENCODER and own is not None}
@@ -142,7 +143,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         text,
         languages,
         prior,
-        _opened(options.get("vectors"), languages),
+        None if vectors is None else open_vectors(vectors, languages),
         options.get("vectors_weight"),
         gold_of_file(gold) if isinstance(gold, str | Path) else list(given_gold(gold)),
         expert=choose_expert(given=options.get("expert") is not None, **encoder),  # type: ignore[arg-type]
@@ -176,14 +177,6 @@ def gold_of_file(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlign
     return gold
 
 
-def _opened(vectors: str | Path | tuple[Any, Any] | None, languages: Languages) -> BothVectors | None:
-    """Open the folder of two languages' vectors, if it is one."""
-    if vectors is None or isinstance(vectors, tuple | list):
-        return vectors and both_embeddings(vectors)
-    source, target = languages
-    return load_pair(place_of(vectors), languages=(source, target) if source and target else None)
-
-
 def warm_start(
     words: str | Path | None,
     init: str | Path | None,
@@ -208,13 +201,13 @@ def warm_start(
     settings = replace(default, **{name: value for name, value in text.items() if value is not None})
     listed = [] if words is None else read_word_list(words, settings, encoding=encoding)
     if older is None:
-        vectors = None if init is None else _opened(init, languages)
-        listed += [] if vectors is None else similar_words(*vectors)
+        listed += [] if init is None else similar_words(*open_vectors(init, languages))
         return (Prior(listed) if listed else None), settings
     if default != settings:
         found = f"{init} was learned with text={default}, found text={settings}"
         raise UsageError(f"{found}; leave these options out, and they are the model's")
-    return Prior(listed, older.lexicon, older.positions.transitions), settings
+    transitions = getattr(older.positions.plain, "transitions", None)
+    return Prior(listed, older.lexicon, transitions), settings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,7 +266,7 @@ class Learning:
     def __post_init__(self) -> None:
         weight = self.vectors_weight
         if weight is not None and self.vectors is None:
-            raise UsageError("a weight of vectors is for vectors beside the lexicon; add --vectors DIR")
+            raise UsageError("a weight of vectors is for vectors beside the lexicon; add `vectors`")
         if weight is not None and not (isinstance(weight, Real) and 0 <= weight <= 1):
             raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight!r}")
 
@@ -415,7 +408,7 @@ def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning)
         return []
     shares = " and ".join(f"{100 * side.rate:.0f} %" for side in known)
     found = f"the model {MODEL} knows {shares} of the source and target words"
-    return [f"{found}; with --init {MODEL} more is learned than from these {pairs:,} pairs alone"]
+    return [f"{found}; with `init={MODEL}` more is learned than from these {pairs:,} pairs alone"]
 
 
 class Estimated(NamedTuple):

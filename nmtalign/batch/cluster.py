@@ -61,10 +61,10 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Client]:
         from distributed import Client
     except ImportError:
         raise UsageError(
-            "--engine dask needs the package distributed; install it: pip install 'nmtalign[dask]'"
+            "a dask cluster needs the package distributed; install it: pip install 'nmtalign[dask]'"
         ) from None
     if scheduler is not None and not re.fullmatch(r"(\w+://)?[^/]+:\d+", scheduler):
-        raise UsageError(f"--scheduler wants an address like tcp://node1:8786, found {scheduler!r}")
+        raise UsageError(f"`scheduler` wants an address like tcp://node1:8786, found {scheduler!r}")
     with ExitStack() as stack:
         stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}))
         if scheduler is None:

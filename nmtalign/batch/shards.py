@@ -99,7 +99,7 @@ class ShardRun:
             _write_json(manifest, described)
             return
         if not resume:
-            raise UsageError(f"{self.folder} holds a run; go on with --resume or give another folder")
+            raise UsageError(f"{self.folder} holds a run; go on with `resume=True` or give another folder")
         _check_same(self.folder, read_json(manifest), described)
 
     def _take_folder(self, manifest: Path) -> None:
@@ -167,7 +167,8 @@ class ShardRun:
             if not is_whole(self.folder, number, [kind]):
                 record = _name(number, "json")
                 raise DataError(
-                    f"expected the bytes that {record} records, found others; --resume makes the shard again"
+                    f"expected the bytes that {record} records, found others;"
+                    " `resume=True` makes the shard again"
                 ).at(path)
             with open_text(path) as shard:
                 while block := shard.read(_BLOCK):
@@ -230,7 +231,7 @@ def resumable(
     place: Path,
     *,
     by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError),
-    again: str = "the same command with --resume",
+    again: str = "the same command with `resume=True`",
 ) -> Iterator[None]:
     """Raise one error, which names the way to resume, for whatever stops a run from outside.
 
@@ -324,8 +325,8 @@ def _lock(path: Path, shared: bool, stack: ExitStack) -> bool:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UsageError(
-            f"another run is writing into {path.parent}; wait for its end and resume with --resume, or give"
-            " another folder"
+            f"another run is writing into {path.parent}; wait for its end and resume with `resume=True`,"
+            " or give another folder"
         ) from None
     except OSError:
         return False

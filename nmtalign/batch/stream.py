@@ -238,7 +238,7 @@ class LengthLimit:
             if not found:
                 yield pair
             elif self.most is None:
-                raise DataError(f"{found}; --max-length {most} leaves such pairs out").at(
+                raise DataError(f"{found}; `max_length={most}` leaves such pairs out").at(
                     f"{' and '.join(self._files)}, pair {number:,}"
                 )
             else:

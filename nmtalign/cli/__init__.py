@@ -15,17 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.messages import (
-    debug,
-    debug_option,
-    debugging,
-    log,
-    log_json,
-    printable,
-    quiet,
-    verbose,
-    write,
-)
+from nmtalign.cli.messages import debug_option, log, printable, switched, write
 from nmtalign.cli.options.groups import check_names, config_option
 from nmtalign.cli.options.types import has_outputs
 
@@ -127,10 +117,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line; every error becomes one message and an exit code."""
     from nmtalign.errors import FILES_USED_UP, DataError, NmtalignError
 
-    log_json(False)
-    verbose(False)
-    quiet(False)
-    debug(False)
+    switched.clear()
     _catch_signals()
     _hold_closed_streams()
     try:
@@ -154,7 +141,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _end(f"{place}{error.strerror or error}{hint}", (DataError if bad_input else NmtalignError).exit_code)
     except Exception as error:
         what = "memory ran out" if isinstance(error, MemoryError) else "this was not foreseen"
-        hint = "--debug shows where" if not debugging() else "please report it"
+        hint = "--debug shows where" if "debug" not in switched else "please report it"
         _end(f"{what} ({type(error).__name__}: {error}); {hint}", NmtalignError.exit_code)
 
 
@@ -195,7 +182,7 @@ class _Closed(io.RawIOBase):
 
 
 def _end(text: str, exit_code: int) -> NoReturn:
-    if debugging():
+    if "debug" in switched:
         traceback.print_exc()
     log(text, level="error", event="failed", exit_code=exit_code)
     sys.exit(exit_code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 import time
@@ -16,51 +17,30 @@ import click
 
 MOST_CHARACTERS = 2_000  # of a message
 COLOURS = {"error": "red", "warning": "yellow"}
-_as_json = False
-_verbose = False
-_quiet = False
-_debugging = False
+_PARAMETER = re.compile(r"(?<!['\"])`([a-z_]+)(?:=([^`]+))?`")  # of the library
+_OPTIONS = {"languages": "langs", "overwrite": "force"}  # those of another name
+switched: set[str] = set()  # by options of the command that runs: json, verbose, quiet, debug
 
 
-def log_json(on: bool) -> None:
-    """Switch messages between JSON and lines for people."""
-    global _as_json
-    _as_json = on
+def _switch(name: str, help: str) -> dict[str, Any]:
+    """Return the declaration of an option that switches a kind of messages on."""
+
+    def turn(context: click.Context, parameter: click.Parameter, on: bool) -> None:
+        switched.update({name} if on else ())
+
+    return {"is_flag": True, "is_eager": True, "expose_value": False, "callback": turn, "help": help}
 
 
-def verbose(on: bool) -> None:
-    """Switch messages for those who look closely on and off."""
-    global _verbose
-    _verbose = on
-
-
-def quiet(on: bool) -> None:
-    """Switch all messages but warnings and errors off and on."""
-    global _quiet
-    _quiet = on
-
-
-def debug(on: bool) -> None:
-    """Switch tracebacks of errors on and off."""
-    global _debugging
-    _debugging = on
-
-
-def debugging() -> bool:
-    """Return whether errors come with a traceback."""
-    return _debugging
+log_option = click.option("--log-json", **_switch("json", "Messages on stderr as JSON, one object a line."))
+verbose_option = click.option(
+    "-v", "--verbose", **_switch("verbose", "Also say with which settings the links were made.")
+)
+quiet_option = click.option("-q", "--quiet", **_switch("quiet", "Only warnings and errors on stderr."))
 
 
 def debug_option() -> click.Option:
     """Return the option ``--debug`` for the group or for one command of it."""
-    return click.Option(
-        ["--debug"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, parameter, on: debug(on or debugging()),
-        help="With an error also print its traceback.",
-    )
+    return click.Option(["--debug"], **_switch("debug", "With an error also print its traceback."))
 
 
 def printable(text: str) -> str:
@@ -76,37 +56,34 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _switch(*names: str, turn: Callable[[bool], None], help: str) -> Callable[[Any], Any]:
-    """Return an option that turns a kind of messages on."""
-    return click.option(
-        *names,
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, parameter, on: turn(on),
-        help=help,
-    )
+def as_options(text: str) -> str:
+    """Write parameters, as messages of the library name them, as they are typed on the command line.
+
+    Examples
+    --------
+    >>> as_options("cut the text with `tokenizer=simple`, or set `attention_heads`")
+    'cut the text with --tokenizer simple, or set --attention-heads'
+    """
+    return _PARAMETER.sub(_as_option, text)
 
 
-log_option = _switch("--log-json", turn=log_json, help="Messages on stderr as JSON, one object a line.")
-verbose_option = _switch(
-    "-v", "--verbose", turn=verbose, help="Also say with which settings the links were made."
-)
-quiet_option = _switch("-q", "--quiet", turn=quiet, help="Only warnings and errors on stderr.")
+def _as_option(found: re.Match[str]) -> str:
+    name = "--" + _OPTIONS.get(found[1], found[1]).replace("_", "-")
+    return name if found[2] in (None, "True") else f"{name} {found[2]}"
 
 
 def detail(text: str, *, event: str) -> None:
     """Write what only programs and ``--verbose`` want to know."""
-    if _verbose or _as_json:
+    if switched & {"verbose", "json"}:
         log(text, event=event)
 
 
 def log(text: str, *, level: str = "info", event: str = "message", **values: Any) -> None:
     """Write one message to stderr; `event` and `values` are for programs that read the JSON."""
-    if _quiet and level == "info":
+    if "quiet" in switched and level == "info":
         return
-    text = "\nnmtalign: ".join(map(printable, text.split("\nnmtalign: ")))
-    if _as_json:
+    text = "\nnmtalign: ".join(map(printable, as_options(text).split("\nnmtalign: ")))
+    if "json" in switched:
         import json
         from datetime import UTC, datetime
 
@@ -144,7 +121,7 @@ def line_start() -> str:
 
 def shows_progress() -> bool:
     """Return whether stderr is a terminal that shows a progress line."""
-    return sys.stderr.isatty() and not _as_json and not _quiet
+    return sys.stderr.isatty() and not switched & {"json", "quiet"}
 
 
 @contextmanager

@@ -21,11 +21,11 @@ FEW = 0.45  # share of known words below which the language is likely wrong (scr
 GLUED = 0.04  # share of words that end in punctuation: at most 0.02 of texts in words, 0.07 of raw ones
 _SWAPPED = (
     "the sides are swapped: more source words are known as target words, and target words as source words;"
-    " give SOURCE and TARGET (or --langs) the other way round"
+    " give source and target (or `languages`) the other way round"
 )
 _CAUSES = (
-    "so the links are guesses: learn a model of these languages (nmtalign train), or check --model,"
-    " --vectors, --tokenizer, --lowercase and --unicode"
+    "so the links are guesses: learn a model of these languages, or check the model or vectors,"
+    " `tokenizer`, `lowercase` and `unicode`"
 )
 _MARKS = r",.;:!?\u060c\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f"  # also Arabic, Hindi, Chinese
 # Letters of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which are written without spaces
@@ -102,7 +102,7 @@ class Coverage(NamedTuple):
         if self.swapped:
             return _SWAPPED
         if self.uncut:
-            return "unknown words end in punctuation: cut raw text with --tokenizer simple"
+            return "unknown words end in punctuation: cut raw text with `tokenizer=simple`"
         few = [f"only {100 * side.rate:.1f} % of the {name} words" for name, side in self.few.items()]
         return f"{' and '.join(few)} are known, {_CAUSES}" if few else ""
 

@@ -33,7 +33,7 @@ LOOKS = 10  # attempts: the system lists a finished thread for a moment
 MUCH = 1 << 21  # cells from which processes are worth their start
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux: the signal to a process whose parent ends
 GONE = EOFError, BrokenPipeError, ConnectionResetError  # errors of a pipe without a reader or writer
-DEAD = "a worker process died; was memory short? Try fewer --workers"
+DEAD = "a worker process died; was memory short? Try fewer `workers`"
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")

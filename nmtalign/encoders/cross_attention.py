@@ -154,8 +154,8 @@ class Reading:
             layer, head = (self.layers or range(layer + 1))[layer], (self.heads or range(head + 1))[head]
             found += f" of layer {layer}, head {head}"
         raise DataError(
-            f"expected rows that sum to 1, found {found}; give attention after its softmax, or --normalize to"
-            " divide each row by its sum"
+            f"expected rows that sum to 1, found {found}; give attention after its softmax,"
+            " or `normalize=True` to divide each row by its sum"
         )
 
     def _shifted(self, weights: Reals, S: int, T: int) -> Reals:
@@ -192,7 +192,7 @@ def best_reading(translator: Translator, pairs: Iterator[WordPair]) -> tuple[Rea
     first = list(islice(pairs, CHOSEN))
     rest = chain(first, pairs)
     if len(first) < FEW:
-        names = "name --layers, --attention-heads, --shift"
+        names = "name `layers`, `attention_heads`, `shift`"
         warnings.warn(f"too few pairs to choose a head by: the mean of all; {names}", stacklevel=2)
         return Reading(), rest
     best = rank(first, translator.attention(first))[0]

@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nmtalign.arrays import Archive, Floats, Integers, Reals, Rows, in_order, is_archive, read_array
+from nmtalign.arrays import AnyArray, Archive, Floats, Integers, Reals, Rows, in_order, is_archive, read_array
+from nmtalign.door import expect_kind
 from nmtalign.encoders.attention_files import read_npz
 from nmtalign.encoders.transformer import WordPair
 from nmtalign.errors import DataError
@@ -100,17 +101,20 @@ def finite(matrix: Reals) -> Floats:
     return found
 
 
-def read_similarities(path: str | Path, pairs: Iterable[WordPair]) -> Iterator[Given]:
-    """Yield the similarities of an .npz file, one array (T, S) a pair, in the order of :func:`in_order`."""
-    return beside(pairs, read_npz(path), path, _similarities)
+def read_similarities(given: str | Path | Iterable[AnyArray], pairs: Iterable[WordPair]) -> Iterator[Given]:
+    """Yield similarities, an array (T, S) a pair, given or of an .npz file in :func:`in_order`."""
+    if isinstance(given, str | Path):
+        return beside(pairs, read_npz(given), given, _similarities)
+    expect_kind(given, Iterable, "a file of similarities, or an array for each pair")
+    return beside(pairs, map(np.asarray, given), "similarities", _similarities)
 
 
 def _similarities(words: WordPair, found: Reals) -> Given:
     S, T = map(len, words)
     if not S * T:
         return Given(words, np.zeros((T, S)))
-    if found.shape != (T, S):
-        raise DataError(f"expected {T} target by {S} source words, found {found.shape}")
+    if found.shape != (T, S) or found.dtype.kind not in "biuf":
+        raise DataError(f"expected {T} target by {S} source words, found {found.dtype} {found.shape}")
     return Given(words, finite(found))
 
 

@@ -102,7 +102,7 @@ def both_sides(
     """
     if hasattr(tokenizer, "src_lang") != (languages is not None):
         needs = "takes no languages" if languages else "needs source and target language"
-        advice = "leave --langs out" if languages else "give --langs in its own codes"
+        advice = "leave `languages` out" if languages else "give `languages` in its own codes"
         raise UsageError(f"{name} {needs}; {advice}")
     if languages is not None:
         for language in languages:  # M2M writes __en__ for en, and has it in no vocabulary
@@ -358,6 +358,6 @@ def within_memory(
         size = max(len(item.ids) for item in batch)
         if not again or len(batch) == 1:
             found = f"out of memory on {device} with {len(batch)} sentences of {size} sub-words"
-            raise NmtalignError(f"{found}; use --device cpu or a smaller model") from None
+            raise NmtalignError(f"{found}; use `device=cpu` or a smaller model") from None
     halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
     return [found for half in halves for found in within_memory(run, half, device, again=False)]

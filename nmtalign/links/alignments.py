@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.door import Result, Viewable, one_line
+from nmtalign.door import Result, Viewable, number_of, one_line
 from nmtalign.errors import DataError, UsageError
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
@@ -328,7 +328,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs.
 
     ``batch[n]`` has words and links at once. Its attention is computed when it is asked for, by aligning the
-    pair alone, which gives the same bits. In a table pairs count from 1.
+    pair alone, which gives the same bits.
 
     Attributes
     ----------
@@ -375,7 +375,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
             return self._chosen(range(len(self))[n])
         if isinstance(n, list | np.ndarray):
             return self._chosen(np.arange(len(self))[n].tolist())
-        return _PairOfBatch(self, self._number(n))
+        return _PairOfBatch(self, number_of(n, len(self)))
 
     def _chosen(self, numbers: Sequence[int]) -> AlignedBatch:
         places = (np.arange(*self.offsets[n : n + 2]) for n in numbers)
@@ -390,15 +390,9 @@ class AlignedBatch(Sequence[AlignedPair], Result):
             self.origin and self.origin.chosen(numbers),
         )
 
-    def _number(self, n: int) -> int:
-        """Return the number of a pair, counted from the end if it is negative; IndexError outside."""
-        if not -len(self) <= n < len(self):
-            raise IndexError(f"expected the number of one of {len(self):,} pairs, from 0, found {n}")
-        return index(n) % len(self)
-
     def links(self, n: int) -> list[Link]:
         """Return the links of pair `n`, from 0, or from the end if it is negative; IndexError outside."""
-        n = self._number(n)
+        n = number_of(n, len(self))
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return [Link(int(s), int(t)) for s, t in zip(self.source[rows], self.target[rows], strict=True)]
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import Listed
+from nmtalign.door import Listed, expect_kind, expect_names
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import Alignment, GoldAlignment
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links, gold_inside
@@ -99,6 +99,7 @@ class Counts(Scored):
 
     def score(self, metric: str) -> float:
         """Return one of `METRICS`."""
+        expect_names([metric], METRICS, "metrics")
         return float(_scores(np.array(astuple(self)))[metric])
 
 
@@ -238,7 +239,8 @@ def evaluate(alignments: GivenLinks, golds: GivenGold, *, bootstrap: Bootstrap |
     >>> evaluate(["0-0 1-1"], ["0-0 1p1"]).aer
     0.0
     """
-    bootstrap = bootstrap or Bootstrap()
+    bootstrap = Bootstrap() if bootstrap is None else bootstrap
+    expect_kind(bootstrap, Bootstrap, "a nmtalign.links.evaluation.Bootstrap, like Bootstrap(samples=100)")
     sentences = count(given_links(alignments), gold_inside(given_gold(golds), alignments))
     drawn = _scores(bootstrap.draw(sentences))
     intervals = {metric: bootstrap.interval(drawn[metric]) for metric in METRICS}

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nmtalign.door import begun
+from nmtalign.door import as_path, begun
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, GoldAlignment, Link, as_links
-from nmtalign.links.formats import parse_gold, parse_pharaoh, read_gold, read_links
+from nmtalign.links.formats import LinkRecord, format_record, parse_gold, parse_pharaoh, read_gold, read_links
+from nmtalign.output import Outputs
 
 Parsed = TypeVar("Parsed")
 Links = Iterable[tuple[int, int]] | Alignment | AlignedPair | str
@@ -64,6 +65,31 @@ def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
     source, target = np.array(flat, np.int32).reshape(-1, 2).T.copy()
     scores = np.zeros(len(offsets) - 1)
     return AlignedBatch(np.array(offsets), source, target, np.ones(len(source), np.float32), scores)
+
+
+def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "pharaoh") -> None:
+    """Write the links of each pair into a file, a line a pair.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file gets its name when it is whole; packed by its ending (.gz, .bz2, .xz, .zst).
+    alignments : AlignedBatch, path, or iterable
+        As of :func:`nmtalign.evaluate`.
+    format : {"pharaoh", "talp", "naacl", "jsonl"}
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_links(f"{folder}/links.txt", [{(0, 0), (1, 2)}, set()])
+    ...     Path(f"{folder}/links.txt").read_text()
+    '0-0 1-2\\n\\n'
+    """
+    with Outputs() as files:
+        file = files.text(as_path(path))
+        for number, links in enumerate(given_links(alignments), 1):
+            file.write(format_record(LinkRecord(GoldAlignment(links, links)), format=format, number=number))
 
 
 def given_gold(golds: GivenGold) -> Iterator[GoldAlignment]:

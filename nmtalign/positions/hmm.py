@@ -12,7 +12,7 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Floats
 from nmtalign.corpus.sides import EncodedSide, look_up
 from nmtalign.positions.forward_backward import BothTransitions, hmm_posteriors
-from nmtalign.positions.model import BucketPosteriors, Posteriors, TextScores
+from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
 from nmtalign.positions.transitions import MAX_JUMP, TransitionModel, initial_transitions
 from nmtalign.state import State, Stored
 
@@ -54,7 +54,7 @@ def _stored_transitions(side: str, words: int, stored: Stored) -> TransitionMode
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HiddenMarkov:
+class HiddenMarkov(PositionModel):
     """Hidden Markov alignment model in both directions.
 
     References
@@ -104,11 +104,6 @@ class HiddenMarkov:
         )
         null = stored.number("null", low=1e-9, high=0.999)
         return cls((first, second), vocabularies, null, stored.value("agree", bool), fitted)
-
-    @property
-    def plain(self) -> HiddenMarkov:
-        """The model itself."""
-        return self
 
     def transitions_of(self, source: EncodedSide, target: EncodedSide) -> BothTransitions:
         """Return the transitions for the words of a text."""

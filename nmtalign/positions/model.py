@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from nmtalign.arrays import Flags, Floats, Longs, Reals
 from nmtalign.corpus.text import EncodedText
-from nmtalign.positions.forward_backward import BothTransitions
 from nmtalign.state import State
 
 SCORE_LIMIT = np.float32(40)  # bound of scores, far from overflow and underflow of exp
@@ -87,41 +86,39 @@ class TextScores:
         return np.asarray(np.log(np.maximum(ratios, np.float32(1))))
 
 
-class PositionModel(Protocol):
-    """Turns scores into posteriors of both directions: where attention may go."""
+class PositionModel:
+    """Turns scores into posteriors of both directions: where attention may go.
+
+    A subclass has :meth:`over`, :meth:`state` and `settings`; the rest has defaults.
+    """
 
     @property
     def has_null(self) -> bool:
         """Whether words may be aligned to the null word."""
-        ...
+        return False
 
     @property
     def unfitted(self) -> bool:
         """Whether the model must be fitted to a text first."""
-        ...
+        return False
 
     @property
     def settings(self) -> str:
         """Name and parameters, as one setting."""
-        ...
-
-    @property
-    def transitions(self) -> BothTransitions | None:
-        """The transitions of a hidden Markov model; None for other models."""
-        ...
+        raise NotImplementedError
 
     @property
     def plain(self) -> PositionModel:
         """The model without a rescorer."""
-        ...
+        return self
 
     def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of a bucket, given its number."""
-        ...
+        raise NotImplementedError
 
     def state(self) -> State:
         """Return the state, from which the class restores the model."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, repr=False)

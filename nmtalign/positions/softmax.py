@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from nmtalign.arrays import Doubles, Reals
 from nmtalign.attention.positions import diagonal_prior
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.errors import UsageError
-from nmtalign.positions.model import BucketPosteriors, SoftmaxPosteriors, TextScores
+from nmtalign.positions.model import BucketPosteriors, PositionModel, SoftmaxPosteriors, TextScores
 from nmtalign.state import State, Stored
 
 DIAGONAL = 4.0  # strength that suits cosines at their default temperature
@@ -25,7 +24,7 @@ SOFTMAX_POSITIONS = ("none", "diagonal")
 
 
 @dataclass(frozen=True)
-class SoftmaxPositions:
+class SoftmaxPositions(PositionModel):
     """Softmax over scores, optionally with a prior on the diagonal of the alignment matrix.
 
     Parameters
@@ -56,10 +55,6 @@ class SoftmaxPositions:
         """Name and strength, as one setting."""
         return f"positions={self.name}" + ("" if self.name == "none" else f"({self._strength:g})")
 
-    has_null: ClassVar[bool] = False  # every word is aligned to some word
-    unfitted: ClassVar[bool] = False
-    transitions: ClassVar[None] = None
-
     def state(self) -> State:
         """Return name and strength."""
         return State("softmax", {"name": self.name, "strength": self.strength})
@@ -73,11 +68,6 @@ class SoftmaxPositions:
     @property
     def _strength(self) -> float:
         return DIAGONAL if self.strength is None else self.strength
-
-    @property
-    def plain(self) -> SoftmaxPositions:
-        """The model itself."""
-        return self
 
     def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of a bucket, given its number."""

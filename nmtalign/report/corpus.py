@@ -202,7 +202,8 @@ def _badness(record: Record, links: frozenset[Link], score: float, by: str) -> f
         rate = Counts.of(links, record.gold).aer
         return 0.0 if math.isnan(rate) else rate
     if by not in record.others:
-        raise UsageError(f"the worst by {by!r} needs {'--gold' if by == 'gold' else f'--compare {by}=LINKS'}")
+        needed = "`gold`" if by == "gold" else f"`compare={by}=LINKS`"
+        raise UsageError(f"the worst by {by!r} needs {needed}")
     theirs = record.others[by]
     size = len(links) + len(theirs)
     return 1 - 2 * len(links & theirs) / size if size else 0.0

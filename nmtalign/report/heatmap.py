@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.names import SIDES
@@ -113,8 +114,10 @@ def draw_heatmap(
     Bahdanau, Cho and Bengio (2015), Neural machine translation by jointly learning to align and translate,
     Figure 3.
     """
-    if isinstance(matrices, AlignmentMatrix):
-        matrices = {"": matrices}
+    matrices = {"": matrices} if isinstance(matrices, AlignmentMatrix) else matrices
+    expect_kind(matrices, Mapping, "an AlignmentMatrix, such as pair.matrix, or several by their titles")
+    for matrix in matrices.values():
+        expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix")
     first = _same_words(list(matrices.values()))
     chosen = _inside(() if links is None else links, first)
     sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
@@ -227,8 +230,9 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
     UsageError
         For another ending, no figure, or several figures and a format without pages.
     """
-    path = Path(path)
+    path = as_path(path)
     check_format(path)
+    expect_kind(figures, Iterable, "a list of pictures, as of draw_heatmap")
     import matplotlib
 
     fixed = {"svg.fonttype": "none", "svg.hashsalt": "nmtalign", "pdf.fonttype": 3}

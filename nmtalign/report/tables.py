@@ -1,7 +1,8 @@
 """Links as a table: one row for each link, in Python as a DataFrame, on disk as .csv, .tsv, .jsonl, .parquet.
 
-Pairs count from 1, like the lines of the files they came from; positions count from 0, like Pharaoh links.
-Matrices of pairs as .csv or .tsv with the words as labels, or as the arrays of an .npz file.
+In Python pairs count from 0, like ``batch[n]``; in a file the column is `line` and counts from 1. Positions
+count from 0, like Pharaoh links. Matrices of pairs as .csv or .tsv with the words as labels, or as the arrays
+of an .npz file.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from nmtalign.arrays import ArchiveWriter
+from nmtalign.door import expect_kind
 from nmtalign.errors import UsageError
 from nmtalign.files import open_text
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
@@ -30,7 +32,7 @@ OF_MATRICES = (".tsv", ".csv", ".npz")
 class LinkRow(NamedTuple):
     """One link of one sentence pair."""
 
-    pair: int
+    line: int  # from 1
     source_position: int
     source_word: str
     target_position: int
@@ -45,6 +47,7 @@ def link_rows(pairs: Iterable[AlignedPair], *, first: int = 1) -> Iterator[LinkR
     cell in the matrix.
     """
     for number, pair in enumerate(pairs, first):
+        expect_kind(pair, AlignedPair, "aligned pairs")
         for (s, t), (source, target, probability) in zip(pair.links, pair.words, strict=True):
             yield LinkRow(number, s, source, t, target, probability)
 
@@ -66,19 +69,17 @@ def batch_rows(
             yield LinkRow(first + n, s, source[s], t, target[t], probability)
 
 
-def link_table(pairs: Iterable[AlignedPair] | AlignedPair, *, first: int = 1) -> pd.DataFrame:
+def link_table(pairs: Iterable[AlignedPair] | AlignedPair) -> pd.DataFrame:
     """Return one row for each link: pair, positions, words, probability.
 
     Parameters
     ----------
     pairs : AlignedPair, AlignedBatch, or iterable of AlignedPair
-    first : int
-        Number of the first pair.
 
     Returns
     -------
     pandas.DataFrame
-        As many rows as there are links, in the order of :func:`link_rows`.
+        As many rows as there are links, in the order of :func:`link_rows`; pairs count from 0.
 
     Examples
     --------
@@ -87,12 +88,13 @@ def link_table(pairs: Iterable[AlignedPair] | AlignedPair, *, first: int = 1) ->
     >>> matrix = AlignmentMatrix(np.array([[0.9, 0.1]]), ("red", "wine"), ("rouge",))
     >>> print(link_table(AlignedPair(Alignment({(0, 0)}, 2, 1), matrix)).to_string(index=False))
      pair  source_position source_word  target_position target_word  probability
-        1                0         red                0       rouge          0.9
+        0                0         red                0       rouge          0.9
     """
     import pandas as pd
 
     listed = [pairs] if isinstance(pairs, AlignedPair) else pairs
-    return pd.DataFrame(list(link_rows(listed, first=first)), columns=list(LinkRow._fields))
+    expect_kind(listed, Iterable, "aligned pairs")
+    return pd.DataFrame(list(link_rows(listed, first=0)), columns=["pair", *LinkRow._fields[1:]])
 
 
 class TableWriter:
@@ -163,8 +165,8 @@ def table_text(kind: str, rows: Iterable[LinkRow]) -> str:
 
 
 def _write_csv(file: TextIO, rows: Iterable[LinkRow]) -> None:
-    for pair, s, source, t, target, probability in rows:
-        file.write(f"{pair},{s},{_quoted(source)},{t},{_quoted(target)},{probability:.6f}\n")
+    for line, s, source, t, target, probability in rows:
+        file.write(f"{line},{s},{_quoted(source)},{t},{_quoted(target)},{probability:.6f}\n")
 
 
 def _quoted(word: str) -> str:
@@ -183,16 +185,16 @@ def _escaped(word: str) -> str:
 
 
 def _write_tsv(file: TextIO, rows: Iterable[LinkRow]) -> None:
-    for pair, s, source, t, target, probability in rows:
+    for line, s, source, t, target, probability in rows:
         words = _escaped(source), _escaped(target)
-        file.write(f"{pair}\t{s}\t{words[0]}\t{t}\t{words[1]}\t{probability:.6f}\n")
+        file.write(f"{line}\t{s}\t{words[0]}\t{t}\t{words[1]}\t{probability:.6f}\n")
 
 
 def _write_jsonl(file: TextIO, rows: Iterable[LinkRow]) -> None:
-    for pair, s, source, t, target, probability in rows:
+    for line, s, source, t, target, probability in rows:
         words = json.dumps(source, ensure_ascii=False), json.dumps(target, ensure_ascii=False)
         file.write(
-            f'{{"pair": {pair}, "source_position": {s}, "source_word": {words[0]},'
+            f'{{"line": {line}, "source_position": {s}, "source_word": {words[0]},'
             f' "target_position": {t}, "target_word": {words[1]}, "probability": {probability:.6f}}}\n'
         )
 

@@ -22,7 +22,6 @@ from nmtalign.attention.weights import softmax
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.errors import DataError
-from nmtalign.positions.forward_backward import BothTransitions
 from nmtalign.positions.model import BucketPosteriors, PositionModel, Posteriors, TextScores
 from nmtalign.rescoring.annotation_style import KINDS, with_style
 from nmtalign.rescoring.features import (
@@ -83,7 +82,7 @@ class Rescorer:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rescored:
+class Rescored(PositionModel):
     """A position model whose posteriors are rescored."""
 
     base: PositionModel  # with a null word
@@ -103,11 +102,6 @@ class Rescored:
     def unfitted(self) -> bool:
         """Whether the position model has to be fitted to a text first."""
         return self.base.unfitted
-
-    @property
-    def transitions(self) -> BothTransitions | None:
-        """Those of the position model."""
-        return self.base.transitions
 
     @property
     def plain(self) -> PositionModel:

@@ -109,6 +109,9 @@ class BahdanauScore:
     costly: ClassVar[bool] = True
     raw: ClassVar[bool] = False
 
+    def __repr__(self) -> str:
+        return f"BahdanauScore of {len(self.v)} units, {self.settings}"
+
     @property
     def settings(self) -> str:
         return f"score=bahdanau({self.origin}) scale={self.scale:.4g}"
@@ -156,6 +159,9 @@ class ProjectedDot:
     null: float | None = None  # probability of null of the aligner that they were learned from
     costly: ClassVar[bool] = False
     raw: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return f"ProjectedDot of {self.W_q.shape[1]} units, {self.settings}"
 
     @property
     def settings(self) -> str:
@@ -296,8 +302,8 @@ def make_score(
         return name if sharpness is None else replace(name, scale=sharpness)
     if name == "bahdanau":
         if weights is None:
-            learn = "learn them beside the vectors: nmtalign vectors attention --score bahdanau"
-            raise UsageError(f"the score bahdanau has learned weights; {learn}; or give --bahdanau FILE")
+            learn = "learn them beside the vectors (`nmtalign vectors attention`), or give `bahdanau=FILE`"
+            raise UsageError(f"the score bahdanau has learned weights; {learn}")
         found = weights if isinstance(weights, BahdanauScore) else load_bahdanau(weights, dimension)
         return found if sharpness is None else replace(found, scale=sharpness)
     if name not in SCORES:
@@ -320,8 +326,8 @@ def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
     """
     if name not in FILES or not (folder / FILES[name]).exists():
         if name == "bahdanau":
-            learn = f"nmtalign vectors attention SOURCE TARGET --vectors {folder} --score bahdanau"
-            raise UsageError(f"{folder} holds no {FILES[name]}; learn it: {learn}; or give --bahdanau FILE")
+            learn = "learn it (`nmtalign vectors attention`), or give `bahdanau=FILE`"
+            raise UsageError(f"{folder} holds no {FILES[name]}; {learn}")
         return name
     path = file_in(folder, FILES[name])
     return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)

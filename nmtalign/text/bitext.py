@@ -27,7 +27,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from nmtalign.door import as_path, one_line
+from nmtalign.door import as_path, number_of, one_line
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, named, parse_json, try_lines
 from nmtalign.text.catalogs import read_po
@@ -170,9 +170,7 @@ class Bitext(Sequence[SentencePair]):
             part = Bitext(self._read, self._files)
             part._held = self._pairs[n]
             return part
-        if not -len(self) <= n < len(self):
-            raise IndexError(f"expected the number of one of {len(self):,} pairs, from 0, found {n}")
-        return self._pairs[n]
+        return self._pairs[number_of(n, len(self))]
 
     def frame(self) -> pd.DataFrame:
         """Return the pairs as a DataFrame with the columns ``source`` and ``target``."""

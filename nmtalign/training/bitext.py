@@ -99,7 +99,7 @@ def _uncut(side: EncodedSide, name: str) -> list[str]:
     if 2 * side.counts[places].sum() < side.counts.sum():
         return []
     mean = np.average([len(side.words[k]) for k in places], weights=side.counts[places])
-    how = "give words between spaces, or --tokenizer icu"
+    how = "give words between spaces, or `tokenizer=icu`"
     if mean > UNCUT:
         return [f"the {name} is written without spaces and not cut ({mean:.0f} letters a word); {how}"]
     return [f"the {name} is cut into single characters, and words align better; {how}"] if mean == 1 else []

@@ -13,6 +13,7 @@ import numpy as np
 from nmtalign.arrays import Floats, Reals
 from nmtalign.corpus.long_pairs import cut_long_pairs
 from nmtalign.corpus.sides import encode_pairs
+from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.forms import shorten
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
@@ -68,6 +69,7 @@ def count_embeddings(
     >>> (scores > 0.9).tolist()
     [[True, False], [False, True]]
     """
+    expect_kind(lexicon, Lexicon, "the lexicon of a learned aligner (aligner.lexicon)")
     whole = [] if lexicon.whole is None else [lexicon.whole]
     forms = lexicon.forms if subwords else whole
     if not whole or dimension < len(forms) or minimum < 1:

@@ -253,8 +253,8 @@ class _Unpickler(pickle._Unpickler):
         if (module, name) not in ALLOWED:
             raise DataError(
                 f"the pickle asks for {module}.{name}, which is not on the list of allowed names and could"
-                " run any code; if you trust the file completely, read it with unsafe_pickle"
-                " (--unsafe-pickle)"
+                " run any code; if you trust the file completely, read it with"
+                " `unsafe_pickle=True`"
             )
         function = _FUNCTIONS.get((module, name))
         return partial(function, self) if function else partial(Record, f"{module}.{name}")

@@ -418,6 +418,6 @@ def pair_languages(folder: str | Path) -> tuple[str, str]:
         raise DataError("expected languages that are a list of names").at(folder / "pair.json")
     if len(languages) != 2:
         raise UsageError(
-            f"{folder}: expected vectors of two languages, found {found or 'none'}; name them (--langs)"
+            f"{folder}: expected vectors of two languages, found {found or 'none'}; name them (`languages`)"
         )
     return languages[0], languages[1]

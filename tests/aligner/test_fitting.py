@@ -192,7 +192,7 @@ def test_empty_text_and_empty_sides():
 
 def test_a_stream_is_fitted_on_its_first_pairs_and_stays_whole(monkeypatch):
     text = [SentencePair("w1 w2 w3", "w3 w4")] * 3 + [SentencePair("w5", "w6")] * 4
-    monkeypatch.setattr("nmtalign.aligner.fitting.FITTED", 3)
+    monkeypatch.setattr("nmtalign.scorers.temperature.FITTED", 3)
     found, pairs = fit_text(hmm_aligner(), iter(text))
     assert list(pairs) == text
     assert set(found.scorer.references[0].words) == {"w1", "w2", "w3"}

@@ -235,7 +235,7 @@ def written(attention, kind, folder):
 def test_rows_that_do_not_sum_to_one_are_refused(row, total):
     attention = np.array([[0.0, 0.0], row])
     with pytest.raises(
-        DataError, match=f"expected rows that sum to 1, found {total} in row 2; .*--normalize"
+        DataError, match=f"expected rows that sum to 1, found {total} in row 2; .*`normalize=True`"
     ):
         Reading().weights(attention, WORDS[:2], WORDS[:2])
     found = Reading(normalize=True).weights(attention, WORDS[:2], WORDS[:2])

@@ -312,7 +312,7 @@ def test_what_is_no_model_is_never_replaced(training, tmp_path: Path, name: str,
 
 def test_a_model_is_replaced_by_request_only_and_alone(training, folder: Path):
     before = fingerprints(folder)
-    with pytest.raises(UsageError, match=r"holds a model; replace it with --force \(in Python: overwrite"):
+    with pytest.raises(UsageError, match=r"holds a model; replace it with `overwrite=True`"):
         training.aligner.save(folder)
     (folder / "bahdanau").mkdir()
     (folder / "bahdanau" / "thesis.txt").write_text("mine")

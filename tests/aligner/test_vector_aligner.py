@@ -341,7 +341,7 @@ def opened(sides: list[Embeddings], folder: Path, **settings: Any) -> Aligner:
 
 def test_raw_dot_products_of_uneven_vectors_warn(tmp_path: Path) -> None:
     for score in ("dot", "scaled-dot"):
-        with pytest.warns(UserWarning, match=r"differ by \d+ % of their mean.*--score cosine"):
+        with pytest.warns(UserWarning, match=r"differ by \d+ % of their mean.*`score=cosine`"):
             opened(spaces(0.5), tmp_path / score, score=score)
     for n, (sides, score) in enumerate(((spaces(0.5), "cosine"), (spaces(0.05), "dot"))):
         opened(sides, tmp_path / str(n), score=score)  # a warning would be an error

@@ -263,7 +263,7 @@ def test_swapped_sides_are_warned_of(bitext, vectors, capsys):
 
 def test_bahdanau_without_weights_is_refused(bitext, vectors, capsys):
     assert run("align", *bitext, "--vectors", vectors, "--score", "bahdanau") == 2
-    assert "holds no bahdanau.npz; learn it: nmtalign vectors attention" in capsys.readouterr().err
+    assert "holds no bahdanau.npz; learn it (`nmtalign vectors attention`)" in capsys.readouterr().err
 
 
 def test_chunks_do_not_change_the_result(vectors, tmp_path, monkeypatch):
@@ -368,7 +368,7 @@ def test_no_option_changes_the_aligner_without_naming_one(options, names, bitext
     assert run("align", *bitext, *options, "-o", tmp_path / "links") == 2
     err = capsys.readouterr().err
     assert f"error: {names}: " in err
-    assert "name vectors, like the shipped en_fr_vectors (--vectors)" in err
+    assert "name vectors, like the shipped en_fr_vectors" in err
     assert "or leave it out" in err
     assert err.count("\n") == 1
     assert run("align", *bitext, *options, "-o", tmp_path / "links", "--vectors", "en_fr_vectors") == 0
@@ -381,4 +381,4 @@ def test_vectors_have_no_heads(bitext, vectors, tmp_path, capsys):
     files = "--source-vectors", tmp_path / "en.vec", "--target-vectors", tmp_path / "fr.vec"
     for places in (("--vectors", vectors), files):
         assert run("align", *bitext, *places, "--scorers", "x") == 2
-        assert "this aligner has the scorers embeddings, not lexicon" in capsys.readouterr().err
+        assert "this aligner has the scorers embeddings, not x" in capsys.readouterr().err

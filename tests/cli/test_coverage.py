@@ -225,9 +225,8 @@ def test_positions_are_inside_of_the_lines_and_of_the_tokens(tmp_path):
 def test_quiet_shows_no_progress(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert messages.shows_progress()
-    messages.quiet(True)
+    monkeypatch.setattr(messages, "switched", {"quiet"})
     assert not messages.shows_progress()
-    messages.quiet(False)
 
 
 def test_quiet_leaves_warnings(tmp_path, capfd):

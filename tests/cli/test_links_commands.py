@@ -62,7 +62,7 @@ def test_evaluate_by_sentence_and_comparison(capsys, files):
     rows = [line.split("\t") for line in table.splitlines()]
     assert code == 0
     assert [row[:6] for row in rows[:3]] == [
-        ["file", "pair", "precision", "recall", "f1", "aer"],
+        ["file", "line", "precision", "recall", "f1", "aer"],
         [str(files[0]), "1", "100.00", "50.00", "66.67", "25.00"],
         [str(files[0]), "2", "nan", "nan", "nan", "nan"],
     ]

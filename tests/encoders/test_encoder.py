@@ -317,12 +317,17 @@ def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
         lines = (REPOSITORY / "data" / "en_fr_sample" / f"text.{side}").read_text("utf-8").splitlines()
         (tmp_path / f"text.{side}").write_text("\n".join(lines[:60]) + "\n", "utf-8")
     page = (REPOSITORY / "docs" / "own_encoder.md").read_text("utf-8")
-    commands = re.findall(r"^nmtalign (.*)$", page, re.MULTILINE)
+    commands = re.findall(r"^nmtalign (.*)$", "".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL)), re.M)
+    commands = [command for command in commands if "--translator" not in command]
     assert len(commands) == 8
+    (tmp_path / "attention.txt").write_text("0-0\n" * 30 + "\n" * 30)
+    for name in ("new.en", "new.fr"):
+        shutil.copy(f"text.{name[-2:]}", name)
+    shutil.copy("attention.txt", "new.txt")
     for command in commands:
         own = command.replace("bert-base-multilingual-cased", str(tiny)).replace("--layer 8", "--layer 2")
         run_command(f"nmtalign {own}")
-    assert len((tmp_path / "both.txt").read_text().splitlines()) == 60
+    assert len((tmp_path / "again.txt").read_text().splitlines()) == 60
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device on this machine")

@@ -268,10 +268,10 @@ def test_empty_lines_and_pairs_that_are_too_long(marian, tmp_path, capsys):
 def test_what_is_no_translation_model(marian, tmp_path):
     with pytest.raises(DataError, match="expected a model of the package transformers"):
         list(Translator(str(tmp_path)).attention([(["a"], ["b"])]))
-    with pytest.raises(UsageError, match="takes no languages; leave --langs out"):
+    with pytest.raises(UsageError, match="takes no languages; leave `languages` out"):
         list(Translator(str(marian), ("en", "fr")).attention([(["a"], ["b"])]))
     untrained_nllb(tmp_path)
-    with pytest.raises(UsageError, match="needs source and target language; give --langs"):
+    with pytest.raises(UsageError, match="needs source and target language; give `languages`"):
         list(Translator(str(tmp_path)).attention([(["a"], ["b"])]))
     with pytest.raises(UsageError, match="knows no language 'fr'"):
         list(Translator(str(tmp_path), ("eng_Latn", "fr")).attention([(["a"], ["b"])]))

@@ -47,7 +47,7 @@ def read_back(path: Path) -> list[tuple]:
 
 def test_rows_come_by_pair_then_source_then_target_and_empty_pairs_keep_their_number() -> None:
     rows = list(link_rows(PAIRS))
-    assert [(row.pair, row.source_position, row.target_position) for row in rows[:3]] == [
+    assert [(row.line, row.source_position, row.target_position) for row in rows[:3]] == [
         (1, 0, 1),
         (1, 1, 0),
         (3, 0, 0),
@@ -75,7 +75,7 @@ def test_a_batch_gives_the_rows_of_its_pairs() -> None:
     found = list(batch_rows(batch, words, words))
     assert [row[:5] for row in found] == [row[:5] for row in rows]
     np.testing.assert_allclose([row[5] for row in found], [row[5] for row in rows], rtol=1e-6)
-    assert [row.pair for row in batch_rows(batch, words, words, first=11)][-1] == 13
+    assert [row.line for row in batch_rows(batch, words, words, first=11)][-1] == 13
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
@@ -158,10 +158,11 @@ def test_csv_is_read_by_the_standard_library(tmp_path: Path) -> None:
 
 def test_a_table_in_python_is_a_data_frame() -> None:
     table = link_table(PAIRS)
-    assert list(table.columns) == list(LinkRow._fields)
+    assert list(table.columns) == ["pair", *LinkRow._fields[1:]]
+    assert sorted(set(table["pair"])) == [0, 2], "as pairs[0] and pairs[2]"
     assert len(table) == 14
     assert len(link_table(PAIRS[1])) == 0
-    assert list(link_table([]).columns) == list(LinkRow._fields)
+    assert list(link_table([]).columns) == list(table.columns)
 
 
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:

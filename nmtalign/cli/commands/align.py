@@ -152,9 +152,9 @@ _written_options = option_group(
 @_error_options
 @output_options
 @_written_options
-@section("Model")
-@expert_option
 @model_options
+@section("Expert, whose links vote")
+@expert_option
 @engine_options
 @shard_options
 @quiet_option
@@ -175,8 +175,9 @@ def align(
 
     Every pair gives one line of links `source-target`; an empty side gives an empty line. Positions count the
     words between spaces of your lines from 0, whatever the tokenizer; with --tokens the tokens.
-    Without an option for the model, the shipped English-French one is used. Links by a published method, or
-    from attention of another program: links-from.
+    Without an option for the model, the shipped English-French one is used. An expert is trusted as far as
+    training with it told, else this text tells. Links by a published method, or from attention of another
+    program: links-from.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """

@@ -128,7 +128,7 @@ def _warn_of_shift(
 
 def _print_sentences(results: dict[str, Evaluation]) -> None:
     """One row for each sentence pair and link file, between tabs; NaN is an unknown score."""
-    columns = ("file", "pair", *METRICS, "links", "sure", "in_sure", "in_possible")
+    columns = ("file", "line", *METRICS, "links", "sure", "in_sure", "in_possible")
     click.echo("\t".join(columns))
     for path, result in results.items():
         for number, counts in enumerate(result.sentences, 1):

@@ -24,12 +24,7 @@ from nmtalign.cli.options.bitext import (
     two_languages,
 )
 from nmtalign.cli.options.groups import Command, option_group, section, with_options
-from nmtalign.cli.options.model import (
-    encoder_options,
-    expert_option,
-    unsafe_pickle_option,
-    with_expert,
-)
+from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option, with_expert
 from nmtalign.cli.options.running import (
     EngineOptions,
     batch_texts,
@@ -49,7 +44,6 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.em import BitextFactory
     from nmtalign.training.settings import Settings
-    from nmtalign.vectors.embeddings import Embeddings
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
@@ -202,17 +196,12 @@ def _vectors(
     **reading: Any,
 ) -> dict[str, Any]:
     """Open the word vectors that are to be mixed with the lexicon, as arguments of `learn`."""
-    from nmtalign.door import place_of
-    from nmtalign.vectors.storage import both_embeddings, load_pair
+    from nmtalign.aligner.over_vectors import open_vectors
 
     if (source_vectors is None) != (target_vectors is None) or None not in (vectors, source_vectors):
         raise UsageError("give --vectors DIR, or both --source-vectors and --target-vectors")
-    sides: tuple[Embeddings, Embeddings] | None = None
-    if vectors is not None:
-        languages = two_languages(langs) if langs else None
-        sides = load_pair(place_of(vectors), languages=languages, **reading)
-    if source_vectors is not None and target_vectors is not None:
-        sides = both_embeddings((source_vectors, target_vectors), **reading)
+    place = vectors or (source_vectors and (source_vectors, target_vectors))
+    sides = place and open_vectors(place, two_languages(langs) if langs else None, **reading)
     return {"vectors": sides, "vectors_weight": vectors_weight}
 
 

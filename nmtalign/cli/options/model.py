@@ -111,7 +111,7 @@ expert_option = click.option(
     "--expert",
     type=INPUT,
     metavar="LINKS",
-    help="Links by one who knows more than the text; an empty line is no opinion.",
+    help="Links by one who knows more than this text (not: another aligner of it). Empty: no opinion.",
 )
 
 
@@ -164,7 +164,7 @@ model_options = option_group(
     click.option("--bahdanau", type=INPUT, help="npz with W, U, v (and b) for --score bahdanau."),
     click.option("--positions", type=click.Choice(POSITIONS), help="Position model.  [cosine: diagonal]"),
     click.option("--diagonal", type=Number(min=0), help="Strength of the diagonal prior.  [4]"),
-    section("Encoder, an expert whose links vote"),
+    section("Expert, whose links vote"),
     *encoder_options,
     section("Links"),
     *extraction_options,

@@ -14,6 +14,7 @@ from nmtalign.cli.options.bitext import text_encoding, two_languages
 from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.model import LinkOptions
 from nmtalign.cli.options.types import INPUT, Numbers, Whole
+from nmtalign.door import parameter
 from nmtalign.errors import UsageError
 from nmtalign.names import MARKS, METHODS, UNITS
 
@@ -58,9 +59,9 @@ class SourceOptions:
         """Tell whether links come from a source, not from our own model; `report` can show both."""
         given = list(self._given)
         if given and not any(name in given for name in _SOURCES) and None in (self.method, options.encoder):
-            needed = ", ".join(map(_spelled, _SOURCES))
+            needed = ", ".join(map(parameter, _SOURCES))
             raise UsageError(
-                f"{', '.join(map(_spelled, given))}: only with {needed}, or --encoder and --method"
+                f"{', '.join(map(parameter, given))}: only with {needed}, or --encoder and --method"
             )
         return bool(given)
 
@@ -75,7 +76,7 @@ class SourceOptions:
         text = TextSettings(given.pop("tokenizer", "space"), lowercase=False, unicode="none")
         if "langs" in given:
             given["languages"] = two_languages(given.pop("langs"))
-        source_of(given, _spelled)
+        source_of(given)
         if "matrices" in given:
             given["encoding"] = text_encoding()
         words = (text.words_of_pair(pair, (None, None)) for pair in bitext)
@@ -116,11 +117,6 @@ def _tell(reading: Reading) -> None:
         head = "" if reading.heads is None else f" --attention-heads {reading.heads[0]}"
         chosen = f"--layers {reading.layers[0]}{head} --shift {reading.shift}"
         log(f"chosen by the text: {chosen}", event="head chosen")
-
-
-def _spelled(name: str) -> str:
-    """Write the name of a setting as its option is typed."""
-    return "--langs" if name == "languages" else "--" + name.replace("_", "-")
 
 
 source_options = option_group(
