@@ -181,7 +181,9 @@ def test_arrays_of_several_pairs_and_values(vectors, text, capsys):
     )
     whole, aligned = np.load("whole.npz"), np.load("a.npz")
     assert whole.files == aligned.files
-    assert all(np.array_equal(whole[name], aligned[name]) for name in whole.files)  # a pair alone: the same bits
+    assert all(
+        np.array_equal(whole[name], aligned[name]) for name in whole.files
+    )  # a pair alone: the same bits
     assert run(*draw, "-o", "m.tsv") == 2
     assert "m.tsv: a .tsv holds one matrix, found 2; save to .npz" in capsys.readouterr().err
     assert not Path("m.tsv").exists()
