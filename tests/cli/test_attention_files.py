@@ -197,6 +197,12 @@ def test_numbers_are_of_all_words_however_many(vectors, text):
     assert np.load("m.npz")["pair-1"].shape == (2, 200)
 
 
+def test_words_without_a_vector_are_named(vectors, text, capsys):
+    assert run("heatmap", "w1 new", "w2 w3 other", "--vectors", vectors, "-o", "m.tsv") == 0
+    assert "1 matrix in m.tsv" in (said := capsys.readouterr().err)
+    assert "; without a vector: new, other\n" in said
+
+
 def test_an_empty_file_is_named(text, capsys):
     Path("pairs.tsv").write_text("")
     assert run("heatmap", "--pairs", "pairs.tsv", "-o", "out.pdf") == 3
