@@ -147,12 +147,14 @@ def align_chunk(
         own = aligner.text, aligner.languages
         return AlignedChunk(*chunk, batch, sizes, known, *own, attention=attention)
     marks = None if count == "words" else count
-    for words in text.line_words, marks and _made_of(chunk.lines, marks):
-        if words:
-            batch = links_of_words(batch, words)
-            attention = attention and _of_words(values, attention, words, chunk.lines)
+    levels = [words for words in (text.line_words, marks and _made_of(chunk.lines, marks)) if words]
+    for words in levels:
+        batch = links_of_words(batch, words)
     doubt = one_word_lines(text) if chunk.first == 1 else None
-    return AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, doubt, attention)
+    made = AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, doubt, attention)
+    if values is None or attention is None or not levels:
+        return made
+    return made._replace(attention=_of_words(values, attention, levels, made))
 
 
 def _check_cells(text: EncodedText, first: int) -> None:
@@ -164,14 +166,16 @@ def _check_cells(text: EncodedText, first: int) -> None:
 
 
 def _of_words(
-    values: str | None, attention: Sequence[Reals], words: BothLineWords, lines: Sequence[SentencePair]
+    values: str, attention: Sequence[Reals], levels: Sequence[BothLineWords], chunk: AlignedChunk
 ) -> list[Reals]:
-    """Return values of the words of lines from those of their tokens."""
+    """Return values of the words that the links of a chunk count, from those of their tokens."""
     found = []
-    for n, (weights, pair) in enumerate(zip(attention, lines, strict=True)):
-        own = words[0].sentence(n), words[1].sentence(n)
-        T, S = (len(SPACES.words(line)) for line in (pair.target, pair.source))
-        found.append(values_of_words(str(values), weights, own, (T, S)))
+    for n, (weights, *words) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
+        source, target = (list(range(side)) for side in weights.shape[::-1])
+        for level in levels:
+            own, other = level[0].sentence(n), level[1].sentence(n)
+            source, target = [own[word] for word in source], [other[word] for word in target]
+        found.append(values_of_words(values, weights, (source, target), (len(words[1]), len(words[0]))))
     return found
 
 

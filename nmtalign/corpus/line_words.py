@@ -352,7 +352,7 @@ def gold_of_tokens(
 def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None) -> AlignedPair:
     """Return an aligned pair with the words between spaces of its lines in place of tokens.
 
-    Values as of :func:`values_of_words`. A word is without a vector if all its tokens are.
+    Values as of :func:`values_of_words`. A word is without a vector if one of its tokens is.
 
     Parameters
     ----------
@@ -388,11 +388,7 @@ def joined_pair(
 
     unknown = pair.matrix.unknown
     if unknown is not None:
-        source, target = (
-            frozenset(side) - {word for n, word in enumerate(side) if n not in lacking}
-            for side, lacking in zip(of_word, unknown, strict=True)
-        )
-        unknown = source, target
+        unknown = frozenset(own[n] for n in unknown[0]), frozenset(other[n] for n in unknown[1])
     probabilities: dict[Link, float] = {}
     for (s, t), probability in pair.probabilities.items():
         link = Link(own[s], other[t])

@@ -400,8 +400,8 @@ def test_sentences_of_unknown_words_have_no_links(score):
     found = aligner(score)
     assert not found.align(["unknown"], WORDS[:2]).links
     assert not found.align(WORDS[:2], ["unknown", "unknown"]).links
-    best = found.align(["unknown", WORDS[0]], WORDS[:2]).links
-    assert best == ([] if score == "bahdanau" else [(1, 0)])  # its random weights prefer the unknown word
+    known = {s for s, _ in found.align(["unknown", WORDS[0]], WORDS[:2]).links}
+    assert known == (set() if score == "bahdanau" else {1})  # its random weights prefer the unknown word
     assert found.align(["unknown"], ["unknown"]).forward.tolist() == [[1.0]]  # weights are shown all the same
 
 

@@ -89,7 +89,7 @@ def test_pointing_at_a_word_lights_its_links_and_says_what_it_is_linked_to(open_
     assert [e.get_attribute("data-link") for e in find(page, ".link.on")] == ["2-1"]
     assert {e.text for e in find(page, ".token.on")} == {"cat", "chat"}
     point_at(page, word(page, "sleeps"))
-    assert "unknown word" in tip(page)
+    assert "vector\nnone" in tip(page)
 
 
 def test_a_refused_link_says_why(open_report: Open) -> None:
@@ -145,6 +145,28 @@ def test_a_second_word_says_beside_which_it_stands(open_report: Open) -> None:
     assert "its direction gives this link 0.40 against 0.3. Chosen by the rule “posterior”" in told
     point_at(page, find(page, '.hit-area[data-link="0-0"]')[0])
     wait(page, "return document.getElementById('tip').textContent.includes('other’s best choice')")
+
+
+def test_scores_over_vectors_are_told_with_the_next_best(open_report: Open) -> None:
+    scores = np.array([[1.0, 2.3], [0.5, 8.1], [9.0, 9.0]])
+    forward = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    unknown = frozenset[int](), frozenset({2})  # whose score is no rival
+    pair = AlignedPair(
+        Alignment(frozenset({(1, 1)}), 2, 3),
+        AlignmentMatrix(forward, ("the", "cat"), ("noir", "chat", "xyzzy"), unknown),
+        forward=forward,
+        reverse=forward,
+        extraction="mutual",
+        usual="forward",
+        scores=scores,
+    )
+    page = open_report([SamplePair(1, pair)])
+    go_to_pairs(page)
+    assert find(page, 'select[data-key="view"]')[0].get_attribute("value") == "forward"
+    point_at(page, find(page, '.hit-area[data-link="1-1"]')[0])
+    assert "score\n8.10, next best ‘cat’ – ‘noir’ 2.30" in tip(page)
+    point_at(page, word(page, "xyzzy"))
+    wait(page, "return document.getElementById('tip').textContent.includes('has no vector')")
 
 
 @pytest.mark.parametrize("sign", [",", "q"])

@@ -115,7 +115,7 @@ def test_two_results_side_by_side() -> None:
     table = PAIR.compare(CAT.others["other"])
     assert table["found"].tolist() == ["both", "first", "both", "second"]
     assert table["target_word"].tolist() == ["le", "noir", "chat", "dort"]
-    assert len(PAIR.matrix.compare(PAIR.matrix).axes) == 3
+    assert len(PAIR.matrix.compare(PAIR.matrix).axes) == 4  # two panels, color bar, key of hatched words
     with pytest.raises(UsageError, match=r"expected two results of one sentence pair"):
         PAIR.compare(Alignment(frozenset(), 1, 1))
     with pytest.raises(UsageError, match="no picture of a str"):

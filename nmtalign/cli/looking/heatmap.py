@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
+LONGEST = 100  # characters of a list of words
 MOST = 150  # words of a side that a picture shows when nothing else is asked for
 
 
@@ -100,6 +101,7 @@ def heatmap(
     Example: nmtalign heatmap "the black cat" "le chat noir" -o cat.png
     """
     from nmtalign.report.heatmap import FORMATS, check_format, save_heatmaps
+    from nmtalign.report.style import shorten
     from nmtalign.report.tables import OF_MATRICES, save_matrices
 
     check_format(output, FORMATS + OF_MATRICES)
@@ -116,7 +118,9 @@ def heatmap(
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         known: list[Coverage] = []
         records = covered(_not_empty(chosen.chosen(records), bitext.pairs), aligner, known)
-        shown = (_shown(aligner, record, look, math.inf if as_numbers else MOST) for record in records)
+        most = math.inf if as_numbers else MOST
+        lacking: dict[str, None] = {}  # words without a vector, in order
+        shown = (_shown(aligner, record, look, most, lacking) for record in records)
         if as_numbers:
             numbered = ((own.number or 1, own.matrices) for own in shown)
             save_matrices(drawn.done_one_by_one(numbered), output)
@@ -125,7 +129,8 @@ def heatmap(
             save_heatmaps(drawn.done_one_by_one(figures), output, dpi=look.dpi)
     warn_of_doubt(known)
     what = f"matri{'x' if drawn.done == 1 else 'ces'}" if as_numbers else f"picture{'s'[: drawn.done > 1]}"
-    log(f"{drawn.done:,} {what} in {output}, {drawn.seconds:.1f} s", event="drawn")
+    without = f"; without a vector: {shorten(', '.join(lacking), LONGEST)}" if lacking else ""
+    log(f"{drawn.done:,} {what} in {output}, {drawn.seconds:.1f} s{without}", event="drawn")
 
 
 def _not_empty(records: Iterator[Record], file: str | None) -> Iterator[Record]:
@@ -162,13 +167,20 @@ class _Shown(NamedTuple):
     gold: GoldAlignment | None
 
 
-def _shown(aligner: Aligner | None, record: Record, look: LookOptions, most: float) -> _Shown:
-    """Align one pair; of a side without a choice of words the first `most` are shown."""
+def _shown(
+    aligner: Aligner | None, record: Record, look: LookOptions, most: float, lacking: dict[str, None]
+) -> _Shown:
+    """Align one pair; of a side without a choice of words the first `most` are shown.
+
+    Words without a vector are added to `lacking`.
+    """
     from nmtalign.report.corpus import attention_of
     from nmtalign.report.heatmap import cropped, matrices_of
 
     found = attention_of(record, aligner)
     T, S = found.matrix.weights.shape
+    for tokens, unknown in zip(found.tokens, found.matrix.unknown or (), strict=False):
+        lacking.update(dict.fromkeys(tokens[n] for n in sorted(unknown)))
     place = f"pair {record.number}: " if record.number else ""
     kept = (
         _kept(look.rows, T, most, f"{place}target words", "--rows"),
