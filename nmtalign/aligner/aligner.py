@@ -23,6 +23,7 @@ from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.door import ProgressLine, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
+from nmtalign.positions.link_probabilities import LinkProbabilities
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.scorers.lexicon import Lexicon
@@ -278,15 +279,22 @@ class Aligner(Listed):
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
         if self.needs_fitting and scores.text.buckets:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
+        size, probabilities = TrainingSize.of(scores.training_words), None
+        if scores.vocabularies is not None:  # encoders and given vectors have not learned from any text
+            source, target = scores.training_counts
+            probabilities = LinkProbabilities(
+                (source > 0, target > 0), size.learned, self.positions.gold_log_odds
+            )
         return Decoder(
             scores.text,
             self.positions.over(scores),
             self.resolved_extraction,
             scores.evidence if self.positions.has_null else None,
-            TrainingSize.of(scores.training_words),
+            size,
             scores.vocabularies,
             scores.informed,
             scores.scores,
+            probabilities,
         )
 
     def covered(self, source: Sentence, target: Sentence) -> Coverage:

@@ -43,6 +43,11 @@ class TrainingSize(NamedTuple):
         """Return the size of a text with these source and target words; without any, a usual size."""
         return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
 
+    @property
+    def learned(self) -> float:
+        """The size u, as defined above."""
+        return float(np.log10(min(max(self.words, LEAST), MOST) / 10_000))
+
 
 class Coefficients(NamedTuple):
     """Coefficients of the logit of :func:`parallel_probability`."""
@@ -100,5 +105,5 @@ def pair_features(
     v = evidence / words
     n = np.log(np.minimum(words / 2, LONGEST))
     z = np.abs(np.log((T + 0.5) / (size.relation * S + 0.5))) * np.sqrt(np.minimum(S, T))
-    u = np.log10(min(max(size.words, LEAST), MOST) / 10_000)
-    return np.stack([np.ones_like(v), v, n, np.minimum(z, MAX_LENGTH_DEVIATION), v * n, np.full_like(v, u)])
+    z = np.minimum(z, MAX_LENGTH_DEVIATION)
+    return np.stack([np.ones_like(v), v, n, z, v * n, np.full_like(v, size.learned)])

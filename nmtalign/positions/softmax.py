@@ -58,6 +58,7 @@ class SoftmaxPositions:
 
     has_null: ClassVar[bool] = False  # every word is aligned to some word
     unfitted: ClassVar[bool] = False
+    gold_log_odds: ClassVar[float] = 0.0
     transitions: ClassVar[None] = None
 
     def state(self) -> State:
