@@ -25,6 +25,7 @@ from nmtalign.door import Listed, ProgressLine, expect_kind, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
+from nmtalign.positions.link_probabilities import LinkProbabilities
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.positions.voted import voted
@@ -375,18 +376,24 @@ class Aligner(Listed):
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
         if self.needs_fitting and scores.text.buckets:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
-        attend = self.positions.over(scores)
+        attend, size = self.positions.over(scores), TrainingSize.of(scores.training_words)
+        probabilities = None
         if self.expert is not None and self.expert.trust is not None:
             attend = voted(attend, scores.text, self.expert.trust)
+        elif scores.vocabularies is not None:  # encoders and given vectors have not learned from any text
+            source, target = scores.training_counts
+            known, gold = (source > 0, target > 0), self.positions.gold_log_odds
+            probabilities = LinkProbabilities(known, size.learned, gold)
         return Decoder(
             scores.text,
             attend,
             self.resolved_extraction,
             scores.evidence if self.positions.has_null else None,
-            TrainingSize.of(scores.training_words),
+            size,
             scores.vocabularies,
             scores.informed,
             scores.scores,
+            probabilities,
         )
 
     def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
