@@ -99,11 +99,9 @@ def align_stream(
         yield align_chunk(aligner, part, count=count)
 
 
-def align_chunk(
-    aligner: Aligner, chunk: Chunk, *, count: str = "words", expert: AlignedBatch | None = None
-) -> AlignedChunk:
-    """Align the pairs of one chunk; arguments as of :func:`align_stream`, and of :meth:`Aligner.encoded`."""
-    text = aligner.encoded(chunk.lines, expert=expert, count=count, first=chunk.first)
+def align_chunk(aligner: Aligner, chunk: Chunk, *, count: str = "words") -> AlignedChunk:
+    """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
+    text = aligner.encoded(chunk.lines, count=count, first=chunk.first)
     batch = aligner.align_text(text)
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths

@@ -8,15 +8,15 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.experts import given_with
+from nmtalign.aligner.experts import with_links
 from nmtalign.batch.stream import AlignedChunk, align_chunk
 from nmtalign.corpus.parallel import streamed
-from nmtalign.links.alignments import AlignedBatch
+from nmtalign.links.alignments import Link
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.chunks import Chunk
 
-# first line number, source and target lines, given links of an expert
-Packed = tuple[int, list[str], list[str], AlignedBatch | None]
+# first line number, source and target lines, links of an expert
+Packed = tuple[int, list[str], list[str], list[frozenset[Link]] | None]
 
 FEW = 4  # chunks up to which all cores work on one after the other
 
@@ -72,11 +72,13 @@ def pack(chunk: Chunk) -> Packed:
     (7, ['a b', 'c'], ['x', 'y'], None)
     """
     sides = [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
-    return chunk.first, *sides, given_with(chunk.lines)
+    links: list[frozenset[Link]] = [getattr(pair, "links", frozenset()) for pair in chunk.lines]
+    return chunk.first, *sides, links if any(links) else None
 
 
 def align_packed(aligner: Aligner, packed: Packed, count: str) -> AlignedChunk:
     """Align a chunk in a worker; what comes back is without the lines."""
-    first, source, target, expert = packed
-    chunk = Chunk(first, list(map(SentencePair, source, target)))
-    return align_chunk(aligner, chunk, count=count, expert=expert)._replace(lines=[])
+    first, source, target, links = packed
+    lines = list(map(SentencePair, source, target))
+    chunk = Chunk(first, lines if links is None else list(with_links(lines, links)))
+    return align_chunk(aligner, chunk, count=count)._replace(lines=[])

@@ -126,12 +126,11 @@ class HiddenMarkov:
         scores.prepare(ratios=True)
         text = scores.text
         transitions = self.transitions_of(text.source, text.target)
-        agree = self.agree and not scores.agreed
 
         def attend(k: int) -> BucketPosteriors:
             ratios = scores.ratios(k)
             model = scores.null_ratios, transitions, self.null
-            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agree=agree)
+            forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agree=self.agree)
             weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
             return BucketPosteriors(Posteriors(*weights, joint_probability(*weights)), ratios)
 

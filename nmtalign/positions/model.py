@@ -67,11 +67,6 @@ class TextScores(Protocol):
         """How often each source and target word occurs in the training text, each (V + 1,)."""
         ...
 
-    @property
-    def agreed(self) -> bool:
-        """Whether the ratios come from posteriors of both directions, which need no further agreement."""
-        ...
-
     def informed(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the pairs (B,) or cells (T, S, B) of bucket k that may have links: words are known."""
         ...
@@ -160,15 +155,10 @@ class SoftmaxPosteriors:
         """p(t|s); sums over target words are 1."""
         return np.exp(self.scores - self._columns) * self.inside
 
-    @property
-    def log_joint(self) -> Reals:
-        """Logarithm of :attr:`joint`, inside of the sentences."""
-        return np.asarray(self.scores - (self._rows[:, None] + self._columns) / 2)
-
     @cached_property
     def joint(self) -> Reals:
         """sqrt(p(s|t) p(t|s))."""
-        return np.exp(self.log_joint) * self.inside
+        return np.exp(self.scores - (self._rows[:, None] + self._columns) / 2) * self.inside
 
     def probability(self, cells: Cells) -> Reals:
         """Return the joint probability of some cells, without computing all cells."""

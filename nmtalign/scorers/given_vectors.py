@@ -207,7 +207,6 @@ class CellScores:
     known: tuple[Flags, Flags]  # source and target words with a vector, each (V,)
     training_words: ClassVar[None] = None
     vocabularies: ClassVar[None] = None
-    agreed: ClassVar[bool] = False
 
     @property
     def training_counts(self) -> tuple[Longs, Longs]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,7 +126,6 @@ class WordPairScores:
     emissions: Emissions
     worth: Floats
     lexicon: Lexicon
-    agreed: ClassVar[bool] = False
 
     @property
     def null_ratios(self) -> tuple[Floats, Floats]:
