@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.experts import given_with
+from nmtalign.aligner.experts import with_links
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import LineWords, links_of_words
 from nmtalign.corpus.parallel import streamed
 from nmtalign.errors import DataError
-from nmtalign.links.alignments import AlignedBatch
+from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.text.bitext import PAIRS, Chunk, SentencePair, cut
 from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, TextSettings
@@ -103,11 +103,9 @@ def align_stream(
         yield align_chunk(aligner, part, count=count)
 
 
-def align_chunk(
-    aligner: Aligner, chunk: Chunk, *, count: str = "words", expert: AlignedBatch | None = None
-) -> AlignedChunk:
-    """Align the pairs of one chunk; arguments as of :func:`align_stream`, and of :meth:`Aligner.encoded`."""
-    text = aligner.encoded(chunk.lines, expert=expert, count=count, first=chunk.first)
+def align_chunk(aligner: Aligner, chunk: Chunk, *, count: str = "words") -> AlignedChunk:
+    """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
+    text = aligner.encoded(chunk.lines, count=count, first=chunk.first)
     batch = aligner.align_text(text)
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths
@@ -201,8 +199,8 @@ def _too_long(
     return f"expected at most {most:,} words a side, found {words:,}" if words > most else ""
 
 
-# first line number, source and target lines, given links of an expert
-Packed = tuple[int, list[str], list[str], AlignedBatch | None]
+# first line number, source and target lines, links of an expert
+Packed = tuple[int, list[str], list[str], list[frozenset[Link]] | None]
 
 FEW = 4  # chunks up to which all cores work on one after the other
 
@@ -258,11 +256,13 @@ def pack(chunk: Chunk) -> Packed:
     (7, ['a b', 'c'], ['x', 'y'], None)
     """
     sides = [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
-    return chunk.first, *sides, given_with(chunk.lines)
+    links: list[frozenset[Link]] = [getattr(pair, "links", frozenset()) for pair in chunk.lines]
+    return chunk.first, *sides, links if any(links) else None
 
 
 def align_packed(aligner: Aligner, packed: Packed, count: str) -> AlignedChunk:
     """Align a chunk in a worker; what comes back is without the lines."""
-    first, source, target, expert = packed
-    chunk = Chunk(first, list(map(SentencePair, source, target)))
-    return align_chunk(aligner, chunk, count=count, expert=expert)._replace(lines=[])
+    first, source, target, links = packed
+    lines = list(map(SentencePair, source, target))
+    chunk = Chunk(first, lines if links is None else list(with_links(lines, links)))
+    return align_chunk(aligner, chunk, count=count)._replace(lines=[])

@@ -163,15 +163,10 @@ class SoftmaxPosteriors:
         """p(t|s); sums over target words are 1."""
         return np.exp(self.scores - self._columns) * self.inside
 
-    @property
-    def log_joint(self) -> Reals:
-        """Logarithm of :attr:`joint`, inside of the sentences."""
-        return np.asarray(self.scores - (self._rows[:, None] + self._columns) / 2)
-
     @cached_property
     def joint(self) -> Reals:
         """sqrt(p(s|t) p(t|s))."""
-        return np.exp(self.log_joint) * self.inside
+        return np.exp(self.scores - (self._rows[:, None] + self._columns) / 2) * self.inside
 
     def probability(self, cells: Cells) -> Reals:
         """Return the joint probability of some cells, without computing all cells."""

@@ -118,11 +118,17 @@ def test_no_opinion_is_no_expert(advised):
     assert told.aligner.expert.trust == (0, 0)
     wrong = [{(s, (t + 1) % len(links)) for s, t in links} for links in TOY.links]
     half = [links if n % 2 else set() for n, links in enumerate(wrong)]
-    whole, plain, some = (
-        links_of(advised.align_batch(TOY.pairs, expert=expert)) for expert in (wrong, None, half)
-    )
+    batches = [advised.align_batch(TOY.pairs, expert=expert) for expert in (wrong, None, half)]
+    whole, plain, some = map(links_of, batches)
     assert some == [(whole if n % 2 else plain)[n] for n in range(40)]
     assert whole != some != plain
+    for n in range(0, 40, 2):  # the same bits in the company of pairs that are voted on
+        alone, among = batches[1][n].posterior, batches[2][n].posterior
+        np.testing.assert_array_equal(alone, among)
+        np.testing.assert_array_equal(
+            batches[1].probability[slice(*batches[1].offsets[n : n + 2])],
+            batches[2].probability[slice(*batches[2].offsets[n : n + 2])],
+        )
 
 
 def test_the_same_links_in_any_company(advised):
