@@ -1,149 +1,262 @@
-"""Are links given probability p right p of the time? A reliability table against hand-made links.
+"""Are links given probability p right p of the time? Posteriors, probabilities, and other curves.
 
-    python scripts/calibration.py WORK [--preset default] [--sets a10k h100k ...] [--threshold 0.05]
-    python scripts/calibration.py DIR --frozen [--preset default]
+    python scripts/calibration.py DATA [--preset default] [--sizes 0 1000 10000] [--fit]
 
-WORK is the folder of ``benchmark_aligners.py`` after ``run WORK nmtalign-PRESET``. The gold lines of each
-corpus are aligned by its saved model, once with the default threshold (the links that users get), once with a
-low one (nearly all that the model believes at all), by ``nmtalign align --probabilities``.
+DATA is as for ``benchmark_aligners.py``. The gold lines of each family are aligned by a model of these lines
+and of 0, 1,000, ... pairs of other text (text that was learned from), and by a model of the other text alone
+(new text); where there is no other text, each half of the gold lines by a model of the other half.
 
-With ``--frozen`` DIR is what ``freeze.py record`` wrote: the links of its table are those that users get.
+With ``--fit``, curves of :mod:`nmtalign.positions.link_probabilities` with fewer features are fitted to the
+text that was learned from, and judged on the family that took no part in the fit; the last line has the
+coefficients of all families together, which the product takes.
 
 Expected calibration error: the mean over links of |mean probability - share of right links| of its bin
-(Naeini et al. 2015, equation 1), in ten bins of equal width.
+(Naeini et al. 2015, equation 1), in ten bins of equal width. Sure and possible links are right. Figures of a
+family are means over its texts.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from _corpora import SETS, lines_of, parse_links
-from benchmark_aligners import corpora_of, markdown, nmtalign_program
+import numpy as np
+from _corpora import (
+    FAMILIES,
+    Pairs,
+    alibi_corpora,
+    distant_corpora,
+    europarl_corpora,
+    hansard_corpora,
+    lines_of,
+    parse_links,
+    sampled,
+)
+from benchmark_aligners import markdown
 
-BINS = 10
+from nmtalign.aligner.aligner import Aligner
+from nmtalign.aligner.train import Learning, learn
+from nmtalign.corpus.text import encode_text
+from nmtalign.positions.link_probabilities import FITTED
+from nmtalign.training.settings import PRESETS
+
+BINS, NEWTON = 10, 100
+Gold = list[tuple[set[str], set[str]]]
 
 
-@dataclass
-class Bin:
-    """The links whose probability falls into one tenth."""
+class Links(NamedTuple):
+    """The links of a text, each array (L,)."""
 
-    links: int = 0
-    probability: float = 0.0
-    sure: int = 0
-    possible: int = 0
-
-    def add(self, other: Bin) -> None:
-        self.links += other.links
-        self.probability += other.probability
-        self.sure += other.sure
-        self.possible += other.possible
+    family: str
+    name: str
+    new: bool
+    posterior: np.ndarray
+    probability: np.ndarray
+    evidence: np.ndarray
+    right: np.ndarray
+    size: float  # u of the training text
 
     @property
-    def gap(self) -> float:
-        """Links times the distance of their mean probability from their share of possible links."""
-        return abs(self.probability - self.possible)
+    def logit(self) -> np.ndarray:
+        p = np.clip(self.posterior.astype(np.float64), 1e-6, 1 - 1e-6)
+        return np.log(p / (1 - p))
 
 
-def expected_error(bins: Sequence[Bin]) -> float:
-    """Return the expected calibration error against sure-or-possible links.
+# --- figures -----------------------------------------------------------------------------------------------
 
-    >>> expected_error([Bin(links=4, probability=3.2, sure=2, possible=3), Bin()])
-    0.05
+
+def expected_error(probability: np.ndarray, right: np.ndarray) -> float:
+    """Return the expected calibration error.
+
+    >>> round(expected_error(np.array([0.85, 0.8, 0.8, 0.75]), np.array([1.0, 1, 0, 1])), 4)
+    0.1
     """
-    return round(sum(b.gap for b in bins) / max(1, sum(b.links for b in bins)), 4)
+    numbers = np.minimum(BINS - 1, (probability * BINS).astype(int))
+    gaps = np.bincount(numbers, probability, BINS) - np.bincount(numbers, right, BINS)
+    return float(np.abs(gaps).sum() / len(right))
 
 
-def binned(links: Sequence[str], scores: Sequence[str], gold: Sequence[str]) -> list[Bin]:
-    """Count the links of each tenth of probability; the three are lines of the same sentence pairs."""
-    bins = [Bin() for _ in range(BINS)]
-    for link_line, score_line, gold_line in zip(links, scores, gold, strict=True):
-        sure, possible = parse_links(gold_line)
-        for link, score in zip(link_line.split(), map(float, score_line.split()), strict=True):
-            single = Bin(1, score, link in sure, link in possible)
-            bins[min(BINS - 1, int(score * BINS))].add(single)
-    return bins
+def area(probability: np.ndarray, right: np.ndarray) -> float:
+    """Return how often a right link has a higher probability than a wrong one (AUC), ties counted half.
+
+    >>> area(np.array([0.9, 0.5, 0.5]), np.array([1.0, 1, 0]))
+    0.75
+    """
+    wrong = np.sort(probability[right == 0])
+    good = probability[right == 1]
+    below = np.searchsorted(wrong, good, "left") + np.searchsorted(wrong, good, "right")
+    return float(below.sum() / (2 * max(1, len(wrong) * len(good))))
 
 
-def align_gold_lines(corpus: Path, run: Path, threshold: float | None) -> list[Bin]:
-    """Align the last lines of a corpus with the model saved in `run`."""
-    gold = lines_of(corpus / "gold")
-    for side in ("src", "tgt"):
-        tail = lines_of(corpus / side)[-len(gold) :]
-        text = "".join(line + "\n" for line in tail)
-        (run / f"gold.{side}").write_text(text, encoding="utf-8", newline="\n")
-    links, scores = run / "gold.links", run / "gold.scores"
-    command = [nmtalign_program(), "align", run / "gold.src", run / "gold.tgt", "--model", run / "model"]
-    command += ["-o", links, "--probabilities", scores]
-    command += [] if threshold is None else ["--threshold", str(threshold)]
-    subprocess.run([str(part) for part in command], check=True, capture_output=True)
-    return binned(lines_of(links), lines_of(scores), gold)
+def figures(probability: np.ndarray, right: np.ndarray) -> list[float]:
+    """Return calibration error, Brier score, mean probability, precision, and AUC."""
+    brier = float(((probability - right) ** 2).mean())
+    found = expected_error(probability, right), brier, float(probability.mean()), float(right.mean())
+    return [*found, area(probability, right)]
 
 
-def pooled(tables: Sequence[list[Bin]]) -> list[Bin]:
-    total = [Bin() for _ in range(BINS)]
-    for table in tables:
-        for into, bin_ in zip(total, table, strict=True):
-            into.add(bin_)
-    return total
+def of_families(texts: Sequence[Links], probability: Callable[[Links], np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the mean figures of each family."""
+    found: dict[str, list[list[float]]] = {}
+    for text in texts:
+        found.setdefault(text.family, []).append(figures(probability(text), text.right))
+    return {family: np.mean(rows, axis=0) for family, rows in found.items()}
 
 
-def reliability_table(bins: Sequence[Bin]) -> str:
-    rows = [["probability", "links", "mean probability", "sure or possible", "sure"]]
-    for number, b in enumerate(bins):
-        if b.links:
-            shares = (b.probability / b.links, b.possible / b.links, b.sure / b.links)
-            label = f"{number / BINS:.1f} to {(number + 1) / BINS:.1f}"
-            rows.append([label, str(b.links), *(f"{share:.3f}" for share in shares)])
-    return markdown(rows)
+def row(name: str, values: np.ndarray) -> list[str]:
+    return [name, *(f"{value:.3f}" for value in values)]
 
 
-def run_folder(work: Path, corpus: str, preset: str) -> Path:
-    return work / "runs" / f"{corpus}-nmtalign-{preset}"
+def summary(name: str, texts: Sequence[Links], probability: Callable[[Links], np.ndarray]) -> list[str]:
+    """Return the row of the mean over families; behind the mean error stands the worst of a family."""
+    values = np.stack(list(of_families(texts, probability).values()))
+    cells = row(name, values.mean(axis=0))
+    return [*cells[:2], f"{values[:, 0].max():.3f}", *cells[2:]]
 
 
-def report(work: Path, corpora: Sequence[str], preset: str, threshold: float | None) -> str:
-    """Align the gold lines with the saved models, and return the tables."""
-    runs = {corpus: run_folder(work, corpus, preset) for corpus in corpora}
-    return tables({corpus: align_gold_lines(work / corpus, run, threshold) for corpus, run in runs.items()})
+HEAD = ["calibration error", "worst family", "Brier", "mean probability", "precision", "AUC"]
 
 
-def frozen_bins(folder: Path, corpus: str, preset: str) -> list[Bin]:
-    """Count the links of the gold lines of a corpus in the table of ``freeze.py``."""
-    gold, run = lines_of(folder / "texts" / corpus / "gold"), folder / "table" / f"{corpus}-{preset}"
-    links, probabilities = (lines_of(run / name)[-len(gold) :] for name in ("links", "scores"))
-    return binned(links, probabilities, gold)
+# --- texts -------------------------------------------------------------------------------------------------
 
 
-def tables(by_corpus: dict[str, list[Bin]]) -> str:
-    """Return the table over all corpora, and the error of each corpus."""
-    total = pooled(list(by_corpus.values()))
-    rows = [["corpus", "links", "calibration error"]]
-    rows += [[c, str(sum(b.links for b in t)), f"{expected_error(t):.4f}"] for c, t in by_corpus.items()]
-    rows.append(["all", str(sum(b.links for b in total)), f"{expected_error(total):.4f}"])
-    return reliability_table(total) + "\n\n" + markdown(rows)
+def families(data: Path) -> Iterator[tuple[str, Pairs, Pairs, Path]]:
+    """Yield name, largest training text, gold text and gold links of each family."""
+    names = {name.split("+")[0]: family for family, sets in FAMILIES.items() for name in sets}
+    names |= {"a0": "ALIBI", "h0": "NAACL"}
+    largest = {}
+    for corpora in (alibi_corpora, hansard_corpora, europarl_corpora, distant_corpora):
+        for corpus in corpora(data):
+            largest[corpus.gold] = corpus
+            if corpus.name.split("+")[0] in names:
+                names[str(corpus.gold)] = names[corpus.name.split("+")[0]]
+    for gold, corpus in largest.items():
+        yield names[str(gold)], corpus.training, corpus.gold_text, gold
+
+
+def learned(pairs: Pairs, preset: str) -> Aligner:
+    words = [(source.split(" "), target.split(" ")) for source, target in pairs]
+    return learn(words, Learning(settings=PRESETS[preset])).aligner
+
+
+def links_of(family: str, name: str, new: bool, aligner: Aligner, pairs: Pairs, gold: Gold) -> Links:
+    """Align gold lines."""
+    words = [(source.split(" "), target.split(" ")) for source, target in pairs]
+    text = encode_text([aligner.words_of(pair) for pair in words])
+    decoder, columns = aligner.decoder(aligner.scorer.read(text)), []
+    for k, bucket in enumerate(text.buckets):
+        (t, s, b), _, _, evidence = decoder.chosen(k)
+        found = decoder.links(k)
+        number = text.segments.pair[bucket.pairs[b]].tolist()
+        triples = zip(number, s.tolist(), t.tolist(), strict=True)
+        right = [f"{s}-{t}" in gold[n][1] for n, s, t in triples]
+        columns.append((found.posterior, found.probability, evidence[t, s, b], np.array(right, float)))
+    size = decoder.size.learned
+    return Links(family, name, new, *map(np.concatenate, zip(*columns, strict=True)), size)
+
+
+def aligned(data: Path, preset: str, sizes: Sequence[int]) -> Iterator[Links]:
+    """Align the gold lines of all families by models of several sizes."""
+    for family, training, pairs, path in families(data):
+        gold: Gold = [parse_links(line) for line in lines_of(path)]
+        other = [pair for pair in training if pair not in set(pairs)]
+        for size in sorted({min(size, len(training)) for size in sizes}):
+            text = sampled(training, size)
+            yield links_of(family, f"+{size}", False, learned([*text, *pairs], preset), pairs, gold)
+            if size:
+                text = sampled(other, min(size, len(other)))
+                yield links_of(family, f"+{size}", True, learned(text, preset), pairs, gold)
+        if not training:
+            half = len(pairs) // 2
+            for own, rest in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
+                yield links_of(family, "half", True, learned(pairs[rest], preset), pairs[own], gold[own])
+
+
+# --- curves ------------------------------------------------------------------------------------------------
+
+Features = Callable[[Links], np.ndarray]  # (F, L)
+
+
+def with_features(*names: str) -> Features:
+    """Return a function that gives 1 and features of links."""
+    return lambda text: np.stack(
+        [np.ones(len(text.right)), *(getattr(text, n) + 0 * text.logit for n in names)]
+    )
+
+
+CURVES: dict[str, Features] = {
+    "posterior": with_features("logit"),
+    "posterior, evidence": with_features("logit", "evidence"),
+    "posterior, evidence, size": with_features("logit", "evidence", "size"),
+}
+
+
+def fitted(texts: Sequence[Links], features: Features, capped: bool) -> np.ndarray:
+    """Return the coefficients of greatest likelihood; families weigh the same, and so do their texts."""
+    x = np.concatenate([features(text) for text in texts], axis=1)
+    y, p = (np.concatenate([getattr(text, name) for text in texts]) for name in ("right", "logit"))
+    count = {family: sum(text.family == family for text in texts) for family in FAMILIES}
+    weight = np.concatenate([np.full(len(t.right), 1 / (count[t.family] * len(t.right))) for t in texts])
+    a = np.zeros(len(x))
+    for step in range(NEWTON):
+        q = 1 / (1 + np.exp(-(a @ x)))
+        free = weight * ((a @ x < p) | (not capped) | (step < NEWTON // 4))  # capped links do not move a
+        a -= (
+            np.linalg.solve((x * (free * q * (1 - q))) @ x.T + 1e-9 * np.eye(len(x)), x @ (free * (q - y)))
+            / 2
+        )
+    return a
+
+
+def curve(a: np.ndarray, features: Features, capped: bool) -> Callable[[Links], np.ndarray]:
+    """Return the function that gives links their probability."""
+    greatest = (lambda text: text.logit) if capped else (lambda text: np.inf)
+    return lambda text: 1 / (1 + np.exp(-np.minimum(a @ features(text), greatest(text))))
+
+
+def held_out(texts: Sequence[Links], features: Features, capped: bool) -> Callable[[Links], np.ndarray]:
+    """Return the function that gives links the probability of a curve fitted without their family."""
+    of_family = {
+        family: curve(fitted([t for t in texts if t.family != family], features, capped), features, capped)
+        for family in {text.family for text in texts}
+    }
+    return lambda text: of_family[text.family](text)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("work", type=Path)
+    parser.add_argument("data", type=Path)
     parser.add_argument("--preset", default="default")
-    parser.add_argument("--sets", nargs="*", default=[])
-    parser.add_argument("--threshold", type=float, default=0.05)
-    parser.add_argument("--frozen", action="store_true", help="WORK was written by freeze.py record")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[0, 1_000, 10_000])
+    parser.add_argument("--fit", action="store_true", help="also fit curves, leaving out one family")
     options = parser.parse_args()
-    work = options.work.absolute()
-    if options.frozen:
-        done = [name for name in SETS if (work / "table" / f"{name}-{options.preset}" / "links").exists()]
-        print(tables({name: frozen_bins(work, name, options.preset) for name in options.sets or done}))
-        return
-    have = [c for c in corpora_of(work) if (run_folder(work, c, options.preset) / "model").exists()]
-    for threshold in (None, options.threshold):
-        title = "Links by default" if threshold is None else f"Links above {threshold}"
-        print(f"{title}:\n\n{report(work, options.sets or have, options.preset, threshold)}\n")
+    texts = list(aligned(options.data, options.preset, options.sizes))
+    seen = [text for text in texts if not text.new]
+    kinds = {"text learned from": seen, "new text": [text for text in texts if text.new], "both": texts}
+    print("Mean of families:\n")
+    rows = [["", *HEAD]]
+    for kind, some in kinds.items():
+        rows.append(summary(f"{kind}: posterior", some, lambda text: text.posterior))
+        rows.append(summary(f"{kind}: probability", some, lambda text: text.probability))
+    print(
+        markdown(rows),
+        "\n\nText learned from, by family; error of the posterior, figures of the probability:\n",
+    )
+    before = of_families(seen, lambda text: text.posterior)
+    of_each = of_families(seen, lambda text: text.probability)
+    rows = [[*row(family, before[family][:1]), *row("", of_each[family])[1:]] for family in of_each]
+    print(markdown([["", "posterior", HEAD[0], *HEAD[2:]], *rows]))
+    if options.fit:
+        rows = [["curve", *HEAD]]
+        for name, features in CURVES.items():
+            for capped in (False, True):
+                label = name + (", at most the posterior" if capped else "")
+                rows.append(summary(label, seen, held_out(seen, features, capped)))
+        print(f"\nCurves fitted without the family that they are judged on:\n\n{markdown(rows)}")
+        found = fitted(seen, CURVES["posterior, evidence, size"], True).round(2)
+        print(f"\nOf all families: {found.tolist()}; the product has {list(FITTED)}")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from nmtalign.door import Listed, ProgressLine, expect_kind, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
+from nmtalign.positions.link_probabilities import LinkProbabilities
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.positions.voted import voted
@@ -336,15 +337,22 @@ class Aligner(Listed):
         attend = self.positions.over(scores)
         if self.expert is not None and self.expert.trust is not None:
             attend = voted(attend, scores.text, self.expert.trust)
+        size, probabilities = TrainingSize.of(scores.training_words), None
+        if scores.vocabularies is not None:  # encoders and given vectors have not learned from any text
+            source, target = scores.training_counts
+            probabilities = LinkProbabilities(
+                (source > 0, target > 0), size.learned, self.positions.gold_log_odds
+            )
         return Decoder(
             scores.text,
             attend,
             self.resolved_extraction,
             scores.evidence if self.positions.has_null else None,
-            TrainingSize.of(scores.training_words),
+            size,
             scores.vocabularies,
             scores.informed,
             scores.scores,
+            probabilities,
         )
 
     def covered(self, source: Sentence, target: Sentence) -> Coverage:

@@ -36,6 +36,7 @@ from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
 from nmtalign.positions.hmm import THRESHOLD
+from nmtalign.positions.link_probabilities import LinkProbabilities
 from nmtalign.positions.model import BucketPosteriors, Cells
 
 LONGEST = 500  # words
@@ -54,6 +55,11 @@ class TrainingSize(NamedTuple):
     def of(cls, words: tuple[int, int] | None) -> TrainingSize:
         """Return the size of a text with these source and target words; without any, a usual size."""
         return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
+
+    @property
+    def learned(self) -> float:
+        """The size u, as defined above."""
+        return float(np.log10(min(max(self.words, LEAST), MOST) / 10_000))
 
 
 class Coefficients(NamedTuple):
@@ -112,19 +118,29 @@ def pair_features(
     v = evidence / words
     n = np.log(np.minimum(words / 2, LONGEST))
     z = np.abs(np.log((T + 0.5) / (size.relation * S + 0.5))) * np.sqrt(np.minimum(S, T))
-    u = np.log10(min(max(size.words, LEAST), MOST) / 10_000)
-    return np.stack([np.ones_like(v), v, n, np.minimum(z, MAX_LENGTH_DEVIATION), v * n, np.full_like(v, u)])
+    z = np.minimum(z, MAX_LENGTH_DEVIATION)
+    return np.stack([np.ones_like(v), v, n, z, v * n, np.full_like(v, size.learned)])
 
 
 class BucketLinks(NamedTuple):
-    """Links of a bucket: pair, source and target position, probability, each (L,); evidence of its pairs."""
+    """Links of a bucket, each (L,): pair, positions, joint posterior, probability; evidence of its pairs."""
 
     pair: Ints
     source: Ints
     target: Ints
-    probability: NDArray[np.floating]
+    posterior: Reals
+    probability: Reals
     pairs: Longs
     evidence: Doubles
+
+
+class ChosenLinks(NamedTuple):
+    """Links of a bucket, the posteriors they were chosen from, and the evidence of all cells, if any."""
+
+    cells: Cells
+    posterior: Reals
+    posteriors: Attention
+    evidence: NDArray[np.float32] | None
 
 
 class Decoder(NamedTuple):
@@ -141,24 +157,35 @@ class Decoder(NamedTuple):
     # as of :meth:`nmtalign.positions.model.TextScores.informed`; None where every pair has attention
     informed: Callable[[int, NDArray[np.float32] | None], NDArray[np.bool_]] | None = None
     scores: Callable[[int], Reals] | None = None  # those of a bucket, before the position model
+    probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
 
-    def links(self, k: int) -> BucketLinks:
+    def chosen(self, k: int) -> ChosenLinks:
         """Compute the posteriors of bucket k and choose links."""
         bucket = self.text.buckets[k]
         posteriors, ratios = self.attend(k)
-        (t, s, b), probability = self._cells(posteriors, bucket)
+        (t, s, b), posterior = self._cells(posteriors, bucket)
         if self.informed is not None:
             kept = np.broadcast_to(self.informed(k, ratios), bucket.shape)[t, s, b]
-            t, s, b, probability = t[kept], s[kept], b[kept], probability[kept]
+            t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
+        worth = None if ratios is None or self.evidence is None else self.evidence(k, ratios)
+        return ChosenLinks((t, s, b), posterior, posteriors, worth)
+
+    def links(self, k: int) -> BucketLinks:
+        """Compute the links of bucket k, their probability, and the evidence of its pairs."""
+        bucket, ((t, s, b), posterior, posteriors, worth) = self.text.buckets[k], self.chosen(k)
         real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
-        if ratios is None or self.evidence is None:
-            weights = probability if core is None else probability * core[t, s, b]
+        probability = posterior
+        if worth is None:
+            weights = posterior if core is None else posterior * core[t, s, b]
             evidence = np.asarray(np.bincount(b, weights, len(bucket.pairs)), np.float64)
         else:
-            worth = self.evidence(k, ratios) if core is None else self.evidence(k, ratios) * core
+            if self.probabilities is not None:
+                probability = self.probabilities.of(bucket, b, posterior, worth[t, s, b])
+            worth = worth if core is None else worth * core
             evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth)
         pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
-        return BucketLinks(pair, at_source, at_target, probability, bucket.pairs[real], evidence[real])
+        own = bucket.pairs[real], evidence[real]
+        return BucketLinks(pair, at_source, at_target, posterior, probability, *own)
 
     def _cells(self, posteriors: Attention, bucket: Bucket) -> tuple[Cells, Reals]:
         """Choose links and give their probability; signs (a comma beside a link) are no second words."""
@@ -186,15 +213,15 @@ class Decoder(NamedTuple):
         segments = self.text.segments
         none = [np.zeros(0, np.int64)] * len(BucketLinks._fields)
         columns = [np.concatenate(column) for column in zip(none, *found, strict=True)]
-        piece, source, target, probability = columns[:4]
+        piece, source, target, posterior, probability = columns[:5]
         kept, pair, source, target = segments.restore(piece.astype(np.int64), source, target)
         probability = probability[kept]
         if len(segments.pair) > segments.pairs and self.extraction.one_to_one:
-            best = self._best_of_their_words(pair, source, target, probability)
+            best = self._best_of_their_words(pair, source, target, posterior[kept])
             pair, source, target, probability = pair[best], source[best], target[best], probability[best]
         order = np.lexsort((target, source, pair))
         counts = np.bincount(pair, minlength=segments.pairs)
-        evidence = segments.total(columns[4].astype(np.int64), columns[5].astype(np.float64))
+        evidence = segments.total(columns[5].astype(np.int64), columns[6].astype(np.float64))
         return AlignedBatch(
             offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)]),
             source=source[order].astype(np.int32),
@@ -204,12 +231,12 @@ class Decoder(NamedTuple):
         )
 
     def _best_of_their_words(
-        self, pair: Longs, source: Longs, target: Longs, probability: NDArray[np.floating]
+        self, pair: Longs, source: Longs, target: Longs, posterior: Reals
     ) -> NDArray[np.bool_]:
         """Mark links that are the best of both words, for pieces of a long pair link a word several times."""
         S, T = self.text.segments.source_lengths[pair], self.text.segments.target_lengths[pair]
         distance = np.abs((2 * source + 1) * T - (2 * target + 1) * S)
-        order = np.lexsort((target, source, distance, -probability))
+        order = np.lexsort((target, source, distance, -posterior))
         best = np.zeros((2, len(pair)), dtype=bool)
         for marked, word in zip(best, (source, target), strict=True):
             _, first = np.unique(np.stack([pair, word])[:, order], axis=1, return_index=True)

@@ -14,11 +14,15 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack, cast
 
+import numpy as np
+
 from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
+from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.experts import PAIRS, Expert, choose_expert, with_links
 from nmtalign.aligner.extraction import Extraction
 from nmtalign.aligner.model_folder import is_model
 from nmtalign.aligner.over_vectors import open_vectors
+from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage, one_word_lines
 from nmtalign.corpus.line_words import gold_of_tokens, links_of_tokens, links_of_words
 from nmtalign.corpus.long_pairs import cut_long_pairs
@@ -467,7 +471,22 @@ def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
         seed=learning.settings.seed,
         report=learning.report,
     )
-    return replace(aligner, positions=Rescored(aligner.positions, rescorer))
+    positions = Rescored(aligner.positions, rescorer)
+    log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder(scores), gold)
+    return replace(aligner, positions=replace(positions, gold_log_odds=log_odds))
+
+
+def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
+    """Return what the gold links of the pairs of a text add to the log odds of link probabilities."""
+    assert decoder.probabilities is not None  # as of every learned model
+    found: list[tuple[Reals, ...]] = []
+    for k, bucket in enumerate(decoder.text.buckets):
+        (t, s, b), posterior, _, evidence = decoder.chosen(k)
+        assert evidence is not None
+        links = zip(bucket.pairs[b].tolist(), s.tolist(), t.tolist(), strict=True)
+        right = np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float)
+        found.append((posterior, evidence[t, s, b], right))
+    return decoder.probabilities.taught(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def trust(aligner: Aligner, estimator: Estimator, bitext: Prepared, learning: Learning) -> Aligner:

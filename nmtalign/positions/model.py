@@ -103,6 +103,10 @@ class PositionModel:
         return False
 
     @property
+    def gold_log_odds(self) -> float:
+        """What gold links add to the log odds of link probabilities; 0 without gold."""
+
+    @property
     def settings(self) -> str:
         """Name and parameters, as one setting."""
         raise NotImplementedError

@@ -87,6 +87,7 @@ class Rescored(PositionModel):
 
     base: PositionModel  # with a null word
     rescorer: Rescorer
+    gold_log_odds: float = 0.0  # what the gold links add to the log odds of link probabilities
 
     @property
     def settings(self) -> str:
@@ -127,9 +128,8 @@ class Rescored(PositionModel):
         own = self.rescorer
         arrays = own.network.weights._asdict() | {"style": own.style}
         words = {f"{side}_frequent": own.frequent[n] for n, side in enumerate(("source", "target"))}
-        return State(
-            "rescored", {"weight": own.weight}, arrays, words=words, parts={"base": self.base.state()}
-        )
+        values = {"weight": own.weight, "gold_log_odds": self.gold_log_odds}
+        return State("rescored", values, arrays, words=words, parts={"base": self.base.state()})
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: object) -> Rescored:
@@ -141,7 +141,8 @@ class Rescored(PositionModel):
         style = stored.array("style", "f", (KINDS, FREQUENT + 1), low=0, high=1)
         frequent = tuple(stored.words("source_frequent")), tuple(stored.words("target_frequent"))
         rescorer = Rescorer(Network(weights), stored.number("weight", low=0, high=1), frequent, style)
-        return cls(stored.open("base", vocabularies), rescorer)
+        gold = stored.number("gold_log_odds", low=-10, high=10)
+        return cls(stored.open("base", vocabularies), rescorer, gold)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

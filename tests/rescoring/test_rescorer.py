@@ -12,6 +12,7 @@ from nmtalign.aligner.train import Learning, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
+from nmtalign.positions.link_probabilities import FEW, LARGEST
 from nmtalign.rescoring import training
 from nmtalign.rescoring.features import known_words, lexical_features, posterior_features
 from nmtalign.rescoring.rescorer import mix
@@ -79,6 +80,15 @@ def test_rows_and_columns_sum_to_at_most_1(taught):
             assert not forward[padding].any()
 
 
+def test_link_probabilities_of_gold_pairs_sum_to_the_right_links(taught):
+    """Up to FEW links for each unit of log odds, which keep few gold links from moving much."""
+    batch = taught.align_batch(TOY.words)
+    right = sum(len(gold.possible.intersection(batch.links(n))) for n, gold in enumerate(GOLD))
+    log_odds = taught.positions.gold_log_odds
+    assert 0 < abs(log_odds) < LARGEST
+    assert batch.probability.sum() + FEW * log_odds == pytest.approx(right, abs=0.01)
+
+
 def test_alone_as_in_a_batch_padded_or_not(taught):
     pairs = TOY.words[:60] + [(s + s, t + t) for s, t in TOY.words[:20]]
     for aligner in (taught, weighing(taught, 1.0)):
@@ -87,6 +97,7 @@ def test_alone_as_in_a_batch_padded_or_not(taught):
 
 def test_weight_0_changes_nothing(taught):
     idle = weighing(taught, 0.0)
+    idle = replace(idle, positions=replace(idle.positions, gold_log_odds=0.0))
     plain = unrescored(taught).align_batch(TOY.words[:30])
     found = idle.align_batch(TOY.words[:30])
     np.testing.assert_array_equal(found.probability, plain.probability)

@@ -1,0 +1,98 @@
+"""The probability of links: the formula, laws, and links that stay what they are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmtalign.aligner.decoding import Decoder
+from nmtalign.aligner.extraction import make_extraction
+from nmtalign.corpus import long_pairs
+from nmtalign.corpus.text import encode_text
+from nmtalign.positions.link_probabilities import FITTED, LARGEST, LinkProbabilities
+from tests.aligner.toy_language import toy_bitext, toy_training
+
+ALL = np.ones(3, bool), np.ones(3, bool)
+WORDS = toy_bitext(300).words  # those that the model of toy_training was learned from
+
+
+def one(posterior: float, evidence: float, size: float, gold: float = 0.0) -> float:
+    found = LinkProbabilities(ALL, size, gold).of_training_text(np.array([posterior]), np.array([evidence]))
+    return float(found[0])
+
+
+def test_worked_numbers():
+    """-0.72 + 0.3 log(0.9 / 0.1) + 0.62 * 1 + 0.62 * 0.5 = 0.869; 1 / (1 + exp(-0.869)) = 0.7046."""
+    assert one(0.9, 1.0, 0.5) == pytest.approx(0.7046, abs=1e-4)
+    assert one(0.9, 1.0, 0.5, gold=-0.869) == pytest.approx(0.5, abs=1e-4)
+    assert one(0.6, 2.0, 0.5) == pytest.approx(0.6)  # 0.952 is above logit 0.6 = 0.405
+    assert FITTED == (-0.72, 0.3, 0.62, 0.62)
+
+
+chances, evidences = st.floats(0, 1), st.floats(0, 60)
+sizes, golds = st.floats(-0.6, 1.6), st.floats(-LARGEST, LARGEST)
+
+
+@given(chances, chances, evidences, evidences, sizes, sizes, golds, golds)
+def test_a_probability_that_rises_and_is_at_most_the_posterior(p, p2, e, e2, u, u2, d, d2):
+    found = one(min(p, p2), min(e, e2), min(u, u2), min(d, d2))
+    assert 0 < found < 1
+    assert found <= max(min(p, p2), 1e-6)
+    assert found <= one(max(p, p2), max(e, e2), max(u, u2), max(d, d2)) + 1e-12
+
+
+@given(st.lists(st.tuples(chances, evidences, st.booleans()), min_size=1), sizes)
+def test_gold_links_move_the_sum_of_probabilities_to_the_right_ones(links, size):
+    posterior, evidence, right = (np.array(column, float) for column in zip(*links, strict=True))
+    found = LinkProbabilities(ALL, size)
+    d = found.taught(posterior, evidence, right)
+    with_gold = found._replace(gold=d).of_training_text(posterior, evidence).sum()
+    before = found.of_training_text(posterior, evidence).sum()
+    assert abs(with_gold - right.sum()) <= abs(before - right.sum()) + 1e-6
+    assert math.copysign(1, d) == math.copysign(1, right.sum() - before) or abs(d) < 1e-6
+
+
+def decoder_of(pairs, extraction=None) -> Decoder:
+    aligner = replace(toy_training().aligner, extraction=extraction)
+    return aligner.decoder(aligner.scorer.read(encode_text(pairs)))
+
+
+class Contrary(LinkProbabilities):
+    """Says of likely links that they are not."""
+
+    def of(self, bucket, column, posterior, evidence):
+        return 1 - posterior
+
+
+@pytest.mark.parametrize("method", ["posterior", "one-to-one", "argmax", "symmetrize"])
+def test_links_and_pair_scores_are_those_of_the_posteriors(method, monkeypatch):
+    """Of a long pair in pieces, too."""
+    for name, words in (("LONGEST", 40), ("CORE", 20), ("MARGIN", 15)):
+        monkeypatch.setattr(long_pairs, name, words)
+    source, target = ([word for pair in WORDS[:80] for word in pair[side]] for side in (0, 1))
+    pairs = [*WORDS[:20], (source, target)]
+    chosen = make_extraction(symmetrize="union") if method == "symmetrize" else make_extraction(method)
+    decoder = decoder_of(pairs, chosen)
+    found, plain = decoder.align(1), decoder._replace(probabilities=None).align(1)
+    contrary = decoder._replace(probabilities=Contrary(*decoder.probabilities)).align(1)
+    for column in ("offsets", "source", "target", "scores"):
+        np.testing.assert_array_equal(getattr(found, column), getattr(plain, column))
+        np.testing.assert_array_equal(getattr(contrary, column), getattr(plain, column))
+    assert (found.probability <= plain.probability).all()
+    assert (found.probability < plain.probability).any()
+
+
+def test_a_pair_with_a_new_word_keeps_its_posteriors():
+    """On both sides; the other pairs of the batch do not matter."""
+    words = WORDS[:12]
+    new = [([*s, "qqq"], t) if n % 2 else (s, [*t, "vvv"]) for n, (s, t) in enumerate(words)]
+    decoder = decoder_of([*words, *new])
+    found, plain = decoder.align(1), decoder._replace(probabilities=None).align(1)
+    first = found.offsets[len(words)]
+    np.testing.assert_array_equal(found.probability[first:], plain.probability[first:])
+    assert (found.probability[:first] < plain.probability[:first]).mean() > 0.5
