@@ -1,11 +1,14 @@
 """Measure word vectors: reading beside gensim, mapping beside gensim's TranslationMatrix.
 
     python scripts/benchmark_vectors.py read [--words 20000]
+    python scripts/benchmark_vectors.py binary [--words 1000000]
     python scripts/benchmark_vectors.py map SOURCE TARGET SEEDS TEST [--strip-accents] [--limit N]
     python scripts/benchmark_vectors.py learned SOURCE TARGET SEEDS TEST [--strip-accents]
     python scripts/benchmark_vectors.py scale [--words 50000]
 
 ``read`` writes vectors of 300 random numbers in every format and reads them with nmtalign and with gensim.
+``binary`` writes vectors of 100 numbers in the binary forms of word2vec and fastText (as many buckets of
+sub-words as words), and prints seconds and the most memory of a process that reads each, on Linux.
 ``map`` maps two files of word vectors with a seed dictionary and prints precision on a test dictionary.
 ``learned`` learns vectors from a tokenized bitext in every way, and beside them trains both sides apart with
 gensim and maps them by the seed dictionary, with gensim's TranslationMatrix and with nmtalign; it prints
@@ -18,6 +21,9 @@ from __future__ import annotations
 
 import argparse
 import resource
+import struct
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -49,6 +55,9 @@ def main() -> None:
     read = commands.add_parser("read")
     read.add_argument("--words", type=int, default=20_000)
     read.set_defaults(run=measure_reading)
+    binary = commands.add_parser("binary")
+    binary.add_argument("--words", type=int, default=1_000_000)
+    binary.set_defaults(run=measure_binary)
     mapped = commands.add_parser("map")
     for name in ("source", "target", "seeds", "test"):
         mapped.add_argument(name)
@@ -93,6 +102,52 @@ def measure_reading(arguments: argparse.Namespace) -> None:
         vectors.save(str(folder / "x.kv"))
         timed("nmtalign gensim .kv", lambda: load_embeddings(folder / "x.kv"))
         timed("gensim .kv", lambda: KeyedVectors.load(str(folder / "x.kv")))
+
+
+CHILD = """
+import sys, time, warnings
+warnings.simplefilter("ignore")
+{imports}
+start = time.perf_counter()
+vectors = {read}
+seconds = time.perf_counter() - start
+most = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(f"{{seconds:9.1f}} s{{int(most) / 1024:9.0f}} MB")
+"""
+OURS = "from nmtalign.vectors.storage import load_embeddings", "load_embeddings(sys.argv[1])"
+KEYED = "from gensim.models import KeyedVectors"
+FACEBOOK = "from gensim.models.fasttext import load_facebook_vectors"
+READERS = {
+    "word2vec": (OURS, (KEYED, "KeyedVectors.load_word2vec_format(sys.argv[1], binary=True)")),
+    "fastText": (OURS, (FACEBOOK, "load_facebook_vectors(sys.argv[1])")),
+}
+
+
+def measure_binary(arguments: argparse.Namespace) -> None:
+    """Read binary files with nmtalign and gensim, each in a process of its own."""
+    words, random = [f"word{n}" for n in range(arguments.words)], np.random.default_rng(0)
+    rows = random.standard_normal((2 * len(words), 100), dtype=np.float32)
+    with tempfile.TemporaryDirectory() as name:
+        word2vec = Embeddings(Vocabulary.from_words(words), rows[: len(words)])
+        save_embeddings(word2vec, Path(name, "word2vec"), format="word2vec-binary")
+        write_fasttext(words, rows, Path(name, "fastText"))
+        for place, readers in READERS.items():
+            for who, (imports, read) in zip(("nmtalign", "gensim"), readers, strict=True):
+                code = CHILD.format(imports=imports, read=read)
+                printed = subprocess.check_output([sys.executable, "-c", code, Path(name, place)], text=True)
+                print(f"{who} {place:<20}{printed}", end="", flush=True)
+
+
+def write_fasttext(words: list[str], rows: np.ndarray, path: Path) -> None:
+    """Write a model of fastText with n-grams of 3 to 6 characters; rows are of words, then of n-grams."""
+    dimension, buckets = rows.shape[1], len(rows) - len(words)
+    head = struct.pack("<14id", 793712314, 12, dimension, 5, 5, 1, 5, 1, 2, 1, buckets, 3, 6, 100, 1e-4)
+    with open(path, "wb") as file:
+        file.write(head + struct.pack("<3iqq", len(words), len(words), 0, len(words), -1))
+        for word in words:
+            file.write(word.encode() + b"\0" + struct.pack("<qb", 1, 0))
+        file.write(b"\0" + struct.pack("<qq", *rows.shape) + rows.tobytes())
+        file.write(b"\0" + struct.pack("<qq", len(words), dimension) + rows[: len(words)].tobytes())
 
 
 def dictionaries(arguments: argparse.Namespace) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

@@ -38,7 +38,7 @@ OTHERS = {
     "--chunk",
     "--data",
     "--bitexts",
-    "--sets",
+    "--own",
     "--grow",
 }
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -49,7 +49,7 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     path : str or Path, or (Embeddings, Embeddings), optional
         A learned model, or a folder with word vectors of two languages (``word2int_XX.pkl`` and
         ``embeddings_XX.npz``, or sub-folders of the own format), or the name of shipped ones, or source and
-        target vectors, also gensim's KeyedVectors, or their files. Left out: the shipped English-French
+        target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped English-French
         model, whatever the settings.
     **settings
         As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
@@ -80,10 +80,10 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
-        from nmtalign.aligner.over_vectors import open_vectors
+        from nmtalign.vectors.storage import both_embeddings
 
-        of_files = all(isinstance(side, str | Path) for side in path)
-        return _over(open_vectors(path, **(_reading(settings) if of_files else {})), settings)
+        of_files = any(isinstance(side, str | Path) for side in path)
+        return _over(both_embeddings(path, **(_reading(settings) if of_files else {})), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)

@@ -27,9 +27,9 @@ from nmtalign.scorers.vector_scores import (
     score_in,
 )
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.vectors.embeddings import Embeddings, both_embeddings
+from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.mapping import warn_if_unrelated
-from nmtalign.vectors.storage import load_embeddings, load_pair, pair_languages
+from nmtalign.vectors.storage import both_embeddings, load_pair, pair_languages
 
 FIRST = 20_000  # words that stand for all
 UNEVEN = 0.2  # deviation of lengths, over their mean, from which on cosines do better than dot products
@@ -84,9 +84,7 @@ def open_vectors(
         source, target = languages or (None, None)
         known = (source, target) if source and target else None
         return load_pair(place_of(vectors), languages=known, **reading)
-    if all(isinstance(side, str | Path) for side in vectors):
-        vectors = [load_embeddings(side, **reading) for side in vectors]
-    return both_embeddings(vectors)
+    return both_embeddings(vectors, **reading)
 
 
 def read_folder(

@@ -102,8 +102,8 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     init : path, optional
         An older model to continue, or a folder of aligned word vectors to start from.
     vectors : path or (Embeddings, Embeddings), optional
-        Word vectors of both languages in one space, also gensim's KeyedVectors, or their folder: a scorer
-        beside the lexicon.
+        Word vectors of both languages in one space, also gensim's KeyedVectors or two files, or a folder: a
+        scorer beside the lexicon.
     vectors_weight : float, optional
         Weight of the vectors, from 0 (none) to 1 (instead of the lexicon, for the words that have vectors).
     gold : path or iterable, optional

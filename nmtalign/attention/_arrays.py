@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from reprlib import repr as short
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,9 +41,25 @@ def as_floats(*arrays: Array) -> tuple[Any, ...]:
     """Return the namespace, then `arrays` as arrays of floats (lists and whole numbers become float64)."""
     xp = namespace(*arrays)
     if xp is np:
-        plain = map(np.asarray, arrays)
+        plain = map(_as_numpy, arrays)
         return np, *(a if a.dtype.kind == "f" else a.astype(np.float64) for a in plain)
     return xp, *(a if xp.isdtype(a.dtype, "real floating") else xp.astype(a, xp.float64) for a in arrays)
+
+
+def _as_numpy(value: Any) -> Array:
+    """Return a list as a NumPy array of one axis or more; NumPy's own arrays as they are."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf" or array.ndim == 0:
+        raise UsageError(f"expected numbers in rows of equal length, found {short(value)}")
+    return array
+
+
+def converted(array: Array, like: Array, kind: type) -> Array:
+    """Return a mask or bias, maybe a list, as an array of a kind in the library and place of `like`."""
+    return as_like(_as_numpy(array).astype(kind), like) if isinstance(array, _PLAIN) else array
 
 
 def as_like(value: Any, like: Array | None) -> Array:
@@ -99,6 +116,24 @@ def divided(array: Array, by: Array) -> Array:
 def finite(array: Array) -> Array:
     """Return `array` with 0 in place of minus infinity."""
     return namespace(array).where(array == -math.inf, as_like(0.0, array), array)
+
+
+def expect_rows(**arrays: Array) -> None:
+    """Raise a :class:`UsageError` unless arrays hold rows of vectors."""
+    for name, array in arrays.items():
+        if array.ndim < 2:
+            raise UsageError(f"expected {name} as rows of vectors, found shape {tuple(array.shape)}")
+
+
+def expect_to_fit(name: str, array: Array, scores: Array) -> None:
+    """Raise a :class:`UsageError` unless an array broadcasts to scores; it may have more leading axes."""
+    own, shape = tuple(array.shape), tuple(scores.shape)
+    try:
+        fits = np.broadcast_shapes(own, shape)[-2:] == shape[-2:]
+    except ValueError:
+        fits = False
+    if not fits:
+        raise UsageError(f"{name} must broadcast to scores of shape {shape}, found shape {own}")
 
 
 def expect_axis(name: str, array: Array, axis: int, size: int, other: str) -> None:

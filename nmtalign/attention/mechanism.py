@@ -13,8 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, expect_axis
-from nmtalign.attention.parameters import Seed, StateDict, glorot, torch_matrix, torch_vector
+from nmtalign.attention._arrays import (
+    Array,
+    as_floats,
+    converted,
+    expect_axis,
+    expect_rows,
+    expect_to_fit,
+)
+from nmtalign.attention.parameters import Parameters, Seed, StateDict, glorot, torch_matrix, torch_vector
 from nmtalign.attention.scores import scaled_dot
 from nmtalign.attention.weights import mask_scores, softmax
 from nmtalign.errors import DataError, UsageError
@@ -77,9 +84,12 @@ def attend(
     """
     xp, queries, keys = as_floats(queries, keys)
     values = keys if values is None else as_floats(values)[1]
+    expect_rows(keys=keys)
     expect_axis("values", values, -2, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
     scores = score(queries, keys)  # (..., T, S)
     if bias is not None:
+        bias = converted(bias, scores, float)
+        expect_to_fit("bias", bias, scores)
         scores = scores + bias
     weights = normalize(mask_scores(scores, mask))
     return Attended(xp.matmul(weights, values), weights)
@@ -114,12 +124,11 @@ def cross_attention(
     >>> cross_attention([[1, 0]], [[0, 1], [1, 0]], eye, eye, [[1], [2]]).context
     array([[1.]])
     """
-    xp, target, source, W_Q, W_K, W_V = as_floats(target, source, W_Q, W_K, W_V)
-    return attend(xp.matmul(target, W_Q), xp.matmul(source, W_K), xp.matmul(source, W_V), **options)
+    return attend(linear(target, W_Q), linear(source, W_K), linear(source, W_V), **options)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultiHead:
+class MultiHead(Parameters):
     """Parameters of multi-head attention: W_Q (D_t, D), W_K and W_V (D_s, D), W_O (D, D_out), and biases.
 
     Head h of H owns the columns from ``h * D / H`` to ``(h + 1) * D / H`` of the first three. A
@@ -137,6 +146,7 @@ class MultiHead:
     b_O: Array | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         size = self.W_Q.shape[-1]
         if self.heads < 1 or size % self.heads:
             raise UsageError(
@@ -182,6 +192,7 @@ def multi_head(
     mask: Array | None = None,
     bias: Array | None = None,
     score: Score = scaled_dot,
+    normalize: Callable[[Array], Array] = softmax,
 ) -> Attended:
     r"""Multi-head attention: H attentions side by side, then a projection, :math:`[c_1; \dots; c_H] W_O`.
 
@@ -193,7 +204,7 @@ def multi_head(
     queries : array (..., T, D_t)
     keys, values : arrays (..., S, D_s), optional
         The queries if left out (self-attention); the values are the keys if left out.
-    mask, bias, score :
+    mask, bias, score, normalize :
         As in :func:`attend`. The mask is the same for all heads; a bias broadcasts to (..., H, T, S).
 
     Returns
@@ -209,13 +220,17 @@ def multi_head(
     keys = queries if keys is None else keys
     values = keys if values is None else values
     p, H = parameters, parameters.heads
+    queries = linear(queries, p.W_Q, p.b_Q)
+    expect_rows(queries=queries)
+    mask = mask if mask is None else converted(mask, queries, bool)
     context, weights = attend(
-        _split_heads(linear(queries, p.W_Q, p.b_Q), H),  # (..., H, T, D_h)
+        _split_heads(queries, H),  # (..., H, T, D_h)
         _split_heads(linear(keys, p.W_K, p.b_K), H),  # (..., H, S, D_h)
         _split_heads(linear(values, p.W_V, p.b_V), H),
         mask=mask if mask is None or mask.ndim < 3 else mask[..., None, :, :],
         bias=bias,
         score=score,
+        normalize=normalize,
     )
     return Attended(linear(_merge_heads(context), p.W_O, p.b_O), weights)
 
@@ -232,7 +247,11 @@ def linear(x: Array, W: Array, b: Array | None = None) -> Array:
     expect_axis("W", W, -2, x.shape[-1], f"x of shape {tuple(x.shape)}")
     rows = xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
     y = xp.reshape(xp.matmul(rows, W), (*x.shape[:-1], W.shape[-1]))
-    return y if b is None else y + b
+    if b is None:
+        return y
+    b = as_floats(b)[1]
+    expect_axis("b", b, -1, W.shape[-1], f"W of shape {tuple(W.shape)}")
+    return y + b
 
 
 def _split_heads(x: Array, heads: int) -> Array:

@@ -13,11 +13,20 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nmtalign.arrays import AnyArray, Doubles
-from nmtalign.attention._arrays import Array
+from nmtalign.attention._arrays import Array, as_floats
 from nmtalign.errors import DataError
 
 Seed: TypeAlias = int | np.random.Generator
 StateDict: TypeAlias = Mapping[str, Any]  # of PyTorch: names to tensors
+
+
+class Parameters:
+    """What every dataclass of parameters does: lists of numbers become arrays."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, list):
+                object.__setattr__(self, name, as_floats(value)[1])
 
 
 def glorot(random: np.random.Generator, *shape: int) -> Doubles:

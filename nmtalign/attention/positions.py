@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nmtalign.arrays import Doubles
-from nmtalign.attention._arrays import Array, as_floats, as_like, expect_axis, joined
+from nmtalign.attention._arrays import Array, as_floats, as_like, expect_axis, expect_rows, joined
 from nmtalign.errors import UsageError
 
 
@@ -62,6 +62,7 @@ def add_positions(words: Array, positions: Array) -> Array:
     array([[1.5, 1. ]])
     """
     _, words, positions = as_floats(words, positions)
+    expect_rows(words=words)
     expect_axis("positions", positions, -1, words.shape[-1], f"words of shape {tuple(words.shape)}")
     return words + _first(positions, words.shape[-2])
 
@@ -75,12 +76,14 @@ def concatenate_positions(words: Array, positions: Array) -> Array:
     array([[1. , 1. , 0.5, 0. ]])
     """
     xp, words, positions = as_floats(words, positions)
+    expect_rows(words=words)
     rows = _first(positions, words.shape[-2])
     return joined([words, xp.broadcast_to(rows, (*words.shape[:-2], *rows.shape))], axis=-1)
 
 
 def _first(positions: Array, N: int) -> Array:
     """Return the first N positions."""
+    expect_rows(positions=positions)
     if positions.shape[0] < N:
         raise UsageError(f"expected at most {positions.shape[0]} words, one for each position, found {N}")
     return positions[:N, :]

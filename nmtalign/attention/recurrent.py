@@ -12,15 +12,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, joined, namespace
+from nmtalign.attention._arrays import (
+    Array,
+    as_floats,
+    converted,
+    expect_axis,
+    expect_rows,
+    joined,
+    namespace,
+)
 from nmtalign.attention.mechanism import attend, linear
-from nmtalign.attention.parameters import Seed, StateDict, glorot, torch_matrix, torch_vector
+from nmtalign.attention.parameters import Parameters, Seed, StateDict, glorot, torch_matrix, torch_vector
 from nmtalign.attention.scores import additive_projected
 from nmtalign.errors import UsageError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GRU:
+class GRU(Parameters):
     """Parameters of a gated recurrent unit: W (D, 3A) for the word, U (A, 3A) for the state, biases (3A,).
 
     Columns are reset gate, update gate, new state, A of each. `reset_after` says whether the reset gate acts
@@ -32,6 +40,11 @@ class GRU:
     b_W: Array | None = None
     b_U: Array | None = None
     reset_after: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, matrix in (("W", self.W), ("U", self.U)):
+            expect_axis(name, matrix, -1, 3 * self.U.shape[0], "the state, three times over")
 
     @classmethod
     def start(cls, D: int, A: int, *, seed: Seed, reset_after: bool = True) -> GRU:
@@ -90,11 +103,15 @@ def gru(
     (5, 2)
     """
     projected = linear(words, parameters.W, parameters.b_W)  # (..., N, 3A)
-    xp, N = namespace(projected), projected.shape[-2]
+    expect_rows(words=projected)
+    xp, N, A = namespace(projected), projected.shape[-2], parameters.U.shape[0]
     if N == 0:
-        return projected[..., : parameters.U.shape[0]]
-    if state is None:
-        state = xp.zeros_like(projected[..., 0, : parameters.U.shape[0]])
+        return projected[..., :A]
+    state = xp.zeros_like(projected[..., 0, :A]) if state is None else as_floats(state)[1]
+    expect_axis("state", state, -1, A, f"U of shape {tuple(parameters.U.shape)}")
+    if mask is not None:
+        mask = converted(mask, projected, bool)
+        expect_axis("mask", mask, -1, N, "the words")
     states: list[Array] = [state] * N
     for n in reversed(range(N)) if backward else range(N):
         after = _step(parameters, projected[..., n, :], state)
@@ -171,7 +188,7 @@ def recurrent_encoder(parameters: RecurrentEncoder, words: Array, *, mask: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bahdanau:
+class Bahdanau(Parameters):
     """Parameters of Bahdanau's encoder-decoder.
 
     Parameters
@@ -242,12 +259,13 @@ def decode_step(
     al. 2014, section 3.1 and A.1.2). The word (..., D_t) and the state (..., A) are those before; `source` is
     from :func:`annotate`, with the same mask.
     """
+    _, word, state = as_floats(word, state)
     attended = attend(
         linear(state, parameters.W_a)[..., None, :],  # (..., 1, Q)
         source.keys,
         source.states,
         score=lambda queries, keys: additive_projected(queries, keys, parameters.v_a),
-        mask=None if mask is None else mask[..., None, :],
+        mask=None if mask is None else converted(mask, state, bool)[..., None, :],
     )
     context, weights = (part[..., 0, :] for part in attended)
     inputs = joined([word, context], axis=-1)[..., None, :]  # one word: (..., 1, D_t + 2A)
@@ -278,6 +296,7 @@ def align_sentence(parameters: Bahdanau, source: Array, target: Array, *, mask: 
     (2, 7)
     """
     xp, source, target = as_floats(source, target)
+    expect_rows(source=source, target=target)
     if source.shape[-2] == 0 or target.shape[-2] == 0:
         raise UsageError(f"expected words on both sides, found {source.shape[-2]} and {target.shape[-2]}")
     annotations = annotate(parameters, source, mask=mask)

@@ -1,8 +1,9 @@
 """Alignment scores: how well a query (target word) and a key (source word) fit.
 
 Every function takes queries ``(..., T, D)`` and keys ``(..., S, D)`` and returns scores ``(..., T, S)``; a
-single query ``(D,)`` gives ``(..., S)``. Rows are vectors, so a projection is written ``x @ W`` with W of
-shape ``(D_in, D_out)``. Shapes that do not fit raise a :class:`~nmtalign.errors.UsageError`.
+single query ``(D,)`` gives ``(..., S)``, a single key ``(..., T)``, and both one number. Rows are vectors, so
+a projection is written ``x @ W`` with W of shape ``(D_in, D_out)``. Shapes that do not fit raise a
+:class:`~nmtalign.errors.UsageError`.
 
 Axes: T target words (queries), S source words (keys), D dimension, A size of the attention layer.
 """
@@ -14,7 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, divided, expect_axis, joined, transposed
+from nmtalign.attention._arrays import (
+    Array,
+    as_floats,
+    divided,
+    expect_axis,
+    expect_rows,
+    joined,
+    transposed,
+)
+from nmtalign.errors import UsageError
 
 _BLOCK = 1 << 18  # numbers of the (T, S, A) tensor held at once: 1 MiB of float32 stays in a core's cache
 
@@ -29,10 +39,12 @@ def dot(queries: Array, keys: Array) -> Array:
     --------
     >>> dot([[2.0, 0.1]], [[2, 4], [1, 2], [2, 0.1]]).round(2)
     array([[4.4 , 2.2 , 4.01]])
+    >>> float(dot([1, 2, 3], [1, 0, 1]))
+    4.0
     """
     xp, queries, keys = as_floats(queries, keys)
     expect_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
-    return xp.matmul(queries, transposed(keys))  # (..., T, S)
+    return xp.matmul(queries, keys if keys.ndim == 1 else transposed(keys))  # (..., T, S)
 
 
 def scaled_dot(queries: Array, keys: Array) -> Array:
@@ -112,8 +124,13 @@ def additive(
     """
     xp, queries, keys, W, U = as_floats(queries, keys, W, U)
     queries, keys = _projected(xp, "W", queries, W), _projected(xp, "U", keys, U)  # (..., T, A), (..., S, A)
-    queries = queries if bias is None else queries + bias
-    cells = None if features is None else xp.matmul(features, L)
+    if bias is not None:
+        bias = as_floats(bias)[1]
+        expect_axis("bias", bias, -1, queries.shape[-1], "W")
+        queries = queries + bias
+    if (features is None) != (L is None):
+        raise UsageError("expected features together with L, found one of them")
+    cells = None if features is None else _projected(xp, "L", *as_floats(features, L)[1:])
     return additive_projected(queries, keys, v, cells=cells)
 
 
@@ -130,11 +147,18 @@ def additive_projected(queries: Array, keys: Array, v: Array, *, cells: Array | 
     array([[0., 1.]])
     """
     xp, queries, keys, v = as_floats(queries, keys, v)
+    cells = None if cells is None else as_floats(cells)[1]
+    if keys.ndim == 1:
+        cells = None if cells is None else cells[..., None, :]
+        return additive_projected(queries, keys[None, :], v, cells=cells)[..., 0]
     expect_axis("projected keys", keys, -1, v.shape[0], "v")
     expect_axis("projected queries", queries, -1, v.shape[0], "v")
     if queries.ndim == 1:
         cells = None if cells is None else cells[..., None, :, :]
         return additive_projected(queries[None, :], keys, v, cells=cells)[..., 0, :]
+    if cells is not None:
+        for axis, size, other in ((-3, queries.shape[-2], "queries"), (-2, keys.shape[-2], "keys")):
+            expect_axis("cells", cells, axis, size, other)
     T, rows = queries.shape[-2], max(1, _BLOCK // max(1, math.prod(keys.shape)))
     blocks = []
     for start in range(0, max(1, T), rows):
@@ -182,8 +206,17 @@ def scaled_dot_gradient(queries: Array, keys: Array, upstream: Array) -> tuple[A
     (array([[5., 6., 7., 8.]]), array([[1., 2., 3., 4.]]))
     """
     xp, queries, keys, upstream = as_floats(queries, keys, upstream)
+    _expect_upstream(queries, keys, upstream)
+    expect_axis("keys", keys, -1, queries.shape[-1], f"queries of shape {tuple(queries.shape)}")
     scale = 1 / math.sqrt(queries.shape[-1])
     return xp.matmul(upstream, keys) * scale, xp.matmul(transposed(upstream), queries) * scale
+
+
+def _expect_upstream(queries: Array, keys: Array, upstream: Array) -> None:
+    """Raise a :class:`UsageError` unless there is a derivative for each score."""
+    expect_rows(queries=queries, keys=keys)
+    expect_axis("upstream", upstream, -2, queries.shape[-2], f"queries of shape {tuple(queries.shape)}")
+    expect_axis("upstream", upstream, -1, keys.shape[-2], f"keys of shape {tuple(keys.shape)}")
 
 
 class AdditiveGradient(NamedTuple):
@@ -220,8 +253,12 @@ def additive_gradient(
     array([[6.]])
     """
     xp, queries, keys, W, U, v, upstream = as_floats(queries, keys, W, U, v, upstream)
-    projected = xp.matmul(queries, W) if bias is None else xp.matmul(queries, W) + bias
-    activations = _activations(xp, projected, xp.matmul(keys, U), None)  # (..., T, S, A)
+    _expect_upstream(queries, keys, upstream)
+    projected = _projected(xp, "W", queries, W)
+    for name, array in (("v", v), ("U", U), *([] if bias is None else [("bias", as_floats(bias)[1])])):
+        expect_axis(name, array, -1, W.shape[-1], "W")
+    projected = projected if bias is None else projected + as_floats(bias)[1]
+    activations = _activations(xp, projected, _projected(xp, "U", keys, U), None)  # (..., T, S, A)
     inner = upstream[..., None] * v * (1 - activations * activations)
     by_query, by_key = xp.sum(inner, axis=-2), xp.sum(inner, axis=-3)  # (..., T, A), (..., S, A)
     return AdditiveGradient(

@@ -16,9 +16,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, error_function, namespace
+from nmtalign.attention._arrays import (
+    Array,
+    as_floats,
+    converted,
+    error_function,
+    expect_axis,
+    expect_rows,
+    namespace,
+)
 from nmtalign.attention.mechanism import Attended, MultiHead, linear, multi_head
 from nmtalign.attention.parameters import (
+    Parameters,
     Seed,
     StateDict,
     glorot,
@@ -32,17 +41,22 @@ from nmtalign.errors import UsageError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LayerNorm:
-    """Parameters of layer normalization: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``."""
+class LayerNorm(Parameters):
+    r"""Parameters of layer normalization: ``gain`` (D,), ``bias`` (D,) or None, and ``epsilon``.
+
+    `of_deviation` says whether epsilon is added to the standard deviation, :math:`\sigma + \epsilon`, or to
+    the variance under the root, :math:`\sqrt{\sigma^2 + \epsilon}`, as in PyTorch.
+    """
 
     gain: Array
     bias: Array | None = None
     epsilon: float = 1e-5
+    of_deviation: bool = False
 
     @classmethod
-    def start(cls, D: int) -> LayerNorm:
+    def start(cls, D: int, *, of_deviation: bool = False) -> LayerNorm:
         """Return gain 1 and bias 0."""
-        return cls(np.ones(D), np.zeros(D))
+        return cls(np.ones(D), np.zeros(D), of_deviation=of_deviation)
 
     @classmethod
     def from_torch(cls, state: StateDict, *, epsilon: float = 1e-5) -> LayerNorm:
@@ -53,6 +67,7 @@ class LayerNorm:
 def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     r"""Layer normalization of each word by itself: :math:`\gamma\,(x-\mu)/\sqrt{\sigma^2+\epsilon}+\beta`.
 
+    With `of_deviation` it divides by :math:`\sigma+\epsilon`.
     With gain 1 and bias 0 every vector of x (..., D) gets mean 0 and variance
     :math:`\sigma^2 / (\sigma^2 + \epsilon)` (Ba, Kiros & Hinton 2016, "Layer Normalization", eq. 4).
 
@@ -60,19 +75,24 @@ def layer_norm(parameters: LayerNorm, x: Array) -> Array:
     --------
     >>> layer_norm(LayerNorm.start(2), [[1.0, 3.0]]).round(3)
     array([[-1.,  1.]])
+    >>> layer_norm(LayerNorm([1.0, 1.0], epsilon=1.0, of_deviation=True), [[1.0, 3.0]])
+    array([[-0.5,  0.5]])
     """
-    xp, x = as_floats(x)
+    p, (xp, x) = parameters, as_floats(x)
+    for name, array in (("gain", p.gain), *([] if p.bias is None else [("bias", p.bias)])):
+        expect_axis(name, array, -1, x.shape[-1], f"x of shape {tuple(x.shape)}")
     centered = x - xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean(centered * centered, axis=-1, keepdims=True)
-    normed = centered / xp.sqrt(variance + parameters.epsilon) * parameters.gain
-    return normed if parameters.bias is None else normed + parameters.bias
+    spread = xp.sqrt(variance) + p.epsilon if p.of_deviation else xp.sqrt(variance + p.epsilon)
+    normed = centered / spread * p.gain
+    return normed if p.bias is None else normed + p.bias
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeedForward:
+class FeedForward(Parameters):
     """Parameters of a feed-forward layer: ``W_1`` (D, F), ``b_1`` (F,), ``W_2`` (F, D), ``b_2`` (D,).
 
-    `activation` is "relu", or "gelu" as BERT has it.
+    `activation` is "relu", "gelu" as BERT has it, or "tanh".
     """
 
     W_1: Array
@@ -82,15 +102,16 @@ class FeedForward:
     activation: str = "relu"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.activation not in _ACTIVATIONS:
-            expected = " or ".join(_ACTIVATIONS)
-            raise UsageError(f"expected the activation {expected}, found {self.activation!r}")
+            expected = ", ".join(_ACTIVATIONS)
+            raise UsageError(f"expected one of the activations {expected}, found {self.activation!r}")
 
     @classmethod
-    def start(cls, D: int, F: int, *, seed: Seed) -> FeedForward:
+    def start(cls, D: int, F: int, *, seed: Seed, activation: str = "relu") -> FeedForward:
         """Return Glorot-drawn matrices and biases of 0."""
         random = np.random.default_rng(seed)
-        return cls(glorot(random, D, F), glorot(random, F, D), np.zeros(F), np.zeros(D))
+        return cls(glorot(random, D, F), glorot(random, F, D), np.zeros(F), np.zeros(D), activation)
 
     @classmethod
     def from_torch(cls, state: StateDict, *, activation: str) -> FeedForward:
@@ -125,12 +146,16 @@ def _gelu(x: Array) -> Array:
     return x * (1 + error_function(x * math.sqrt(0.5))) / 2
 
 
-_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": _relu, "gelu": _gelu}
+def _tanh(x: Array) -> Array:
+    return namespace(x).tanh(x)
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": _relu, "gelu": _gelu, "tanh": _tanh}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformerBlock:
-    """Parameters of an encoder block, or of a decoder block if it has cross-attention.
+    """Parameters of a block; that of a decoder which reads an encoder has cross-attention.
 
     There is one norm for each sub-layer: self-attention, cross-attention if there is one, feed-forward.
     `pre_norm` says whether each sub-layer reads normalized words (pre-norm), or the sums behind them are
@@ -145,14 +170,23 @@ class TransformerBlock:
 
     @classmethod
     def start(
-        cls, D: int, heads: int, F: int, *, seed: Seed, decoder: bool = False, pre_norm: bool = False
+        cls,
+        D: int,
+        heads: int,
+        F: int,
+        *,
+        seed: Seed,
+        decoder: bool = False,
+        pre_norm: bool = False,
+        activation: str = "relu",
     ) -> TransformerBlock:
-        """Return Glorot-drawn matrices, biases of 0 and gains of 1."""
+        """Return Glorot-drawn matrices, biases of 0 and gains of 1; a `decoder` has cross-attention."""
         random = np.random.default_rng(seed)
         attention = MultiHead.start(D, heads, seed=random)
         cross = MultiHead.start(D, heads, seed=random) if decoder else None
         norms = (LayerNorm.start(D),) * (3 if decoder else 2)
-        return cls(attention, FeedForward.start(D, F, seed=random), norms, cross, pre_norm)
+        inner = FeedForward.start(D, F, seed=random, activation=activation)
+        return cls(attention, inner, norms, cross, pre_norm)
 
     @classmethod
     def from_torch(
@@ -210,25 +244,30 @@ class Decoded(NamedTuple):
 
     words: Array  # (..., T, D)
     self_weights: Array  # (..., H, T, T)
-    cross_weights: Array  # (..., H, T, S)
+    cross_weights: Array | None  # (..., H, T, S); None of a decoder without an encoder
 
 
 def decoder_block(
     parameters: TransformerBlock,
     x: Array,
-    memory: Array,
+    memory: Array | None = None,
     *,
     mask: Array | None = None,
     memory_mask: Array | None = None,
 ) -> Decoded:
     """Decoder block: causal self-attention, cross-attention to the encoder's output, and feed-forward.
 
+    A decoder-only block has no cross-attention (Radford et al. 2018, "Improving Language Understanding by
+    Generative Pre-Training", section 3.1).
+
     Parameters
     ----------
     parameters : TransformerBlock
-        With cross-attention.
-    x, memory : arrays (..., T, D) and (..., S, D)
-        Target words; the encoder's output, which gives keys and values of the cross-attention.
+        With cross-attention if, and only if, there is a memory.
+    x : array (..., T, D)
+        Target words.
+    memory : array (..., S, D), optional
+        The encoder's output, which gives keys and values of the cross-attention.
     mask, memory_mask : bool arrays that broadcast to (..., T, T) and (..., T, S), optional
         Where target words may look, for instance padding masks; the future is masked in any case.
 
@@ -237,14 +276,19 @@ def decoder_block(
     >>> block = TransformerBlock.start(4, 2, 8, decoder=True, seed=0)
     >>> decoder_block(block, np.eye(4), np.ones((3, 4))).cross_weights.shape
     (2, 4, 3)
+    >>> decoder_block(TransformerBlock.start(4, 2, 8, seed=0), np.eye(4)).words.shape  # decoder-only
+    (4, 4)
     """
-    p = parameters
-    if p.cross_attention is None:
-        raise UsageError("expected a block with cross-attention, found the block of an encoder")
-    _, x, memory = as_floats(x, memory)
+    p, x = parameters, as_floats(x)[1]
+    expect_rows(x=x)
     past = causal_mask(x.shape[-2], like=x)
-    mask = past if mask is None else mask & past
+    mask = past if mask is None else converted(mask, x, bool) & past
     x, self_weights = _residual(p, 0, x, partial(multi_head, p.self_attention, mask=mask))
+    if p.cross_attention is None and memory is None:
+        return Decoded(_feed_forward(p, x), self_weights, None)
+    if p.cross_attention is None or memory is None:
+        lacking = "a memory" if memory is None else "a block with cross-attention"
+        raise UsageError(f"expected {lacking}; cross-attention and memory come together")
     from_memory = partial(multi_head, p.cross_attention, keys=memory, mask=memory_mask)
     x, cross_weights = _residual(p, 1, x, from_memory)
     return Decoded(_feed_forward(p, x), self_weights, cross_weights)
@@ -261,12 +305,19 @@ class Transformer:
 
     @classmethod
     def start(
-        cls, D: int, heads: int, F: int, *, layers: int, seed: Seed, pre_norm: bool = False
+        cls,
+        D: int,
+        heads: int,
+        F: int,
+        *,
+        layers: int,
+        seed: Seed,
+        pre_norm: bool = False,
+        activation: str = "relu",
     ) -> Transformer:
         """Return Glorot-drawn matrices, biases of 0 and gains of 1, with `layers` blocks in each stack."""
-        start = partial(
-            TransformerBlock.start, D, heads, F, seed=np.random.default_rng(seed), pre_norm=pre_norm
-        )
+        settings: Any = {"pre_norm": pre_norm, "activation": activation}
+        start = partial(TransformerBlock.start, D, heads, F, seed=np.random.default_rng(seed), **settings)
         encoder = tuple(start() for _ in range(layers))
         decoder = tuple(start(decoder=True) for _ in range(layers))
         return cls(encoder, decoder, LayerNorm.start(D), LayerNorm.start(D))

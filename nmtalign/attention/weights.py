@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.attention._arrays import Array, as_floats, as_like, divided, finite, running_sum
+from nmtalign.attention._arrays import (
+    Array,
+    as_floats,
+    as_like,
+    converted,
+    divided,
+    expect_to_fit,
+    finite,
+    running_sum,
+)
 from nmtalign.errors import UsageError
 
 
@@ -36,7 +45,7 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
     xp, scores = as_floats(scores)
     if not 0 < temperature < math.inf:
         raise UsageError(f"the temperature must be a positive number, found {temperature}")
-    if scores.shape[axis] == 0:
+    if _length(scores, axis) == 0:
         return scores
     if temperature != 1.0:
         scores = scores / temperature
@@ -44,6 +53,13 @@ def softmax(scores: Array, axis: int = -1, *, temperature: float = 1.0) -> Array
     shifted = scores - finite(top)  # the largest exponent is 0: nothing overflows
     powers = np.exp(shifted, out=shifted) if xp is np else xp.exp(shifted)
     return divided(powers, xp.sum(powers, axis=axis, keepdims=True))
+
+
+def _length(scores: Array, axis: int) -> int:
+    """Return the length of an axis."""
+    if not -scores.ndim <= axis < scores.ndim:
+        raise UsageError(f"expected an axis of scores of shape {tuple(scores.shape)}, found {axis}")
+    return int(scores.shape[axis])
 
 
 def mask_scores(scores: Array, mask: Array | None) -> Array:
@@ -54,11 +70,11 @@ def mask_scores(scores: Array, mask: Array | None) -> Array:
     >>> mask_scores([[1.0, 2.0]], [[True, False]])
     array([[  1., -inf]])
     """
+    xp, scores = as_floats(scores)
     if mask is None:
         return scores
-    xp, scores = as_floats(scores)
-    if xp is np:
-        mask = np.asarray(mask, dtype=bool)
+    mask = converted(mask, scores, bool)
+    expect_to_fit("mask", mask, scores)
     return xp.where(mask, scores, as_like(-math.inf, scores))
 
 
@@ -100,7 +116,7 @@ def _thresholded(
     that keeps every number small and finite, whatever the scores.
     """
     xp, scores = as_floats(scores)
-    if scores.shape[axis] == 0:
+    if _length(scores, axis) == 0:
         return scores
     scores = xp.moveaxis(scores, axis, -1)
     top = xp.max(scores, axis=-1, keepdims=True)
@@ -171,5 +187,6 @@ def softmax_gradient(weights: Array, upstream: Array, axis: int = -1, *, tempera
     array([ 0.25, -0.25])
     """
     xp, weights, upstream = as_floats(weights, upstream)
+    expect_to_fit("upstream", upstream, weights)
     expected = xp.sum(weights * upstream, axis=axis, keepdims=True)
     return weights * (upstream - expected) / temperature

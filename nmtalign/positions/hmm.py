@@ -78,7 +78,6 @@ class HiddenMarkov(PositionModel):
         return f"positions=hmm({f'fitted on {self.fitted} pairs' if self.fitted else 'unfitted'})"
 
     has_null: ClassVar[bool] = True
-    gold_log_odds: ClassVar[float] = 0.0
 
     @property
     def unfitted(self) -> bool:

@@ -92,6 +92,8 @@ class PositionModel:
     A subclass has :meth:`over`, :meth:`state` and `settings`; the rest has defaults.
     """
 
+    gold_log_odds: float = 0.0  # what gold links add to the log odds of link probabilities
+
     @property
     def has_null(self) -> bool:
         """Whether words may be aligned to the null word."""
@@ -101,10 +103,6 @@ class PositionModel:
     def unfitted(self) -> bool:
         """Whether the model must be fitted to a text first."""
         return False
-
-    @property
-    def gold_log_odds(self) -> float:
-        """What gold links add to the log odds of link probabilities; 0 without gold."""
 
     @property
     def settings(self) -> str:

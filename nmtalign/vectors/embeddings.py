@@ -213,11 +213,13 @@ class Embeddings:
         vectors, pieces = getattr(vectors, "wv", vectors), None
         if not hasattr(vectors, "index_to_key"):
             raise UsageError(f"expected gensim's KeyedVectors, found {short(vectors)}")
-        if wrong := [word for word in vectors.index_to_key if not isinstance(word, str)]:
+        # behind the last word gensim leaves a place of None for each word that a file had twice
+        words = vectors.index_to_key[: len(vectors.key_to_index)]
+        if wrong := [word for word in words if not isinstance(word, str)]:
             raise DataError(f"expected words as keys of the vectors, found {short(wrong[0])}")
         if hasattr(vectors, "vectors_ngrams"):
             pieces = CharacterNgrams(vectors.vectors_ngrams, vectors.min_n, vectors.max_n)
-        return cls(Vocabulary.from_words(vectors.index_to_key), np.asarray(vectors.vectors), pieces)
+        return cls(Vocabulary.from_words(words), np.asarray(vectors.vectors)[: len(words)], pieces)
 
     def to_gensim(self) -> Any:
         """Return the words and their vectors as gensim's KeyedVectors; vectors of sub-words are left out."""
@@ -342,17 +344,6 @@ class Embeddings:
     def _typical_length(self) -> float:
         rows = np.asarray(self.matrix[:10_000], dtype=np.float32)
         return float(np.linalg.norm(rows, axis=1).mean()) if len(rows) else 1.0
-
-
-def both_embeddings(vectors: Sequence[Any]) -> tuple[Embeddings, Embeddings]:
-    """Return vectors of a source and a target language; those of gensim become embeddings."""
-    if len(vectors) != 2:
-        raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short(vectors)}")
-    source, target = (v if isinstance(v, Embeddings) else Embeddings.from_gensim(v) for v in vectors)
-    if source.dimension != target.dimension:
-        found = f"{source.dimension} dimensions of the source vectors, {target.dimension} of the target"
-        raise DataError(f"{found}; vectors of one space have equal lengths")
-    return source, target
 
 
 def fold(word: str) -> str:

@@ -46,7 +46,8 @@ def read_gensim_unsafely(path: Path) -> Embeddings:
 def _keyed_vectors(top: Any, path: Path) -> tuple[Record, Path]:
     """Return the vectors inside a model, and the path that the names of its side files begin with."""
     if not isinstance(top, Record):
-        raise DataError(f"expected a gensim object, found {type(top).__name__}")
+        hint = "; call a dictionary of words and rows word2int_XX.pkl" if isinstance(top, dict) else ""
+        raise DataError(f"expected a gensim object, found {type(top).__name__}{hint}")
     if isinstance(top.get("wv"), Record):
         return top.get("wv"), path.with_name(path.name + ".wv")
     if "KeyedVectors" not in top.name:

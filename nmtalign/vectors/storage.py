@@ -4,7 +4,7 @@
 format                what it is                                                          written
 ====================  ==================================================================  =======
 ``folder``            the own format: vectors.npy, vocab.txt, meta.json                  yes
-``word2int``          the seeds' form: word2int_XX.pkl beside embeddings_XX.npz           yes
+``word2int``          the seeds' form: word2int_XX.pkl or .json beside a .npz or .npy     yes
 ``word2vec``          text, also fastText's .vec; without a header line GloVe's; or gzip    yes
 ``word2vec-binary``   word2vec's binary form; plain or gzip                               yes
 ``fasttext``          fastText's .bin models with sub-words; plain or gzip                no
@@ -16,23 +16,22 @@ from __future__ import annotations
 
 import codecs
 import json
-import pickle
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nmtalign.arrays import Rows, read_array, write_array
 from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, is_text, read_json, read_utf8
 from nmtalign.names import READ_VECTORS
-from nmtalign.output import Outputs, expect_new_file, expect_room, whole_folder
+from nmtalign.output import expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.binary_files import (
@@ -43,7 +42,6 @@ from nmtalign.vectors.binary_files import (
 )
 from nmtalign.vectors.embeddings import CharacterNgrams, Embeddings
 from nmtalign.vectors.gensim_models import read_gensim, read_gensim_unsafely
-from nmtalign.vectors.pickles import read_pickle
 from nmtalign.vectors.text_files import (
     first_dimension,
     read_header,
@@ -51,6 +49,7 @@ from nmtalign.vectors.text_files import (
     reading,
     write_text_vectors,
 )
+from nmtalign.vectors.word2int import finite, is_word2int, read_word2int, write_word2int, written_files
 
 _FILE_NAMES = {
     "folder": "{}",
@@ -113,7 +112,7 @@ def load_embeddings(
     decoding = {"encoding": encoding} | ({"errors": errors} if errors else {})
     readers: dict[str, Callable[[], Embeddings]] = {
         "folder": lambda: _read_folder(path, limit),
-        "word2int": lambda: _read_word2int(path, unsafe_pickle),
+        "word2int": lambda: read_word2int(path, unsafe_pickle=unsafe_pickle),
         "word2vec": lambda: read_text_vectors(path, limit=limit, **decoding),
         "word2vec-binary": lambda: read_word2vec_binary(path, limit=limit, **decoding),
         "fasttext": lambda: read_fasttext_binary(path, limit=limit, **decoding),
@@ -138,7 +137,7 @@ def detect_format(path: str | Path) -> str:
         ).at(path)
     if not path.is_file():
         raise DataError("no such file or folder of vectors").at(path)
-    if path.name.startswith(("word2int", "embeddings")) and path.suffix in (".pkl", ".npz"):
+    if is_word2int(path):
         return "word2int"
     with reading(path) as file:
         return _detect_content(file.read(1 << 20))
@@ -189,7 +188,7 @@ def save_embeddings(
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))
     writers: dict[str, Callable[[], Any]] = {
         "folder": lambda: _write_folder(whole, path),
-        "word2int": lambda: _write_word2int(whole, *_word2int_files(path)),
+        "word2int": lambda: write_word2int(whole, path),
         "word2vec": lambda: write_text_vectors(whole, path),
         "word2vec-binary": lambda: write_word2vec_binary(whole, path),
     }
@@ -207,7 +206,7 @@ def expect_room_for_vectors(path: str | Path, format: str, *, overwrite: bool) -
     if format == "folder":
         expect_room(path, _names(path, *_OF_FOLDER), "vectors", overwrite=overwrite)
         return
-    for place in _word2int_files(path) if format == "word2int" else (path,):
+    for place in written_files(path) if format == "word2int" else (path,):
         expect_new_file(place, overwrite=overwrite)
 
 
@@ -240,21 +239,14 @@ def _open_folder(folder: Path, limit: int | None) -> Embeddings:
     if len(words) != rows.shape[0]:
         raise DataError(f"vocab.txt has {len(words)} words, vectors.npy {rows.shape[0]} rows").at(folder)
     words = words[:limit]
-    matrix = _finite(rows.read(0, len(words)), folder / "vectors.npy")
+    matrix = finite(rows.read(0, len(words)), folder / "vectors.npy")
     pieces = None
     if found := meta.get("subwords"):
         if not isinstance(found, dict):
             raise DataError("expected sub-words that are an object").at(folder / "meta.json")
-        table = _finite(read_array(file_in(folder, "subwords.npy")), folder / "subwords.npy")
+        table = finite(read_array(file_in(folder, "subwords.npy")), folder / "subwords.npy")
         pieces = CharacterNgrams(table, found.get("shortest", -1), found.get("longest", -1))
     return Embeddings(Vocabulary.from_words(words), matrix, pieces, settings=meta["settings"])
-
-
-def _finite(matrix: NDArray[Any], path: Path) -> NDArray[Any]:
-    """Return vectors; a DataError unless all numbers are finite."""
-    if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
-        raise DataError("the vectors hold NaN or infinity").at(path)
-    return matrix
 
 
 def _write_folder(embeddings: Embeddings, folder: Path) -> None:
@@ -294,47 +286,6 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 def _write_json(content: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-# ---------------------------------------------------------------- the seeds' form
-
-
-def _word2int_files(path: Path) -> tuple[Path, Path]:
-    """Return pickle and matrix of the seeds' form, given either of them."""
-    name = path.name
-    for start, end in (("word2int", ".pkl"), ("embeddings", ".npz")):
-        if name.startswith(start) and name.endswith(end):
-            middle = name[len(start) : -len(end)]
-            return path.with_name(f"word2int{middle}.pkl"), path.with_name(f"embeddings{middle}.npz")
-    raise UsageError(f"{path}: expected a name like word2int_en.pkl or embeddings_en.npz")
-
-
-def _read_word2int(path: Path, unsafe_pickle: bool) -> Embeddings:
-    """Read the seeds' form: a pickled dictionary word -> row, and a matrix in an .npz or .npy file."""
-    pickle_path, matrix_path = _word2int_files(path)
-    for place, other in ((pickle_path, matrix_path), (matrix_path, pickle_path)):
-        if place.is_file() and not other.is_file():
-            expected = "word2int_XX.pkl has the row of each word, embeddings_XX.npz the matrix of the rows"
-            raise DataError(f"expected {other.name} beside it: {expected}").at(place)
-    other = pickle_path if path == matrix_path else matrix_path
-    file_in(other.parent, other.name)
-    with foreign(pickle_path):
-        data = pickle_path.read_bytes()
-        rows = pickle.loads(data) if unsafe_pickle else read_pickle(data, encoding="utf-8")
-        if not isinstance(rows, dict):
-            raise DataError(f"expected a dictionary word -> row, found {type(rows).__name__}")
-        vocabulary = Vocabulary(rows)
-    with foreign(matrix_path):
-        matrix = _finite(read_array(matrix_path), matrix_path)
-        return Embeddings(vocabulary, matrix.astype(np.float64) if matrix.dtype.kind in "iu" else matrix)
-
-
-def _write_word2int(embeddings: Embeddings, pickle_path: Path, matrix_path: Path) -> None:
-    """Write the seeds' form; the same content gives the same bytes."""
-    word2int = {word: row for row, word in enumerate(embeddings.vocabulary)}
-    with Outputs() as files:
-        files.binary(pickle_path).write(pickle.dumps(word2int, protocol=2))
-        np.savez_compressed(files.binary(matrix_path), allow_pickle=False, embeddings=embeddings.matrix)
 
 
 # ---------------------------------------------------------------- two languages side by side
@@ -380,12 +331,35 @@ def load_pair(
         if name not in places:
             raise DataError(f"no vectors for language {name!r}; found {sorted(places)}").at(folder)
     noted = _pair_note(folder).get("settings", {})
-    sides = (load_embeddings(places[name], limit=limit, unsafe_pickle=unsafe_pickle) for name in names)
+    with foreign(folder):
+        sides = both_embeddings([places[name] for name in names], limit=limit, unsafe_pickle=unsafe_pickle)
     source, target = (replace(side, settings=side.settings or noted) for side in sides)
-    if source.dimension != target.dimension:
-        found = f"{names[0]} has {source.dimension} dimensions, {names[1]} {target.dimension}"
-        raise DataError(f"{found}; they share no space").at(folder)
     return source, target
+
+
+def both_embeddings(vectors: Sequence[Any], **reading: Any) -> tuple[Embeddings, Embeddings]:
+    """Return vectors of a source and a target language, each as embeddings, gensim's, or a path.
+
+    Parameters
+    ----------
+    vectors : (source, target)
+    **reading
+        Of paths: as of :func:`load_embeddings`.
+    """
+    if len(vectors) != 2:
+        raise UsageError(f"expected source and target vectors, found {len(vectors)}: {short(vectors)}")
+    source, target = (_as_embeddings(side, **reading) for side in vectors)
+    if source.dimension != target.dimension:
+        names = [str(side) if isinstance(side, str | Path) else short(side) for side in vectors]
+        found = f"{names[0]} has {source.dimension} dimensions, {names[1]} has {target.dimension}"
+        raise DataError(f"{found}; vectors of one space have equal lengths")
+    return source, target
+
+
+def _as_embeddings(side: Any, **reading: Any) -> Embeddings:
+    if isinstance(side, str | Path):
+        return load_embeddings(side, **reading)
+    return side if isinstance(side, Embeddings) else Embeddings.from_gensim(side)
 
 
 def save_pair(
@@ -419,7 +393,8 @@ def with_text_settings(embeddings: Embeddings, text: TextSettings) -> Embeddings
 def languages_of(folder: str | Path) -> dict[str, Path] | None:
     """Return where each language of a folder of several languages lies; None for anything else."""
     folder = Path(folder)
-    places = {path.stem.removeprefix("word2int_"): path for path in folder.glob("word2int_*.pkl")}
+    found = (path for path in folder.glob("word2int_*") if is_word2int(path))
+    places = {path.stem.removeprefix("word2int_"): path for path in found}
     places |= {path.parent.name: path.parent for path in folder.glob("*/meta.json")}
     for place in places.values():
         name = place.relative_to(folder)

@@ -6,6 +6,7 @@ Also what the readers of binary files need: opening, headers, and the last check
 from __future__ import annotations
 
 import io
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError
-from nmtalign.files import foreign, is_text, unpacked
+from nmtalign.files import foreign, is_text, most_unpacked, unpacked
 from nmtalign.output import Outputs
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
@@ -33,21 +34,36 @@ Parsed = tuple[list[str], NDArray[Any]]
 @contextmanager
 def reading(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading bytes, through gzip where it begins as gzip does; errors name the file."""
-    with foreign(path, "the file is damaged or ends too early"):
-        with open(path, "rb") as file:
-            compressed = file.read(2) == b"\x1f\x8b"
-        with unpacked(io.FileIO(path), ".gz") if compressed else open(path, "rb") as opened:
-            yield opened
+    with (
+        foreign(path, "the file is damaged or ends too early"),
+        unpacked(io.FileIO(path), ".gz") if _is_packed(path) else open(path, "rb") as opened,
+    ):
+        yield opened
+
+
+def _is_packed(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def expect_bytes(path: Path, least: int, promised: str) -> None:
+    """Refuse a header that promises more than a file can hold."""
+    size = path.stat().st_size
+    most = most_unpacked(size) if _is_packed(path) else size
+    if least > most:
+        found = f"the file has {size:,}" + (f", which unpack to at most {most:,}" if most > size else "")
+        raise DataError(f"the header promises {promised}: expected at least {least:,} bytes; {found}")
 
 
 def read_header(line: bytes) -> tuple[int, int] | None:
     """Return words and dimension of a word2vec header such as ``20000 300``; None for any other line."""
     fields = line.split() if len(line) < 100 else []
-    if len(fields) != 2 or not all(field.isdigit() and len(field) < 20 for field in fields):
+    if len(fields) != 2 or not all(re.fullmatch(rb"-?\d{1,20}", field) for field in fields):
         return None
     words, dimension = map(int, fields)
-    if not 0 < dimension <= _MOST_NUMBERS or words > 2**31:
-        raise DataError(f"the header claims {words} words of {dimension} numbers")
+    if not 0 < dimension <= _MOST_NUMBERS or not 0 <= words <= 2**31:
+        expected = f"expected at most 2^31 words of 1 to {_MOST_NUMBERS}"
+        raise DataError(f"the header claims {words} words of {dimension} numbers; {expected}")
     return words, dimension
 
 
@@ -62,7 +78,7 @@ def decoded(word: bytes, encoding: str, errors: str) -> str:
         ) from error
 
 
-def first_vectors(words: list[str], matrix: NDArray[Any], path: Path) -> Embeddings:
+def first_vectors(words: list[str], matrix: NDArray[Any], path: Path, repeated: int = 0) -> Embeddings:
     """Return words and finite vectors; a repeated word keeps its first one, as in gensim, with a warning."""
     finite = np.isfinite(matrix.min(axis=1)) & np.isfinite(matrix.max(axis=1))  # no copy of the matrix
     if not finite.all():
@@ -71,8 +87,7 @@ def first_vectors(words: list[str], matrix: NDArray[Any], path: Path) -> Embeddi
     rows: dict[str, int] = {}
     for row, word in enumerate(words):
         rows.setdefault(word, row)
-    if len(rows) < len(words):
-        repeated = len(words) - len(rows)
+    if repeated := repeated + len(words) - len(rows):
         warnings.warn(f"{path}: {repeated} words come again; their first vector is kept", stacklevel=3)
         matrix = matrix[list(rows.values())]
     return Embeddings(Vocabulary.from_words(rows), matrix)

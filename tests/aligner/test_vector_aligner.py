@@ -361,8 +361,8 @@ def test_each_side_has_its_vectors_of_one_dimension_and_is_saved(tmp_path: Path)
     np.testing.assert_array_equal(found.source, expected.source)
     np.testing.assert_array_equal(found.probability, expected.probability)
     save_embeddings(dataclasses.replace(target, matrix=target.matrix[:, :7]), tmp_path / "short.vec")
-    with pytest.raises(DataError, match="12 dimensions of the source vectors, 7 of the target"):
-        load((tmp_path / "x" / "en", tmp_path / "short.vec"))
+    with pytest.raises(DataError, match=r"has 12 dimensions, .*short\.vec has 7"):
+        load((tmp_path / "x" / "en", str(tmp_path / "short.vec")))
 
 
 def test_spaces_that_have_nothing_in_common_warn(tmp_path: Path) -> None:

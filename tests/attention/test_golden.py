@@ -56,6 +56,13 @@ def test_a_matrix_product_worked_by_hand():
     assert_array_equal(at.dot(queries, keys), expected)
 
 
+def test_products_of_two_vectors_and_of_two_matrices():
+    assert at.dot([1, 2, 3], [1, 0, 1]) == 4
+    M_1, M_2 = [[1, 2], [3, 4]], [[5, 6], [7, 8]]
+    assert_array_equal(at.dot(M_1, np.transpose(M_2)), [[19, 22], [43, 50]])
+    assert_array_equal(at.linear(M_1, M_2), [[19, 22], [43, 50]])
+
+
 # --- Attention from plain lists (text 003) ---
 
 FULL = [
@@ -120,6 +127,17 @@ def test_length_effect_and_its_cure():
     assert by_cosine.argmax() == 2
     assert_allclose(by_cosine[2], 1.0, rtol=1e-15)
     assert_allclose(by_cosine, at.dot(at.unit(word), at.unit(keys)), rtol=1e-15)
+
+
+# --- Layer normalization, epsilon beside the deviation (text 002) ---
+
+
+def test_layer_norm_divides_by_the_deviation_and_epsilon():
+    """Of 1, 2, 3, 6: the mean is 3, the deviation sqrt((4 + 1 + 0 + 9) / 4)."""
+    parameters = at.LayerNorm([2, 1, 1, 1], [0, 0, 5, 0], epsilon=0.5, of_deviation=True)
+    spread = 3.5**0.5 + 0.5
+    expected = [2 * -2 / spread, -1 / spread, 5, 3 / spread]
+    assert_allclose(at.layer_norm(parameters, [1, 2, 3, 6]), expected, rtol=1e-15)
 
 
 # --- Bahdanau's score in two layers (text 004) ---

@@ -130,6 +130,16 @@ def test_multi_head_can_use_another_score(draw):
     assert_allclose(attended.context, at.multi_head(parameters, words).context, rtol=1e-12)
 
 
+@pytest.mark.parametrize("normalize", [at.sparsemax, at.entmax15])
+def test_multi_head_can_normalize_otherwise(draw, normalize):
+    parameters, words = at.MultiHead(*(draw(D, D) for _ in range(4)), heads=2), draw(T, D)
+    weights = at.multi_head(parameters, words, normalize=normalize).weights
+    queries, keys = words @ parameters.W_Q, words @ parameters.W_K
+    for h, own in enumerate((slice(0, 4), slice(4, 8))):
+        assert_allclose(weights[h], normalize(at.scaled_dot(queries[:, own], keys[:, own])), rtol=1e-12)
+    assert (weights == 0).any()
+
+
 def test_batches_are_their_sentences_one_by_one(draw):
     parameters, words, memory = at.MultiHead.start(D, 2, seed=0), draw(5, T, D), draw(5, S, D)
     together = at.multi_head(parameters, words, memory)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -33,6 +35,14 @@ def test_layer_norm_has_mean_0_and_variance_1(scale, shift, seed):
 def test_a_block_has_as_many_norms_as_sublayers():
     blocks = (at.TransformerBlock.start(D, H, F, seed=0, decoder=decoder) for decoder in (False, True))
     assert [len(block.norms) for block in blocks] == [2, 3]
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 0.3])
+def test_layer_norm_of_the_deviation_in_every_library(library, draw, epsilon):
+    x, gain, bias = draw(T, D), draw(D), draw(D)
+    centered = x - x.mean(axis=1, keepdims=True)
+    expected = centered / (x.std(axis=1, keepdims=True) + epsilon) * gain + bias
+    library.equal(at.layer_norm(library(at.LayerNorm(gain, bias, epsilon, True)), library(x)), expected)
 
 
 def test_layer_norm_of_equal_entries_is_the_bias():
@@ -105,6 +115,39 @@ def test_a_mask_of_the_target_joins_the_causal_mask(draw):
     assert weights[:, 2, 1].min() > 0
 
 
-def test_the_block_of_an_encoder_does_not_decode(draw):
+def test_a_decoder_alone_sees_the_past_and_no_source(library, draw):
+    block, x = at.TransformerBlock.start(D, H, F, seed=0, pre_norm=True), draw(2, T, D)
+    words, self_weights, cross_weights = at.decoder_block(library(block), library(x))
+    expected = at.encoder_block(block, x, mask=at.causal_mask(T))
+    library.equal(words, expected.context)
+    library.equal(self_weights, expected.weights)
+    assert cross_weights is None
+    changed = x.copy()
+    changed[:, 2:] = 0
+    after = at.decoder_block(block, changed).words
+    assert_array_equal(after[:, :2], at.decoder_block(block, x).words[:, :2])
+
+
+def test_cross_attention_and_memory_come_together(draw):
     with pytest.raises(UsageError, match="expected a block with cross-attention"):
         at.decoder_block(at.TransformerBlock.start(D, H, F, seed=0), draw(T, D), draw(S, D))
+    with pytest.raises(UsageError, match="expected a memory"):
+        at.decoder_block(at.TransformerBlock.start(D, H, F, seed=0, decoder=True), draw(T, D))
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "tanh"])
+def test_activations_by_name(draw, activation):
+    x = draw(T, D)
+    parameters = at.FeedForward.start(D, F, seed=0, activation=activation)
+    inner = x @ parameters.W_1
+    by_name = {
+        "relu": inner * (inner > 0),
+        "gelu": inner * np.vectorize(NormalDist().cdf)(inner),
+        "tanh": np.tanh(inner),
+    }
+    expected = by_name[activation] @ parameters.W_2
+    assert_allclose(at.feed_forward(parameters, x), expected, rtol=1e-10, atol=1e-12)
+    whole = at.Transformer.start(D, H, F, layers=1, seed=0, activation=activation)
+    assert {b.feed_forward.activation for b in (*whole.encoder, *whole.decoder)} == {activation}
+    with pytest.raises(UsageError, match="one of the activations relu, gelu, tanh, found 'swish'"):
+        at.FeedForward.start(D, F, seed=0, activation="swish")

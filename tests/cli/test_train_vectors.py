@@ -69,7 +69,7 @@ def test_a_folder_or_two_files_make_the_same_model(folder, tmp_path: Path, capsy
         (
             ("--source-vectors", "@first", "--target-vectors", "@short"),
             3,
-            "24 dimensions of the source vectors",
+            "has 24 dimensions",
         ),
         (
             ("--source-vectors", "@second", "--target-vectors", "@first"),

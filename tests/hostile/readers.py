@@ -195,6 +195,12 @@ READERS = {
         tuple(pickle.dumps(_WORDS, protocol) for protocol in (0, 2, 5)),
         lambda folder: (folder / "embeddings_en.npz").write_bytes(_npz(embeddings=np.eye(2))),
     ),
+    "word2int.json": Reader(
+        "word2int_en.json",
+        load_embeddings,
+        (json.dumps(_WORDS).encode(),),
+        lambda folder: (folder / "embeddings_en.npy").write_bytes(_npy(np.eye(2))),
+    ),
     "embeddings": Reader(
         "embeddings_en.npz",
         load_embeddings,

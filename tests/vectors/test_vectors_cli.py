@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from nmtalign.aligner.opening import load
 from nmtalign.cli import group
 from nmtalign.errors import DataError, UsageError
 from nmtalign.text.vocabulary import Vocabulary
@@ -82,6 +84,23 @@ def test_counts_of_a_learned_model(bitext: tuple[Path, Path], tmp_path: Path) ->
     ):
         with pytest.raises(UsageError, match=message):
             run("learn", "--model", model, "-o", tmp_path / "w", *wrong)
+
+
+def test_a_matrix_and_a_dictionary_align(bitext: tuple[Path, Path], tmp_path: Path) -> None:
+    run("learn", *bitext, "-o", tmp_path / "v", "--dimension", 5)
+    for language, side in zip(("en", "fr"), load_pair(tmp_path / "v"), strict=True):
+        np.save(tmp_path / f"{language}.npy", side.matrix)
+        rows = {word: row for row, word in enumerate(side.vocabulary)}
+        (tmp_path / f"{language}.json").write_text(json.dumps(rows), encoding="utf-8")
+    sides = tmp_path / "en.npy", tmp_path / "fr.npy"
+    given = ("--source-vectors", sides[0], "--target-vectors", sides[1])
+    arguments = ["align", *map(str, (*bitext, *given)), "-o", str(tmp_path / "links")]
+    assert CliRunner().invoke(group, arguments, catch_exceptions=False).exit_code == 0
+    assert (tmp_path / "links").read_text().split("\n")[0] == "0-0 1-1"
+    found, expected = (load(vectors).align("the cat", "le chat") for vectors in (sides, tmp_path / "v"))
+    assert found.links == expected.links
+    with pytest.raises(UsageError, match=r"one file, .*en\.json"):
+        run("convert", sides[0], tmp_path / "en.json", "--to", "word2vec")
 
 
 def test_learn_from_one_file(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ model_options = option_group(
     ),
     click.option("--langs", metavar="XX,YY", help="Source and target language of --vectors when not plain."),
     click.option(
-        "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe."
+        "--source-vectors", type=INPUT, help="Source word vectors: gensim, word2vec, fastText, GloVe, npz."
     ),
     click.option("--target-vectors", type=INPUT, help="Target word vectors in the same space."),
     click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file."),

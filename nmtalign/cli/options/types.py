@@ -21,7 +21,7 @@ from nmtalign.files import check_encoding
 
 # What vectors of two languages are called in a folder, and the files of a folder with a meta.json.
 _OF_PAIRS = (
-    *("word2int*.pkl", "embeddings*.npz", "vectors_*.*", "pair.json", "*/meta.json"),
+    *("word2int*.*", "embeddings*.*", "vectors_*.*", "pair.json", "*/meta.json"),
     *("bahdanau.npz", "scaled-dot.npz"),
 )
 _OF_OWN = ("meta.json", "*.npy", "*.npz", "*.model", "source.txt", "target.txt", "vocab.txt")
@@ -246,9 +246,8 @@ def _in_folder(folder: Path, own: tuple[str, ...]) -> list[Path]:
 
 
 def _beside(path: Path) -> list[Path]:
-    """Return the other one of word2int_XX.pkl and embeddings_XX.npz, which are read and written together."""
-    if path.name.startswith("word2int") and path.suffix == ".pkl":
-        return [path.with_name(f"embeddings{path.stem.removeprefix('word2int')}.npz")]
-    if path.name.startswith("embeddings") and path.suffix == ".npz":
-        return [path.with_name(f"word2int{path.stem.removeprefix('embeddings')}.pkl")]
-    return []
+    """Return the files that are read and written together with one of word vectors."""
+    from nmtalign.vectors.word2int import is_word2int, partners
+
+    beside = partners(path) if is_word2int(path) else []  # the first is written, one of all is read
+    return [place for number, place in enumerate(beside) if number == 0 or place.is_file()]
