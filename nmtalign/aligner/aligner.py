@@ -350,7 +350,7 @@ class Aligner(Listed):
             scores.evidence if self.positions.has_null else None,
             size,
             scores.vocabularies,
-            scores.informed,
+            scores.linkable,
             scores.scores,
             probabilities,
         )

@@ -77,7 +77,7 @@ class TextScores:
         )
         return source, target
 
-    def informed(self, k: int, ratios: Floats | None) -> Flags:
+    def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the pairs (B,) or cells (T, S, B) of bucket k that may have links: words are known."""
         return self.text.buckets[k].inside
 

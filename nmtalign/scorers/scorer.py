@@ -81,7 +81,7 @@ class Scorer:
         if not (positions.unfitted and pairs):
             return self, positions
         transitions = fit_transitions(self.read(encode_text(pairs)), unfitted_hmm().transitions, workers)
-        return self, HiddenMarkov(transitions, ({}, {}), NULL, fitted=len(pairs))
+        return self, HiddenMarkov(transitions, ({}, {}), NULL, fitted_pairs=len(pairs))
 
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:
         """Return the positions of words without a vector; None if words need no vectors."""

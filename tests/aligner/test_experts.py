@@ -144,9 +144,8 @@ def test_the_same_links_in_any_company(advised):
         assert list(itertools.chain(*map(links_of, own))) == links_of(whole)
         np.testing.assert_array_equal(np.concatenate([part.probability for part in own]), whole.probability)
     assert whole[1].links == whole.links(1)
-    assert whole[1].posterior[tuple(zip(*((t, s) for s, t in whole.links(1)), strict=True))].tolist() == (
-        whole.probability[whole.offsets[1] : whole.offsets[2]].tolist()
-    )
+    alone = advised.attend(next(with_links(pairs[1:2], expert[1:2])))
+    assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
     trained = learn(with_links(pairs, TOY.links), Learning(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
     assert links_of(trained.align()) == links_of(again)
