@@ -37,6 +37,7 @@ class Scorer:
     """
 
     lexicon: Any = None  # the lexicon, if there is one
+    unfitted: bool = False  # whether the scorer must be fitted before it scores
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,11 +68,6 @@ class Scorer:
             return self
         missing = ",".join(sorted(set(names) - set(self.names))) or "none"
         raise UsageError(f"this aligner has the scorers {','.join(self.names)}, not {missing}")
-
-    @property
-    def unfitted(self) -> bool:
-        """Whether the scorer must be fitted before it scores."""
-        return False
 
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
         """Return the scorer and the position model, fitted to pairs of normalized words."""
