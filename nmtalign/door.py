@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+DICTIONARIES, MATRICES = (".pkl", ".json"), (".npz", ".npy")  # of the form word2int
 LONGEST = 180  # characters of a result in one line
 _PAUSE = 0.2  # seconds between two writings of progress
 # of the data that comes with nmtalign: inside the installed package, or data/ of a checkout
@@ -76,6 +77,21 @@ def place_of(path: str | Path) -> Path:
     path = as_path(path)
     places = [path, *(place / path for place in _PLACES)]
     return next((place for place in places if place.exists()), places[0])
+
+
+def is_word2int(path: Path) -> bool:
+    """Tell whether a file of vectors is a dictionary from words to rows or a matrix, by its name."""
+    return path.suffix in MATRICES or (path.suffix in DICTIONARIES and path.name.startswith("word2int"))
+
+
+def partners(path: Path) -> list[Path]:
+    """Return the names that the dictionary of a matrix may have, or the matrix of a dictionary."""
+    own, other, endings = "word2int", "embeddings", MATRICES
+    if path.suffix in MATRICES:
+        own, other, endings = other, own, DICTIONARIES
+    middle = path.stem.removeprefix(own) if path.stem.startswith(own) else f"_{path.stem}"
+    stems = [f"{other}{middle}", *filter(None, [middle.lstrip("_-.")])]
+    return [path.with_name(stem + ending) for stem in stems for ending in endings]
 
 
 def begun(rows: Iterator[Any], what: str) -> Iterator[Any]:

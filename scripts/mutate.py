@@ -51,8 +51,8 @@ HEAVY = "scipy.sparse", "scipy.optimize", "pandas", "torch", "array_api_compat",
 SLOW = [
     "aligner/test_stress",
     "training/test_distributed",
-    "contextual/test_encoder",
-    "contextual/test_translator",
+    "encoders/test_encoder",
+    "encoders/test_translator",
 ]
 MEMORY = 8 << 30  # of a mutant
 QUIETLY = "-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"

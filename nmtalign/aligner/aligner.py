@@ -94,6 +94,7 @@ class Aligner(Listed):
         languages = "-".join(name or "?" for name in self.languages) if any(self.languages) else ""
         parts = [f"Aligner {languages}".strip(), f"scorers {'+'.join(self.scorer.names)}"]
         parts.append(self.positions.settings.replace("=", " "))
+        parts += [str(self.expert)] if self.expert else []
         if "corpus" in self.training:
             parts.append(f"learned from {self.training['corpus'].get('pairs', 0):,} pairs")
         sides = [words for words in self.scorer.vocabularies if isinstance(words, Sized)]
@@ -217,36 +218,18 @@ class Aligner(Listed):
         self._with_warning(encode_text([self.words_of(pair)]))
         return self.attend(pair)
 
-    def encoded(
-        self,
-        pairs: Sequence[Pair],
-        *,
-        expert: AlignedBatch | None = None,
-        count: str = "words",
-        first: int = 1,
-    ) -> EncodedText:
+    def encoded(self, pairs: Sequence[Pair], *, count: str = "words", first: int = 1) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
-        Parameters
-        ----------
-        pairs : sequence of (source, target)
-            Perhaps with the links of an expert.
-        expert : AlignedBatch, optional
-            These links, where they are not at the pairs.
-        count : {"words", "tokens"}
-            What given links count.
-        first : int
-            Number of the first pair, for errors.
+        Given links count `count`, words or tokens; `first` is the number of the first pair, for errors.
         """
         lines = [pair for pair in pairs if are_lines(pair)]
         if lines:
             text = encode_lines(lines, self.text, self.languages)
         else:
             text = encode_text([self.words_of(pair) for pair in pairs])
-        if self.expert is None:
-            return text
-        links = self.expert.links(pairs, self.tokens_of) if expert is None else expert
-        if links is None:
+        links = None if self.expert is None else self.expert.links(pairs, self.tokens_of)
+        if self.expert is None or links is None or not len(links.source):
             return text
         words = None if self.expert.of_tokens or count == "tokens" else text.line_words
         lengths = text.segments.source_lengths, text.segments.target_lengths
@@ -391,7 +374,7 @@ class Aligner(Listed):
             scores.evidence if self.positions.has_null else None,
             size,
             scores.vocabularies,
-            scores.informed,
+            scores.linkable,
             scores.scores,
             probabilities,
         )

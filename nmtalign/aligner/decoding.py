@@ -163,8 +163,8 @@ class Decoder(NamedTuple):
     size: TrainingSize = TrainingSize()
     # words that a learned model knows; None where others than known words are evidence
     vocabularies: tuple[Container[str], Container[str]] | None = None
-    # as of :meth:`nmtalign.positions.model.TextScores.informed`; None where every pair has attention
-    informed: Callable[[int, NDArray[np.float32] | None], NDArray[np.bool_]] | None = None
+    # as of :meth:`nmtalign.positions.model.TextScores.linkable`; None where every pair has attention
+    linkable: Callable[[int, NDArray[np.float32] | None], NDArray[np.bool_]] | None = None
     scores: Callable[[int], Reals] | None = None  # those of a bucket, before the position model
     probabilities: LinkProbabilities | None = None  # of a learned model; posteriors are those of others
 
@@ -173,8 +173,8 @@ class Decoder(NamedTuple):
         bucket = self.text.buckets[k]
         posteriors, ratios = self.attend(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
-        if self.informed is not None:
-            kept = np.broadcast_to(self.informed(k, ratios), bucket.shape)[t, s, b]
+        if self.linkable is not None:
+            kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
             t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
         worth = None if ratios is None or self.evidence is None else self.evidence(k, ratios)
         return ChosenLinks((t, s, b), posterior, posteriors, worth)

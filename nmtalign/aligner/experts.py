@@ -51,12 +51,6 @@ def with_links(
         raise DataError(f"expected the links of the expert for {number:,} pairs, found more lines")
 
 
-def given_with(pairs: Iterable[Pair]) -> AlignedBatch | None:
-    """Return the links that pairs were given; None without any."""
-    links = [getattr(pair, "links", ()) for pair in pairs]
-    return batch_of_links(links) if any(links) else None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class EncoderLinks:
     """The links of an encoder, by a published method.
@@ -92,7 +86,7 @@ class EncoderLinks:
         """The name, or the whole path of a folder."""
         return str(Path(self.name).resolve()) if Path(self.name).is_dir() else self.name
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"encoder={self.name} layer={self.layer} method={self.method}"
 
     def check(self) -> None:
@@ -120,7 +114,7 @@ class Expert:
     encoder: EncoderLinks | None = None
     trust: Trust | None = None
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         votes = "" if self.trust is None else f" yes={self.trust.yes:.3g} no={self.trust.no:.3g}"
         return f"expert=({self.encoder or 'links'}{votes})"
 
@@ -132,11 +126,11 @@ class Expert:
     def links(
         self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]
     ) -> AlignedBatch | None:
-        """Return the links of pairs; None if there are none, or they have no vote."""
+        """Return the links of pairs; None if they have no vote."""
         if self.trust is not None and not any(self.trust):
             return None
         if self.encoder is None:
-            return given_with(pairs)
+            return batch_of_links(getattr(pair, "links", ()) for pair in pairs)
         return self.encoder.of([tokens_of(pair) for pair in pairs])
 
     def state(self) -> State:

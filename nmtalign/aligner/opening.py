@@ -80,9 +80,10 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
 
 def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any]) -> Aligner:
     if isinstance(path, tuple | list):
-        from nmtalign.aligner.over_vectors import open_vectors
+        from nmtalign.vectors.storage import both_embeddings
 
-        return _over(open_vectors(path, **_reading(settings)), settings)
+        of_files = any(isinstance(side, str | Path) for side in path)
+        return _over(both_embeddings(path, **(_reading(settings) if of_files else {})), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
@@ -101,8 +102,7 @@ def _over(vectors: tuple[Embeddings, Embeddings], settings: Mapping[str, Any]) -
     """Return an aligner over source and target vectors; warn where they do not look like one space."""
     from nmtalign.aligner.over_vectors import checked_vectors
 
-    vectors = checked_vectors(vectors, settings.get("score", "cosine"))
-    return vector_aligner(*vectors, **settings)
+    return vector_aligner(*checked_vectors(vectors, settings.get("score", "cosine")), **settings)
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:

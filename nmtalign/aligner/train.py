@@ -12,7 +12,7 @@ from functools import cache
 from itertools import islice
 from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack, cast
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from nmtalign.door import ProgressLine, expect_names, place_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batches
 from nmtalign.links.formats import read_gold
-from nmtalign.links.given import GivenGold, GivenLinks, batch_of_links, given_gold, given_links
+from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.names import MODEL
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
@@ -398,7 +398,7 @@ def _linked(
 
     rest = iter(pairs)
     while part := list(islice(rest, PAIRS)):
-        links.append(expert.links(part, tokens) or batch_of_links([()] * len(part)))
+        links.append(cast(AlignedBatch, expert.links(part, tokens)))
         yield from part
 
 

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.experts import given_with
+from nmtalign.aligner.experts import with_links
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import streamed
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError
-from nmtalign.links.alignments import AlignedBatch
+from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.text.bitext import CELLS, PAIRS, Chunk, SentencePair, cut
 from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, TextSettings
@@ -109,12 +109,7 @@ def align_stream(
 
 
 def align_chunk(
-    aligner: Aligner,
-    chunk: Chunk,
-    *,
-    count: str = "words",
-    expert: AlignedBatch | None = None,
-    values: str | None = None,
+    aligner: Aligner, chunk: Chunk, *, count: str = "words", values: str | None = None
 ) -> AlignedChunk:
     """Align the pairs of one chunk.
 
@@ -124,8 +119,6 @@ def align_chunk(
     chunk : Chunk
     count : str
         As of :func:`align_stream`.
-    expert : AlignedBatch, optional
-        As of :meth:`Aligner.encoded`.
     values : {"scores", "forward", "reverse", "combined"}, optional
         Keep these of each pair as its attention.
 
@@ -134,7 +127,7 @@ def align_chunk(
     DataError
         If a pair has more than `CELLS` of them.
     """
-    text = aligner.encoded(chunk.lines, expert=expert, count=count, first=chunk.first)
+    text = aligner.encoded(chunk.lines, count=count, first=chunk.first)
     if values is None:
         batch, attention = aligner.align_text(text), None
     else:
@@ -261,8 +254,8 @@ def _too_long(
     return f"expected at most {most:,} words a side, found {words:,}" if words > most else ""
 
 
-# first line number, source and target lines, given links of an expert
-Packed = tuple[int, list[str], list[str], AlignedBatch | None]
+# first line number, source and target lines, links of an expert
+Packed = tuple[int, list[str], list[str], list[frozenset[Link]] | None]
 
 FEW = 4  # chunks up to which all cores work on one after the other
 
@@ -323,11 +316,13 @@ def pack(chunk: Chunk) -> Packed:
     (7, ['a b', 'c'], ['x', 'y'], None)
     """
     sides = [pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines]
-    return chunk.first, *sides, given_with(chunk.lines)
+    links: list[frozenset[Link]] = [getattr(pair, "links", frozenset()) for pair in chunk.lines]
+    return chunk.first, *sides, links if any(links) else None
 
 
 def align_packed(aligner: Aligner, packed: Packed, count: str, values: str | None = None) -> AlignedChunk:
     """Align a chunk in a worker; what comes back is without the lines."""
-    first, source, target, expert = packed
-    chunk = Chunk(first, list(map(SentencePair, source, target)))
-    return align_chunk(aligner, chunk, count=count, expert=expert, values=values)._replace(lines=[])
+    first, source, target, links = packed
+    lines = list(map(SentencePair, source, target))
+    chunk = Chunk(first, lines if links is None else list(with_links(lines, links)))
+    return align_chunk(aligner, chunk, count=count, values=values)._replace(lines=[])

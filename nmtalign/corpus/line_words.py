@@ -248,21 +248,8 @@ def links_of_tokens(
 ) -> AlignedBatch:
     """Return the links of all tokens of linked words, which share the probability of the link.
 
-    Parameters
-    ----------
-    batch : AlignedBatch
-        Links of words.
-    words : (LineWords, LineWords), optional
-        The words of source and target tokens; left out, tokens are the words.
-    lengths : (array, array)
-        Source and target tokens of each pair.
-    first : int
-        Number of the first pair, for errors.
-
-    Raises
-    ------
-    DataError
-        If a link lies outside of its pair.
+    `words` are as of :func:`links_of_words`, `lengths` the source and target tokens of each pair. A DataError
+    names the first pair, counted from `first`, with a link outside.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Floor 5: encoders and translation models: similarities of tokens, attention, and a scorer made of them."""
+"""Floor 5: encoders and translation models: similarities of tokens, and attention."""

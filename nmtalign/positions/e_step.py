@@ -143,7 +143,7 @@ class EStep(NamedTuple):
     transitions: BothTransitions | None = None  # None in iterations of IBM model 1
     mean: bool = False  # as in :func:`model1_counts`
     agree: bool = False  # as in :func:`~nmtalign.positions.forward_backward.hmm_posteriors`
-    step: int = 1  # jumps are counted in every `step`-th bucket
+    jump_period: int = 1  # jumps are counted in every `jump_period`-th bucket
 
     def counts(self, k: int, bucket: Bucket, cells: Ints) -> BucketCounts:
         """Return the expected counts of bucket k."""
@@ -152,7 +152,7 @@ class EStep(NamedTuple):
         if self.transitions is None:
             return model1_counts(bucket, cells, self.words, self.null, mean=self.mean)
         model = self.words, self.transitions, self.null
-        return hmm_counts(bucket, cells, *model, agree=self.agree, jumps=k % self.step == 0)
+        return hmm_counts(bucket, cells, *model, agree=self.agree, jumps=k % self.jump_period == 0)
 
 
 def expected_counts(

@@ -68,21 +68,21 @@ class HiddenMarkov(PositionModel):
     null: float  # probability of the null word
     agree: bool = False  # as in :func:`~nmtalign.positions.forward_backward.hmm_posteriors`
     # number of pairs that the transitions were fitted to; None if they were learned with a lexicon
-    fitted: int | None = None
+    fitted_pairs: int | None = None
 
     @property
     def settings(self) -> str:
         """Name, and the number of pairs that the transitions were fitted to, as one setting."""
-        if self.fitted is None:
+        if self.fitted_pairs is None:
             return "positions=hmm"
-        return f"positions=hmm({f'fitted on {self.fitted} pairs' if self.fitted else 'unfitted'})"
+        return f"positions=hmm({f'fitted on {self.fitted_pairs} pairs' if self.fitted_pairs else 'unfitted'})"
 
     has_null: ClassVar[bool] = True
 
     @property
     def unfitted(self) -> bool:
         """Whether the transitions must be fitted to a text first."""
-        return self.fitted == 0
+        return self.fitted_pairs == 0
 
     def state(self) -> State:
         """Return the transitions; the scorer keeps the words."""
@@ -90,7 +90,7 @@ class HiddenMarkov(PositionModel):
         for side, own, numbers in zip(("source", "target"), self.transitions, self.numbers, strict=True):
             arrays[f"{side}_tables"] = own.tables
             arrays[f"{side}_classes"] = own.classes[: max(len(numbers), 1)]  # no word has another class
-        return State("hmm", {"null": self.null, "agree": self.agree, "fitted": self.fitted}, arrays)
+        return State("hmm", {"null": self.null, "agree": self.agree, "fitted": self.fitted_pairs}, arrays)
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: Vocabularies) -> HiddenMarkov:
@@ -134,4 +134,6 @@ class HiddenMarkov(PositionModel):
 
 def unfitted_hmm() -> HiddenMarkov:
     """Return a hidden Markov model that prefers one step ahead, for any words."""
-    return HiddenMarkov((initial_transitions(0, 0), initial_transitions(0, 0)), ({}, {}), NULL, fitted=0)
+    return HiddenMarkov(
+        (initial_transitions(0, 0), initial_transitions(0, 0)), ({}, {}), NULL, fitted_pairs=0
+    )

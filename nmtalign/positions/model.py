@@ -77,7 +77,7 @@ class TextScores:
         )
         return source, target
 
-    def informed(self, k: int, ratios: Floats | None) -> Flags:
+    def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the pairs (B,) or cells (T, S, B) of bucket k that may have links: words are known."""
         return self.text.buckets[k].inside
 
@@ -92,6 +92,8 @@ class PositionModel:
     A subclass has :meth:`over`, :meth:`state` and `settings`; the rest has defaults.
     """
 
+    gold_log_odds: float = 0.0  # what gold links add to the log odds of link probabilities
+
     @property
     def has_null(self) -> bool:
         """Whether words may be aligned to the null word."""
@@ -101,11 +103,6 @@ class PositionModel:
     def unfitted(self) -> bool:
         """Whether the model must be fitted to a text first."""
         return False
-
-    @property
-    def gold_log_odds(self) -> float:
-        """What gold links add to the log odds of link probabilities; 0 without gold."""
-        return 0.0
 
     @property
     def settings(self) -> str:
@@ -168,15 +165,10 @@ class SoftmaxPosteriors:
         """p(t|s); sums over target words are 1."""
         return np.exp(self.scores - self._columns) * self.inside
 
-    @property
-    def log_joint(self) -> Reals:
-        """Logarithm of :attr:`joint`, inside of the sentences."""
-        return np.asarray(self.scores - (self._rows[:, None] + self._columns) / 2)
-
     @cached_property
     def joint(self) -> Reals:
         """sqrt(p(s|t) p(t|s))."""
-        return np.exp(self.log_joint) * self.inside
+        return np.exp(self.scores - (self._rows[:, None] + self._columns) / 2) * self.inside
 
     def probability(self, cells: Cells) -> Reals:
         """Return the joint probability of some cells, without computing all cells."""

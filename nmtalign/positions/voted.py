@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Flags, Reals
+from nmtalign.arrays import Reals
 from nmtalign.corpus.text import EncodedText
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 
@@ -32,24 +32,25 @@ def voted(
     def with_votes(k: int) -> BucketPosteriors:
         found, ratios = attend(k)
         weights, opinion = text.expert_links(k)
-        odds = np.exp(np.where(weights > 0, np.float32(trust.yes), -np.float32(trust.no)) * opinion)
-        inside = text.buckets[k].inside
-        forward, reverse = (_of_words(p, odds, axis) for p, axis in ((found.forward, 1), (found.reverse, 0)))
-        return BucketPosteriors(Posteriors(forward, reverse, shifted(found.joint, odds, inside)), ratios)
+        odds = np.exp(np.where(weights > 0, np.float32(trust.yes), -np.float32(trust.no)))
+        both = ((found.forward, 1), (found.reverse, 0))
+        forward, reverse = (np.where(opinion, _of_words(p, odds, axis), p) for p, axis in both)
+        joint = np.where(opinion, shifted(found.joint, odds), found.joint)
+        return BucketPosteriors(Posteriors(forward, reverse, joint), ratios)
 
     return with_votes
 
 
-def shifted(p: Reals, odds: Reals, inside: Flags) -> Reals:
-    """Return probabilities whose odds are multiplied; 0 outside of the sentences.
+def shifted(p: Reals, odds: Reals) -> Reals:
+    """Return probabilities whose odds are multiplied.
 
     Examples
     --------
-    >>> shifted(np.array([0.5, 0.2]), np.array([4.0, 1.0]), np.array([True, True])).tolist()
+    >>> shifted(np.array([0.5, 0.2]), np.array([4.0, 1.0])).tolist()
     [0.8, 0.2]
     """
     grown = p * odds
-    return np.asarray(np.where(inside, grown / (1 - p + grown), 0), p.dtype)
+    return np.asarray(grown / (1 - p + grown), p.dtype)
 
 
 def _of_words(p: Reals, odds: Reals, axis: int) -> Reals:

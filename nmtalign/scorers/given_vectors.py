@@ -98,7 +98,7 @@ class VectorScorer(Scorer):
         scorer = replace(self, score=replace(self.score, scale=scale), references=references)
         transitions = fit_transitions(scorer.read(text), transitions, workers)
         null = NULL if self.score.null is None else self.score.null
-        return scorer, HiddenMarkov(transitions, ({}, {}), null, fitted=len(pairs))
+        return scorer, HiddenMarkov(transitions, ({}, {}), null, fitted_pairs=len(pairs))
 
     def _table(self, text: EncodedText) -> Floats:
         """Return the scores of all words of a text with each other, (V source, V target)."""
@@ -233,7 +233,7 @@ class CellScores(TextScores):
         logits -= (of_source[bucket.source] + of_target[bucket.target][:, None]) / 2
         return np.asarray(np.exp(logits, out=logits) * bucket.inside)
 
-    def informed(self, k: int, ratios: Floats | None) -> Flags:
+    def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Mark the cells (T, S, B) of bucket k that may have links.
 
         Without ratios both words have a vector. A hidden Markov model gives ratios, and its neighbors place a

@@ -157,15 +157,15 @@ class WordPairScores(TextScores):
         ratios = self.ratios(k)
         return np.where(self.text.buckets[k].inside, np.log(np.maximum(ratios, 1e-30)), PADDED)
 
-    def informed(self, k: int, ratios: Floats | None) -> Flags:
+    def linkable(self, k: int, ratios: Floats | None) -> Flags:
         """Tell which pairs (B,) have a ratio above chance, or ratios that differ along both sides."""
         found = self.ratios(k) if ratios is None else ratios
-        informed = np.asarray(found.max(axis=(0, 1)) > 1)
-        rest = np.flatnonzero(~informed)
+        linkable = np.asarray(found.max(axis=(0, 1)) > 1)
+        rest = np.flatnonzero(~linkable)
         ratio, inside = found[..., rest], self.text.buckets[k].inside[..., rest]
         apart = [((ratio != first) & inside).any(axis=(0, 1)) for first in (ratio[:1], ratio[:, :1])]
-        informed[rest] = apart[0] & apart[1]
-        return informed
+        linkable[rest] = apart[0] & apart[1]
+        return linkable
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return the evidence of each cell that its pair is parallel, shape (T, S, B)."""

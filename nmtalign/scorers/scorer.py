@@ -35,6 +35,7 @@ class Scorer:
     """
 
     lexicon: Any = None  # the lexicon, if there is one
+    unfitted: bool = False  # whether the scorer must be fitted before it scores
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,11 +67,6 @@ class Scorer:
         missing = ",".join(sorted(set(names) - set(self.names))) or "none"
         raise UsageError(f"this aligner has the scorers {','.join(self.names)}, not {missing}")
 
-    @property
-    def unfitted(self) -> bool:
-        """Whether the scorer must be fitted before it scores."""
-        return False
-
     def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
         """Return the scorer and the position model, fitted to pairs of normalized words."""
         from nmtalign.positions.e_step import fit_transitions
@@ -79,7 +75,7 @@ class Scorer:
         if not (positions.unfitted and pairs):
             return self, positions
         transitions = fit_transitions(self.read(encode_text(pairs)), unfitted_hmm().transitions, workers)
-        return self, HiddenMarkov(transitions, ({}, {}), NULL, fitted=len(pairs))
+        return self, HiddenMarkov(transitions, ({}, {}), NULL, fitted_pairs=len(pairs))
 
     def unknown(self, source: Words, target: Words) -> UnknownWords | None:
         """Return the positions of words without a vector; None if words need no vectors."""

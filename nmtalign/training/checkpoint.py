@@ -21,7 +21,7 @@ from nmtalign.output import whole_file
 Arrays = dict[str, AnyArray]
 
 SECONDS = 10.0  # between two checkpoints
-NAME = "lexicon.npz"
+FILE = "checkpoint.npz"
 _KEY = "key"
 
 
@@ -91,13 +91,13 @@ def checkpoint_of(
         return None
     key = hashlib.sha256()
     _feed(key, (source, target, *others))
-    return Checkpoint(Path(folder, NAME), key.hexdigest())
+    return Checkpoint(Path(folder, FILE), key.hexdigest())
 
 
 def remove_checkpoints(folder: str | Path) -> None:
     """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
     folder = Path(folder)
-    for path in (folder / NAME, *folder.glob(f".partial-*-{NAME}")):  # left by a killed run
+    for path in (folder / FILE, *folder.glob(f".partial-*-{FILE}")):  # left by a killed run
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

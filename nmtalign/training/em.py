@@ -34,7 +34,7 @@ from nmtalign.training.settings import Settings
 JUMP_CELLS = 1 << 22  # cells in which jumps are counted; a larger bitext uses every n-th bucket
 
 
-class Bitext(Protocol):
+class CountingBitext(Protocol):
     """A bitext that computes expected counts, in this process or in others."""
 
     index: PairIndex
@@ -44,7 +44,7 @@ class Bitext(Protocol):
 
 
 Buckets = Sequence[Bucket]
-BitextFactory = Callable[[Buckets, EncodedSide, EncodedSide], Bitext]
+BitextFactory = Callable[[Buckets, EncodedSide, EncodedSide], CountingBitext]
 
 
 class LocalBitext:
@@ -82,7 +82,7 @@ class Estimator:
     report : callable, optional
         Called with one line of text after each iteration.
     make_bitext : callable, optional
-        Returns a :class:`Bitext` from buckets and sides; default :class:`LocalBitext`.
+        Returns a :class:`CountingBitext` from buckets and sides; default :class:`LocalBitext`.
     """
 
     def __init__(
@@ -180,9 +180,9 @@ class Estimator:
         settings = self.settings
         words = emissions(self.forms, self._form_counts(counts), self.smoothing, self.workers)
         agreed = number > settings.hmm_iterations - settings.agreed_iterations
-        step = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
-        step |= 1  # odd, so that two workers take turns with these buckets
-        found = self._e_step(EStep(settings.null, words, transitions, agree=agreed, step=step))
+        period = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
+        period |= 1  # odd, so that two workers take turns with these buckets
+        found = self._e_step(EStep(settings.null, words, transitions, agree=agreed, jump_period=period))
         jumps = [found.forward_jumps, found.reverse_jumps]
         older = self.prior.jump_counts()
         if older is not None:

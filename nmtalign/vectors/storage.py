@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.arrays import Rows, read_array, write_array
-from nmtalign.door import as_path
+from nmtalign.door import as_path, is_word2int
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, is_text, read_json, read_utf8
 from nmtalign.names import READ_VECTORS
@@ -49,7 +49,7 @@ from nmtalign.vectors.text_files import (
     reading,
     write_text_vectors,
 )
-from nmtalign.vectors.word2int import finite, is_word2int, read_word2int, write_word2int, written_files
+from nmtalign.vectors.word2int import finite, read_word2int, write_word2int, written_files
 
 _FILE_NAMES = {
     "folder": "{}",

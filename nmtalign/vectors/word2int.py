@@ -14,29 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.arrays import read_array
+from nmtalign.door import MATRICES, partners
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, parse_json, read_utf8
 from nmtalign.output import Outputs
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.pickles import read_pickle
-
-_DICTIONARIES, _MATRICES = (".pkl", ".json"), (".npz", ".npy")
-
-
-def is_word2int(path: Path) -> bool:
-    """Tell whether a file is a dictionary or a matrix, by its name."""
-    return path.suffix in _MATRICES or (path.suffix in _DICTIONARIES and path.name.startswith("word2int"))
-
-
-def partners(path: Path) -> list[Path]:
-    """Return the names that the dictionary of a matrix may have, or the matrix of a dictionary."""
-    own, other, endings = "word2int", "embeddings", _MATRICES
-    if path.suffix in _MATRICES:
-        own, other, endings = other, own, _DICTIONARIES
-    middle = path.stem.removeprefix(own) if path.stem.startswith(own) else f"_{path.stem}"
-    stems = [f"{other}{middle}", *filter(None, [middle.lstrip("_-.")])]
-    return [path.with_name(stem + ending) for stem in stems for ending in endings]
 
 
 def _partner(path: Path) -> Path:
@@ -59,7 +43,7 @@ def read_word2int(path: Path, *, unsafe_pickle: bool = False) -> Embeddings:
     DataError
         If the other file is not there, or under two names, or they do not fit.
     """
-    matrix_path = path if path.suffix in _MATRICES else _partner(path)
+    matrix_path = path if path.suffix in MATRICES else _partner(path)
     dictionary_path = _partner(matrix_path)
     with foreign(dictionary_path):
         vocabulary = Vocabulary(_read_dictionary(dictionary_path, unsafe_pickle))

@@ -118,11 +118,17 @@ def test_no_opinion_is_no_expert(advised):
     assert told.aligner.expert.trust == (0, 0)
     wrong = [{(s, (t + 1) % len(links)) for s, t in links} for links in TOY.links]
     half = [links if n % 2 else set() for n, links in enumerate(wrong)]
-    whole, plain, some = (
-        links_of(advised.align_batch(TOY.pairs, expert=expert)) for expert in (wrong, None, half)
-    )
+    batches = [advised.align_batch(TOY.pairs, expert=expert) for expert in (wrong, None, half)]
+    whole, plain, some = map(links_of, batches)
     assert some == [(whole if n % 2 else plain)[n] for n in range(40)]
     assert whole != some != plain
+    for n in range(0, 40, 2):  # the same bits in the company of pairs that are voted on
+        alone, among = batches[1][n].posterior, batches[2][n].posterior
+        np.testing.assert_array_equal(alone, among)
+        np.testing.assert_array_equal(
+            batches[1].probability[slice(*batches[1].offsets[n : n + 2])],
+            batches[2].probability[slice(*batches[2].offsets[n : n + 2])],
+        )
 
 
 def test_the_same_links_in_any_company(advised):
@@ -138,9 +144,8 @@ def test_the_same_links_in_any_company(advised):
         assert list(itertools.chain(*map(links_of, own))) == links_of(whole)
         np.testing.assert_array_equal(np.concatenate([part.probability for part in own]), whole.probability)
     assert whole[1].links == whole.links(1)
-    assert whole[1].posterior[tuple(zip(*((t, s) for s, t in whole.links(1)), strict=True))].tolist() == (
-        whole.probability[whole.offsets[1] : whole.offsets[2]].tolist()
-    )
+    alone = advised.attend(next(with_links(pairs[1:2], expert[1:2])))
+    assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
     trained = learn(with_links(pairs, TOY.links), Learning(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
     assert links_of(trained.align()) == links_of(again)

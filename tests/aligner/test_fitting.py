@@ -54,7 +54,7 @@ def fitted_to(aligner: Aligner, text) -> Aligner:
 
 def taken_as_fitted(aligner: Aligner) -> Aligner:
     """Return the aligner as it is before a fit, ready to align."""
-    return replace(aligner, positions=replace(aligner.positions, fitted=1))
+    return replace(aligner, positions=replace(aligner.positions, fitted_pairs=1))
 
 
 def naive_ratios(aligner: Aligner, source, target, text):

@@ -123,7 +123,7 @@ def test_python_hears_the_sentence_of_the_command_once_a_call(source, target, tm
         with pytest.warns(UserWarning, match="are known") as heard:
             call()
         (warning,) = heard
-        assert str(warning.message) == said.split("warning: ")[1]
+        assert messages.as_options(str(warning.message)) == said.split("warning: ")[1]
         assert warning.filename == __file__
     with pytest.warns(UserWarning, match="are known") as heard:
         aligner.align(*pairs[0])

@@ -70,12 +70,12 @@ def undisturbed(bitext, tmp_path_factory: pytest.TempPathFactory) -> dict[str, b
 @pytest.mark.parametrize(
     ("module", "name", "call", "states", "told"),
     [
-        ("nmtalign.training.em", "Estimator._hmm_iteration", 3, ["lexicon.npz"], "iteration 3 of"),
+        ("nmtalign.training.em", "Estimator._hmm_iteration", 3, ["checkpoint.npz"], "iteration 3 of"),
         (
             "nmtalign.output",
             "os.replace",
             2,
-            [".partial-lexicon.npz", "lexicon.npz"],
+            [".partial-checkpoint.npz", "checkpoint.npz"],
             "iteration 2 of",
         ),
     ],
@@ -120,7 +120,7 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
 
 
 def test_other_files_beside_states_are_left_alone(tmp_path: Path):
-    for name in ("lexicon.npz", "thesis.tex"):
+    for name in ("checkpoint.npz", "thesis.tex"):
         (tmp_path / name).write_text("important")
     remove_checkpoints(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

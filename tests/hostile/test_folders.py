@@ -188,8 +188,8 @@ def test_vectors_keep_their_tokenizer(tmp_path: Path) -> None:
 
 
 def test_what_is_resumed_is_plain(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "lexicon.npz")
-    assert Checkpoint(tmp_path / "lexicon.npz", "mine").read() is None
+    os.mkfifo(tmp_path / "checkpoint.npz")
+    assert Checkpoint(tmp_path / "checkpoint.npz", "mine").read() is None
     (tmp_path / "000000.links").write_bytes(b"0-0\n")
     record = {"files": {"links": fingerprint(tmp_path / "000000.links")}}
     (tmp_path / "000000.json").write_text(json.dumps(record), encoding="utf-8")

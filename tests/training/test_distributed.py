@@ -81,7 +81,7 @@ def test_a_pass_gives_the_counts_of_one_machine(sides, pruned, kind):
     held, away = LocalBitext(buckets, *sides, workers=1), spread(sides, 4)
     words = None if kind == "first" else random_emissions(held.index, *sides)
     jumps = tuple(initial_transitions(len(side.words) - 1, 5) for side in sides) if "jumps" in kind else None
-    one = EStep(0.1, words, jumps, mean=kind == "mean", agree=kind == "agreeing jumps", step=3)
+    one = EStep(0.1, words, jumps, mean=kind == "mean", agree=kind == "agreeing jumps", jump_period=3)
     wanted, found = held.expected_counts(one), away.expected_counts(one)
     if pruned:
         wanted.pairs[1] = found.pairs[1] = 0

@@ -133,10 +133,10 @@ def test_jumps_are_counted_in_every_so_many_th_bucket():
     jumps = tuple(initial_transitions(len(side.words) - 1, 2) for side in sides)
     buckets = make_buckets(*sides)
     index = index_pairs(buckets, *sides)
-    step = EStep(P0, random_emissions(index, *sides, 1), jumps, step=3)
+    step = EStep(P0, random_emissions(index, *sides, 1), jumps, jump_period=3)
     assert len(buckets) == 4
     for k, (bucket, cells) in enumerate(zip(buckets, index.cells, strict=True)):
-        some, all_of_it = step.counts(k, bucket, cells), step._replace(step=1).counts(k, bucket, cells)
+        some, all_of_it = step.counts(k, bucket, cells), step._replace(jump_period=1).counts(k, bucket, cells)
         np.testing.assert_array_equal(some.links.value, all_of_it.links.value)
         for found, expected in zip(some[3:5], all_of_it[3:5], strict=True):
             if k % 3:
@@ -153,7 +153,7 @@ def test_jumps_of_a_large_bitext_are_counted_in_an_odd_share_of_its_buckets(shar
     cells, steps = sum(bucket.cells for bucket in estimator.buckets), []
     monkeypatch.setattr(em, "JUMP_CELLS", int(cells / share))
     own = estimator.bitext.expected_counts
-    monkeypatch.setattr(estimator.bitext, "expected_counts", lambda e: steps.append(e.step) or own(e))
+    monkeypatch.setattr(estimator.bitext, "expected_counts", lambda e: steps.append(e.jump_period) or own(e))
     estimator.run()
     assert set(steps[-2:]) == {step}
 

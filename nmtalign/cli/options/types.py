@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from nmtalign.door import place_of
+from nmtalign.door import is_word2int, partners, place_of
 from nmtalign.errors import UsageError
 from nmtalign.files import check_encoding
 
@@ -247,7 +247,5 @@ def _in_folder(folder: Path, own: tuple[str, ...]) -> list[Path]:
 
 def _beside(path: Path) -> list[Path]:
     """Return the files that are read and written together with one of word vectors."""
-    from nmtalign.vectors.word2int import is_word2int, partners
-
     beside = partners(path) if is_word2int(path) else []  # the first is written, one of all is read
     return [place for number, place in enumerate(beside) if number == 0 or place.is_file()]
