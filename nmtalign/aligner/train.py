@@ -31,6 +31,7 @@ from nmtalign.links.formats import read_gold
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.names import MODEL
 from nmtalign.positions.hmm import HiddenMarkov
+from nmtalign.positions.voted import Trust
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
 from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
@@ -485,7 +486,8 @@ def trust(aligner: Aligner, estimator: Estimator, bitext: Prepared, learning: Le
     step = -(-sum(bucket.cells for bucket in buckets) // TRUSTED)  # of a large text every n-th bucket
     text = replace(bitext.text, buckets=buckets[::step])
     aligner = replace(aligner, expert=learning.expert, workers=learning.workers).trusting(text)
-    learning.report(f"expert: {aligner.expert}")
+    votes = "its votes count {:.2f} for and {:.2f} against a link".format(*cast(Trust, aligner.expert.trust))
+    learning.report(f"expert: {votes}, in log odds")
     return replace(aligner, workers=None)
 
 
