@@ -326,7 +326,7 @@ LOADED = {  # what is opened, and the settings
         "^nowhere: No such file",
     ),
     "numbers": ((1, 2), {}, USAGE, "expected gensim's KeyedVectors, found 1"),
-    "unequal spaces": ((words("a"), words("a", "b")), {}, DATA, "1 dimensions .* 2 of the target"),
+    "unequal spaces": ((words("a"), words("a", "b")), {}, DATA, "has 1 dimensions, .* has 2"),
     "a limit of vectors": ((words("a"), words("b")), {"limit": 3}, USAGE, "limit: only for a folder"),
 }
 CALLS = {

@@ -84,7 +84,8 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
     """
     _check_settings(settings)
     if isinstance(path, tuple | list):
-        return _over(*both_embeddings(path, **_reading(settings)), settings)
+        reading = _reading(settings) if all(isinstance(side, str | Path) for side in path) else {}
+        return _over(*both_embeddings(path, **reading), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)
