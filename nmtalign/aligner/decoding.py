@@ -147,8 +147,8 @@ class Decoder(NamedTuple):
         found, wholes = [], _Wholes(self.text)
         for k in range(len(self.text.buckets)):
             posteriors = once.attend(k).posteriors
-            weights = posteriors.forward, posteriors.reverse, self.extraction.matrix(posteriors)
-            wholes.paste(k, weights, None if self.scores is None else self.scores(k))
+            parts = posteriors.forward, posteriors.reverse, self.extraction.matrix(posteriors)
+            wholes.paste(k, parts, None if self.scores is None else self.scores(k))
             found.append(once.links(k))
         batch, made = self.collected(found), []
         probabilities = np.split(batch.probability, batch.offsets[1:-1])

@@ -208,7 +208,8 @@ def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
     return LinkRecord(GoldAlignment(checked.links, checked.links), tuple(words[1:]), target)
 
 
-def _parse_json(line: str) -> LinkRecord:
+def parse_json_links(line: str) -> LinkRecord:
+    """Return the links, and the words where they are there, of a line of the JSONL format."""
     record = parse_json(line)
     values: dict[str, Any] = record if isinstance(record, dict) else {}
     links = values.get("links"), values.get("possible", [])
@@ -304,7 +305,7 @@ _READERS: dict[str, Callable[[str | Path, str], Iterator[LinkRecord]]] = {
     "naacl": _read_naacl,
     "giza": _read_giza,
     "tsv": partial(_read_by_line, parse=_parse_tsv),
-    "jsonl": partial(_read_by_line, parse=_parse_json),
+    "jsonl": partial(_read_by_line, parse=parse_json_links),
 }
 _WRITERS: dict[str, Callable[[LinkRecord, int], str]] = {
     "pharaoh": lambda record, number: format_gold(record.gold) + "\n",
@@ -344,7 +345,11 @@ def read_records(
 def read_gold(
     path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
 ) -> Iterator[GoldAlignment]:
-    """Yield the gold links of each pair."""
+    """Yield the gold links of each pair; those of ``corrections.jsonl`` for pairs that somebody looked at."""
+    from nmtalign.links.corrections import are_corrections, gold_of_corrections
+
+    if format == "pharaoh" and are_corrections(path):
+        return iter(gold_of_corrections(path, encoding=encoding))
     return (record.gold for record in read_records(path, format=format, encoding=encoding))
 
 

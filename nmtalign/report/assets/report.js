@@ -90,8 +90,8 @@ function goToEnds(event) {
 
 readAddress();
 drawSummary();
-makeToolbar();
 makeEditor();
+makeToolbar();
 drawKey();
 drawFinder();
 showFinder();

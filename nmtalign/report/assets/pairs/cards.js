@@ -13,7 +13,7 @@ import { drawMatrix, matrixSizes } from "./matrix.js";
 export function makeCard(pair) {
   const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
-  if (pair.a !== null) facts.push(`AER ${percent(pair.a)}`);
+  if (pair.error !== null) facts.push(`AER ${percent(pair.error)}`);
   data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
   const head = html(
     "header",
