@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from nmtalign.errors import DataError
 from nmtalign.files import named, parse_json, read_lines
-from nmtalign.links.alignments import GoldAlignment
-from nmtalign.links.formats import parse_json_links
+from nmtalign.links.alignments import GoldAlignment, Link
 
 ENDING = ".jsonl"  # of the names of files with corrections, where gold links may stand, too
 _TYPES = {"pair": int, "pairs": int, "text": str, "by": str, "at": str}
@@ -86,6 +85,22 @@ def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, 
     return found
 
 
+def gold_of_json(values: Any, line: str) -> GoldAlignment:
+    """Return the links of an object with lists of sure and of possible ones, which `line` says."""
+    links: list[Any] = (
+        [values.get("links"), values.get("possible", [])] if isinstance(values, dict) else [None]
+    )
+    if not all(map(_are_links, links)):
+        raise DataError(f'expected an object like {{"links": [[0, 0], [1, 2]]}}, found {line[:60]!r}')
+    sure, possible = (frozenset(Link(*link) for link in pairs) for pairs in links)
+    return GoldAlignment(sure, sure | possible)
+
+
+def _are_links(value: Any) -> bool:
+    pairs = isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
+    return pairs and all(type(n) is int and 0 <= n < 10**9 for pair in value for n in pair)
+
+
 def _parsed(line: str) -> Correction:
     record = parse_json(line)
     values: dict[str, Any] = record if isinstance(record, dict) else {}
@@ -93,7 +108,7 @@ def _parsed(line: str) -> Correction:
         raise DataError(f"expected a correction with {', '.join(_TYPES)} and links, found {line[:60]!r}")
     if not 1 <= values["pair"] <= values["pairs"]:
         raise DataError(f"expected a pair from 1 to {values['pairs']:,}, found {values['pair']:,}")
-    return Correction(gold=parse_json_links(line).gold, **{name: values[name] for name in _TYPES})
+    return Correction(gold=gold_of_json(record, line), **{name: values[name] for name in _TYPES})
 
 
 def gold_of_corrections(path: str | Path, *, encoding: str = "utf-8") -> list[GoldAlignment]:

@@ -2,7 +2,7 @@
 
 import { clamp, data, html, onPaper, percent, room, state } from "../page.js";
 import { besideOf, nameOf, viewOf } from "./pairs.js";
-import { markFound } from "./search.js";
+import { markFound } from "../search.js";
 import { editorOf } from "./corrections.js";
 import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";

@@ -16,7 +16,7 @@ import {
   who,
 } from "../pairs/corrections.js";
 import { draw } from "../pairs/cards.js";
-import { bring, shownPairs } from "../pairs/list.js";
+import { bring, shownPairs } from "../list.js";
 import { doubt, drawRows, sortPairs } from "./index.js";
 
 const KEPT = "nmtalign "; // then key and number of a pair

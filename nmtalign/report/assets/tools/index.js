@@ -2,7 +2,7 @@
 
 import { barHeight, byId, clamp, data, html, list, percent, shorten } from "../page.js";
 import { pairs } from "../pairs/pairs.js";
-import { bring, pairAt, shownPairs } from "../pairs/list.js";
+import { bring, pairAt, shownPairs } from "../list.js";
 
 const rowOf = (columns, row) =>
   html(
