@@ -60,6 +60,7 @@ def browser() -> Any:
 
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or "chromium"
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     for flag in (*FLAGS, "--window-size=1600,1000", f"--user-data-dir={tempfile.mkdtemp()}"):
         options.add_argument(flag)
     return webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))

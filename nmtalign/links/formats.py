@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import named, parse_json, read_lines
 from nmtalign.links.alignments import AlignedBatch, Alignment, GoldAlignment, Link
+from nmtalign.links.corrections import are_corrections, gold_of_corrections, gold_of_json
 
 _SURE = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _POSSIBLE = re.compile(r"(?<![^ ])(\d{1,9})[p?](\d{1,9})(?![^ ])", re.ASCII)
@@ -209,20 +210,12 @@ def _parse_giza(target: tuple[str, ...], line: str) -> LinkRecord:
 
 
 def _parse_json(line: str) -> LinkRecord:
-    record = parse_json(line)
-    values: dict[str, Any] = record if isinstance(record, dict) else {}
-    links = values.get("links"), values.get("possible", [])
+    values = parse_json(line)
+    gold = gold_of_json(values, line)
     sides = values.get("source"), values.get("target")
-    if not (all(map(_are_links, links)) and all(map(_are_words, sides))):
-        raise DataError(f'expected an object like {{"links": [[0, 0], [1, 2]]}}, found {line[:60]!r}')
-    sure, possible = (frozenset(Link(*link) for link in pairs or ()) for pairs in links)
-    words = [None if side is None else tuple(side) for side in sides]
-    return LinkRecord(GoldAlignment(sure, sure | possible), *words)
-
-
-def _are_links(value: Any) -> bool:
-    pairs = isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
-    return pairs and all(type(n) is int and 0 <= n < 10**9 for pair in value for n in pair)
+    if not all(map(_are_words, sides)):
+        raise DataError(f"expected words as lists of strings, found {line[:60]!r}")
+    return LinkRecord(gold, *(None if side is None else tuple(side) for side in sides))
 
 
 def _are_words(value: Any) -> bool:
@@ -344,7 +337,9 @@ def read_records(
 def read_gold(
     path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
 ) -> Iterator[GoldAlignment]:
-    """Yield the gold links of each pair."""
+    """Yield the gold links of each pair; those of ``corrections.jsonl`` for pairs that somebody looked at."""
+    if format == "pharaoh" and are_corrections(path):
+        return iter(gold_of_corrections(path, encoding=encoding))
     return (record.gold for record in read_records(path, format=format, encoding=encoding))
 
 

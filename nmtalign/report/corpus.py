@@ -277,8 +277,9 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
     left_out: list[int] = []
     fitting = _fitting(records, aligner, left_out)
     while chunk := list(islice(fitting, CHUNK)):
-        parts = _first_parts(chunk[:BY_PART], aligner) if not pairs else ()
-        shown: Iterator[Any] = zip_longest(chunk, _all_attended(chunk, aligner), parts, fillvalue={})
+        parts = list(_first_parts(chunk[:BY_PART], aligner)) if not pairs else []
+        parts += [{}] * (len(chunk) - len(parts))
+        shown = zip(chunk, _all_attended(chunk, aligner), parts, strict=True)
         pairs += [_sample_pair(record, aligned, own) for record, aligned, own in shown]
     if left_out:
         others = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""

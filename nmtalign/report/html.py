@@ -15,7 +15,7 @@ import math
 import posixpath
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.door import as_path
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
+from nmtalign.links.corrections import Correction, read_corrections, text_key
 from nmtalign.links.evaluation import Counts
 from nmtalign.links.formats import format_gold
 from nmtalign.links.given import GivenGold, given_gold
@@ -44,6 +45,7 @@ def html_report(
     title: str = "Word alignment",
     corpus: Sequence[Figure] = (),
     gold: Sequence[str] | None = None,
+    corrections: Mapping[int, Correction] | None = None,
 ) -> str:
     """Return a report of sentence pairs as one HTML file.
 
@@ -58,6 +60,9 @@ def html_report(
         Gold links of all pairs of the corpus, a Pharaoh line each, empty where there are none. The page gives
         those of pairs that it does not show back with the corrected ones. Left out: one empty line for each
         pair up to the last that is shown.
+    corrections : dict of int to Correction, optional
+        Links of pairs of the corpus that somebody looked at, as of
+        :func:`nmtalign.links.corrections.read_corrections`.
 
     Returns
     -------
@@ -68,11 +73,36 @@ def html_report(
     ------
     UsageError
         If two pairs have the same number, or show different systems.
+    DataError
+        If a correction is one of other words.
     """
     lines = [""] * max((pair.number for pair in pairs), default=0) if gold is None else gold
     shown = {pair.number for pair in pairs}
     rest = {n: line for n, line in enumerate(lines, 1) if line and n not in shown}
-    return _page(report_data(pairs, corpus) | {"lines": len(lines), "rest": rest}, title)
+    found = _corrections(pairs, corrections or {}, len(lines))
+    whole = {"lines": len(lines), "rest": rest, "corrections": found}
+    return _page(report_data(pairs, corpus) | whole, title)
+
+
+def _corrections(
+    pairs: Sequence[SamplePair], corrections: Mapping[int, Correction], lines: int
+) -> list[dict[str, Any]]:
+    """Return corrections as the page reads and writes them; DataError if they are of another text."""
+    for pair in pairs:
+        own = corrections.get(pair.number)
+        if own is not None and own.text != text_key(*pair.aligned.tokens):
+            raise DataError(f"pair {pair.number}: expected a correction of its words, found one of others")
+    for one in corrections.values():
+        if one.pairs != lines:
+            raise DataError(f"expected corrections of a text of {lines:,} pairs, found {one.pairs:,}")
+    return [
+        {
+            **{name: getattr(one, name) for name in ("pair", "pairs", "text", "by", "at")},
+            "links": sorted(one.gold.sure),
+            "possible": sorted(one.gold.possible - one.gold.sure),
+        }
+        for one in corrections.values()
+    ]
 
 
 def html_cards(pairs: Sequence[SamplePair]) -> str:
@@ -120,6 +150,7 @@ def write_report(
     gold: GivenGold | None = None,
     title: str = "Word alignment",
     corpus: Sequence[Figure] = (),
+    corrections: str | Path | None = None,
 ) -> None:
     """Write a report of aligned pairs as one HTML file, which gets its name when it is whole.
 
@@ -133,6 +164,8 @@ def write_report(
         their own, Pharaoh lines of the whole corpus, as of :func:`html_report`.
     title, corpus
         As of :func:`html_report`.
+    corrections : path, optional
+        Links that were corrected in another report of this text, which are shown.
 
     Raises
     ------
@@ -153,7 +186,10 @@ def write_report(
         raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
-    page = html_report(listed, title=title, corpus=corpus, gold=lines)
+    known = {} if corrections is None else read_corrections(corrections)
+    if known and lines is None:
+        lines = [""] * len(listed)
+    page = html_report(listed, title=title, corpus=corpus, gold=lines, corrections=known)
     with Outputs() as files:
         files.text(path).write(page)
 
@@ -250,11 +286,12 @@ def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
     matrices m (as of :func:`pack`); best partners bf, br; null probabilities nt, ns; score p; AER a; F1 with
-    the others d; positions of words without a vector u.
+    the others d; positions of words without a vector u; key of the words h.
     """
     aligned, matrix = pair.aligned, pair.aligned.matrix
     return {
         "n": pair.number,
+        "h": text_key(*pair.aligned.tokens),
         "s": [visible(word) for word in matrix.source_tokens],
         "t": [visible(word) for word in matrix.target_tokens],
         "l": [x for link in aligned.alignment for x in (*link, _thousandths(aligned, link))],

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nmtalign import Alignment, Link
+from nmtalign import AlignedPair, Alignment, Link
 from nmtalign.corpus.sides import encode_pairs
+from nmtalign.links.corrections import read_corrections, text_key
 from nmtalign.links.formats import format_gold, read_gold
 from nmtalign.report.sample import SamplePair
 from nmtalign.report.style import LEVELS, scale
@@ -262,15 +263,28 @@ def kinds(page: Any) -> dict[str, str]:
     )
 
 
-def downloaded(page: Any, folder: Path, name: str = "gold") -> Path:
+def downloaded(page: Any, folder: Path, name: str = "gold.pharaoh") -> Path:
     where = {"behavior": "allow", "downloadPath": str(folder)}
     page.execute_cdp_cmd("Browser.setDownloadBehavior", where)
-    next(button for button in find(page, "#editor button") if button.text == f"Download {name}").click()
-    file, end = folder / f"{name}.pharaoh", time.monotonic() + 60
+    press_tool(page, f"Download {name.split('.')[0]}")
+    file, end = folder / name, time.monotonic() + 60
     while not (file.exists() and file.stat().st_size):
         assert time.monotonic() < end, "nothing was downloaded"
         time.sleep(0.05)
     return file
+
+
+def press_tool(page: Any, name: str) -> None:
+    next(button for button in find(page, "#editor button") if button.text == name).click()
+
+
+def told(page: Any) -> str:
+    return texts(page, "#editor span")[0]
+
+
+def again(page: Any) -> None:
+    page.refresh()
+    wait(page, "return document.documentElement.dataset.ready === ''")
 
 
 def without_gold(pair: SamplePair) -> SamplePair:
@@ -287,14 +301,14 @@ def test_two_words_go_sure_possible_none_and_back(open_report: Open) -> None:
         word(page, "dort").click()
         found.append(kinds(page).get("3-3"))
     assert found == ["sure", "maybe", None]
-    assert "1 of 1 pairs corrected" in find(page, "#editor span")[0].text
+    assert "1 of 1 pairs reviewed" in told(page)
     undo = next(button for button in find(page, "#editor button") if button.text == "Undo")
     undo.click()
     assert kinds(page)["3-3"] == "maybe"
     for _ in range(3):
         undo.click()
     assert kinds(page) == {"0-0": "sure", "1-2": "sure", "2-1": "sure"}
-    assert "0 of 1 pairs corrected" in find(page, "#editor span")[0].text
+    assert "0 of 1 pairs reviewed" in told(page)
 
 
 def test_links_are_corrected_by_keys_alone(open_report: Open) -> None:
@@ -343,49 +357,112 @@ def test_what_is_corrected_is_kept_and_downloaded_as_gold_that_train_reads(
     edit(page)
     for box in find(page, ".check input")[:3]:
         box.click()
-    word(page, pairs[0].aligned.matrix.source_tokens[0]).click()
-    find(page, ".pair .target .token")[4].click()
-    page.refresh()
-    wait(page, "return document.documentElement.dataset.ready === ''")
+    first, second = pairs[0].aligned.matrix.source_tokens[0], find(page, ".pair .target .token")[4]
+    word(page, first).click()
+    second.click()
+    again(page)
+    assert texts(page, "#kept")[0].startswith("3 pairs were reviewed before, the last 20")
     edit(page)
-    assert "3 of 60 pairs corrected, kept in this browser" in find(page, "#editor span")[0].text
-    page.execute_script(  # the other pairs are right as they are
-        "for (const box of document.querySelectorAll('.check input:not(:checked)')) box.click()"
-    )
-    file = downloaded(page, tmp_path)
-    gold = list(read_gold(file))
-    assert file.read_bytes().count(b"\n") == 80
+    assert "3 of 60 pairs reviewed, kept in this browser" in told(page)
+    assert len([text for text in texts(page, "#index a") if text.endswith("✓")]) == 3
+    gold = list(read_gold(downloaded(page, tmp_path)))
+    assert len(gold) == 80
     assert [n for n, links in enumerate(gold, 1) if links.possible] == [
-        pair.number for pair in pairs if pair.aligned.alignment.links or pair.number == 11
+        pair.number for pair in pairs[:3] if pair.aligned.alignment.links or pair.number == 11
     ]
-    first = pairs[0].aligned.alignment.links
-    changed = first ^ {Link(0, 4)} if Link(0, 4) not in first else first
+    links = pairs[0].aligned.alignment.links
+    changed = links ^ {Link(0, 4)} if Link(0, 4) not in links else links
     assert gold[10].possible == changed
-    assert {format_gold(gold[p.number - 1]) for p in pairs[1:]} == {
-        " ".join(f"{s}-{t}" for s, t in sorted(p.aligned.alignment.links)) for p in pairs[1:]
-    }
-    empty: list[tuple[list[str], list[str]]] = [(["a"] * 5, ["b"] * 5)] * 80
-    assert len(gold_of_pairs(gold, *encode_pairs(empty))) >= 50  # as `train --gold` does
+    assert list(read_gold(downloaded(page, tmp_path, "corrections.jsonl"))) == gold
+    empty: list[tuple[list[str], list[str]]] = [(["a"] * 5, ["b"] * 5)] * 1600
+    assert len(gold_of_pairs(gold * 20, *encode_pairs(empty))) >= 50  # as `train --gold` does
 
 
-def test_all_gold_lines_travel_and_corrected_pairs_have_a_file_of_their_own(
-    open_report: Open, tmp_path: Path
-) -> None:
+def test_all_gold_lines_travel(open_report: Open, tmp_path: Path) -> None:
     lines = ["0-0 1p1"] * 19 + ["", "2-2"]
     lines[16] = "0-0 1-2 3-3"  # that of the pair that is shown
     page = open_report([CAT, replace(CAT, number=20, gold=None)], gold=lines)
+    assert texts(page, ".review") == ["gold as given", ""]
     edit(page)
     assert downloaded(page, tmp_path).read_text() == "".join(f"{line}\n" for line in lines)
     word(page, "sleeps").click()
     word(page, "dort").click()
-    for name, others in (("corrected", [""] * 21), ("gold", lines)):
-        (tmp_path / "gold.pharaoh").unlink(missing_ok=True)
-        others[16] = "0-0 1-2 3p3"
-        assert downloaded(page, tmp_path, name).read_text() == "".join(f"{line}\n" for line in others)
+    (tmp_path / "gold.pharaoh").unlink()
+    lines[16] = "0-0 1-2 3p3"
+    assert downloaded(page, tmp_path).read_text() == "".join(f"{line}\n" for line in lines)
     assert texts(page, "#live") == ["gold.pharaoh: links of 20 pairs, 1 of them corrected"]
 
 
-def test_a_tab_that_is_behind_says_so_and_overwrites_nothing(open_report: Open) -> None:
+def test_corrections_travel_to_another_report_of_the_text(open_report: Open, tmp_path: Path) -> None:
+    """Of another model, with another sample and of what this browser has not kept; and back."""
+    other = replace(CAT, number=3)
+    page = open_report([CAT, other], gold=[""] * 20)
+    edit(page)
+    find(page, "#editor input")[0].send_keys("Ann <b>")
+    word(page, "sleeps").click()
+    word(page, "dort").click()
+    find(page, "#pair-3 .check input")[0].click()
+    assert texts(page, "#pair-17 .review")[0].startswith("✓ reviewed by Ann <b>, 20")
+    file = downloaded(page, tmp_path, "corrections.jsonl")
+    found = read_corrections(file)
+    assert {n: (one.by, format_gold(one.gold)) for n, one in found.items()} == {
+        3: ("Ann <b>", "0-0 1-2 3-3"),
+        17: ("Ann <b>", "0-0 1-2 3p3"),
+    }
+    elsewhere = AlignedPair(Alignment(frozenset(), 4, 4), CAT.aligned.matrix)
+    page = open_report([SamplePair(17, elsewhere)], gold=[""] * 20)
+    assert not find(page, "#kept")[0].is_displayed()
+    edit(page)
+    file.write_text(file.read_text() + '{"pair": 1}\n?\n')
+    find(page, "#editor input[type=file]")[0].send_keys(str(file))
+    wait(page, "return document.getElementById('kept').textContent")
+    assert texts(page, "#kept") == [
+        "2 of 4 corrections taken; 2 left out, which are none, or of another text."
+    ]
+    assert kinds(page) == {"0-0": "sure", "1-2": "sure", "3-3": "maybe"}
+    assert "1 of 1 pairs reviewed, 1 others of this text" in told(page)
+    file.unlink()
+    assert read_corrections(downloaded(page, tmp_path, "corrections.jsonl")) == found  # nothing is lost
+    page = open_report([SamplePair(17, elsewhere)], gold=[""] * 20, corrections=file)
+    assert texts(page, "#kept")[0].startswith("2 pairs were reviewed before, the last 20")
+    assert kinds(page) == {"0-0": "missed", "1-2": "missed"}
+
+
+def test_steps_are_undone_and_done_again(open_report: Open, tmp_path: Path) -> None:
+    from selenium.webdriver import ActionChains, Keys
+
+    page = open_report([CAT, replace(CAT, number=18)], gold=[""] * 18)
+    edit(page)
+    word(page, "sleeps").click()
+    word(page, "dort").click()  # possible
+    word(page, "dort").click()  # none
+    for key, expected in (
+        ("z", "maybe"),
+        ("z", "sure"),
+        ("y", "maybe"),
+        ("y", None),
+        ("y", None),
+        ("z", "maybe"),
+    ):
+        ActionChains(page).key_down(Keys.CONTROL).send_keys(key).key_up(Keys.CONTROL).perform()
+        assert kinds_of(page, 17).get("3-3") == expected
+    press_tool(page, "Redo")
+    assert "3-3" not in kinds_of(page, 17)
+    assert "1 of 2 pairs reviewed" in told(page)
+    find(page, "#pair-17 .check input")[0].click()  # nobody has looked: that is kept, too
+    assert kinds_of(page, 17)["3-3"] == "sure"
+    again(page)
+    assert not find(page, "#kept")[0].is_displayed()
+
+
+def kinds_of(page: Any, number: int) -> dict[str, str]:
+    css = f"#pair-{number} path.link"
+    return {
+        path.get_attribute("data-link"): path.get_attribute("class").split()[1] for path in find(page, css)
+    }
+
+
+def test_tabs_share_what_is_corrected(open_report: Open) -> None:
     page = open_report([CAT, replace(CAT, number=18, gold=None)])
     first, address = page.current_window_handle, page.current_url
     edit(page)
@@ -395,19 +472,14 @@ def test_a_tab_that_is_behind_says_so_and_overwrites_nothing(open_report: Open) 
     page.execute_script("document.getElementById('bar').open = true")  # folded in its narrower window
     edit(page)
     find(page, "#pair-17 .check input")[0].click()
-    kept = page.execute_script("return JSON.stringify(localStorage)")
-    assert '"nmtalign-gold-' in kept
-    assert "1 of 2 pairs corrected, kept in this browser" in find(page, "#editor span")[0].text
     second = page.current_window_handle
     page.switch_to.window(first)
-    wait(page, "return document.querySelector('#editor span').textContent.includes('this tab is behind')")
+    wait(page, "return document.querySelector('#editor span').textContent.startsWith('1 of 2')")
+    assert texts(page, "#pair-17 .review")[0].startswith("✓ reviewed")
     find(page, "#pair-18 .check input")[0].click()
-    assert page.execute_script("return JSON.stringify(localStorage)") == kept
-    assert "1 of 2 pairs corrected, but another tab" in find(page, "#editor span")[0].text
-    page.refresh()
-    wait(page, "return document.documentElement.dataset.ready === ''")
+    again(page)
     edit(page)
-    assert "1 of 2 pairs corrected, kept in this browser" in find(page, "#editor span")[0].text
+    assert "2 of 2 pairs reviewed, kept in this browser" in told(page)
     page.switch_to.window(second)
     page.close()
     page.switch_to.window(first)
@@ -423,7 +495,7 @@ def test_where_nothing_can_be_kept_the_page_says_so(open_report: Open, chromium:
     page = open_report([CAT])
     chromium.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
     edit(page)
-    assert "this browser does not keep: download before you leave" in find(page, "#editor span")[0].text
+    assert "this browser does not keep: download before you leave" in told(page)
     word(page, "sleeps").click()
     word(page, "dort").click()
     word(page, "the").click()  # on the side of the word that was held: it is held now
@@ -432,18 +504,16 @@ def test_where_nothing_can_be_kept_the_page_says_so(open_report: Open, chromium:
     assert downloaded(page, tmp_path).read_text().split("\n")[16] == "0-0 1-2 3p3"
 
 
-@pytest.mark.parametrize("kept", ['[[17,[["9-9",1]]]]', '[[17,[["<b>",1]]]]', "{}", "[[4,5],[17]]", "]"])
-def test_what_was_kept_is_not_trusted(open_report: Open, kept: str) -> None:
+@pytest.mark.parametrize("links", ["[[9, 9]]", '[["<b>", 1]]', "{}", "[[0]]", "]", "[[0, 0.5]]"])
+def test_what_was_kept_is_not_trusted(open_report: Open, links: str) -> None:
     page = open_report([CAT])
-    page.execute_script(
-        "const { id } = JSON.parse(document.getElementById('data').textContent);"
-        "localStorage.setItem(`nmtalign-gold-${id}`, arguments[0])",
-        kept,
-    )
-    page.refresh()
-    wait(page, "return document.documentElement.dataset.ready === ''")
-    edit(page)
-    assert "0 of 1 pairs corrected" in find(page, "#editor span")[0].text
+    key = text_key(*CAT.aligned.tokens)
+    kept = f'{{"pair": 17, "pairs": 17, "text": "{key}", "at": "2026", "by": "", "links": '
+    for text, count in ((f"{kept}{links}}}", 0), (f"{kept}[[0, 0]]}}", 1)):
+        page.execute_script("localStorage.setItem(arguments[0], arguments[1])", f"nmtalign {key} 17", text)
+        again(page)
+        edit(page)
+        assert f"{count} of 1 pairs reviewed" in told(page)
 
 
 def test_the_least_certain_pairs_come_first(open_report: Open) -> None:

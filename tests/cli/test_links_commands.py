@@ -70,6 +70,19 @@ def test_evaluate_by_sentence_and_comparison(capsys, files):
     assert "+33.33" in next(line for line in summary.splitlines() if line.startswith("recall"))
 
 
+def test_evaluate_scores_the_pairs_that_were_reviewed(capsys, tmp_path):
+    about = {"pairs": 4, "text": "", "by": "", "at": ""}
+    made = {1: ([[0, 0]], [[1, 1]]), 3: ([], [[2, 2]]), 4: ([], [])}
+    records = [about | {"pair": n, "links": sure, "possible": more} for n, (sure, more) in made.items()]
+    file = write(tmp_path / "corrections.jsonl", *map(json.dumps, records))
+    links = write(tmp_path / "links", "0-0 1-1", "5-5 6-6", "0-1 2-2", "")
+    code, out, err = run(capsys, "evaluate", links, file)
+    assert code == 0
+    assert "scored on the 3 of 4 pairs that were reviewed" in err
+    same = write(tmp_path / "same", "0-0 1-1", "0-1 2-2", ""), write(tmp_path / "gold", "0-0 1p1", "2p2", "")
+    assert out == run(capsys, "evaluate", *same)[1]
+
+
 def test_evaluate_counts_from_one(capsys, files, tmp_path):
     links = write(tmp_path / "one", "1-1 2-2", "", "1-2 3-3")
     gold = write(tmp_path / "gold_one", "1-1 2p2 3-3", "", "1-2 2p2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -165,3 +166,40 @@ def test_where_the_weights_of_heads_end_is_told(
     monkeypatch.setattr("nmtalign.report.corpus.BY_PART", 2)
     assert run(*command) == 0
     assert "warning: only the first 2 pairs have the weights of each scorer" in capsys.readouterr().err
+
+
+def test_corrections_are_shown_and_those_of_other_words_are_refused(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "corrections.jsonl"
+    pair = report(files)["pairs"][1]
+    record = {
+        "pair": 2,
+        "pairs": 5,
+        "text": pair["h"],
+        "links": [[0, 0]],
+        "possible": [],
+        "by": "Ann",
+        "at": "2026",
+    }
+    file.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    assert report(files, "--corrections", file)["corrections"] == [record]
+    assert report(files, "--corrections", file, "--lines", "1")["corrections"] == [
+        record
+    ]  # not shown, not lost
+    for change, why in (
+        ({"text": "other"}, "pair 2: expected a correction of its words"),
+        ({"pairs": 6}, "of 5 pairs"),
+    ):
+        file.write_text(json.dumps(record | change) + "\n", encoding="utf-8")
+        command = (
+            "report",
+            files["source"],
+            files["target"],
+            "--vectors",
+            files["vectors"],
+            "-o",
+            files["out"],
+        )
+        assert run(*command, "--corrections", file) == 3
+        assert why in capsys.readouterr().err

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nmtalign import __version__
-from nmtalign.cli.messages import warn
+from nmtalign.cli.messages import log, warn
 from nmtalign.cli.options.bitext import encoding_option, text_encoding
 from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.types import INPUT, SEED, Number, Whole
@@ -17,7 +17,7 @@ from nmtalign.errors import DataError
 from nmtalign.names import READ_LINKS
 
 if TYPE_CHECKING:
-    from nmtalign.links.alignments import GoldAlignment
+    from nmtalign.links.alignments import GoldAlignment, Link
     from nmtalign.links.evaluation import Bootstrap, Difference, Evaluation, Links
 
 METRICS = ("precision", "recall", "f1", "aer")
@@ -80,11 +80,14 @@ def evaluate(
     Example: nmtalign evaluate links.txt gold.pharaoh
     """
     from nmtalign.links import evaluation
+    from nmtalign.links.corrections import are_corrections
     from nmtalign.links.formats import read_gold, read_links
 
     golds = list(read_gold(gold, format=gold_format, encoding=text_encoding()))
     reading = {"format": links_format, "encoding": text_encoding()}
     systems = {path: list(read_links(path, **reading)) for path in filter(None, (links, compare))}
+    if gold_format == "pharaoh" and are_corrections(gold):
+        golds, systems = _reviewed(gold, golds, systems)
     options = evaluation.Bootstrap(intervals.samples, intervals.confidence, intervals.seed)
     results = {path: _evaluated(path, system, golds, options) for path, system in systems.items()}
     for path, system in systems.items():
@@ -97,6 +100,20 @@ def evaluate(
         _print_comparison(results, evaluation.compare(*results.values(), bootstrap=options))
     formats = f"format:{links_format}|gold:{gold_format}"
     click.echo(f"settings    {results[links].settings}|{formats}|version:{__version__}")
+
+
+def _reviewed(
+    gold: str, golds: list[GoldAlignment], systems: dict[str, list[frozenset[Link]]]
+) -> tuple[list[GoldAlignment], dict[str, list[frozenset[Link]]]]:
+    """Return the gold and the links of the pairs that were reviewed, of files with a line for each."""
+    from nmtalign.links.corrections import read_corrections
+
+    if any(len(system) != len(golds) for system in systems.values()):
+        return golds, systems  # refused as gold of any other length
+    numbers = sorted(read_corrections(gold, encoding=text_encoding()))
+    log(f"scored on the {len(numbers):,} of {len(golds):,} pairs that were reviewed", event="reviewed")
+    at = [n - 1 for n in numbers]
+    return [golds[n] for n in at], {path: [system[n] for n in at] for path, system in systems.items()}
 
 
 def _evaluated(

@@ -13,7 +13,7 @@ from nmtalign.cli.messages import Progress, log, warn, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, bitext_options
 from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
-from nmtalign.cli.options.types import COMPARED, OUTPUT, SEED, Whole
+from nmtalign.cli.options.types import COMPARED, INPUT, OUTPUT, SEED, Whole
 from nmtalign.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ _sample_options = option_group(
 @click.option(
     "--compare", type=COMPARED, metavar="NAME=LINKS", multiple=True, help="Links of another system."
 )
+@click.option("--corrections", type=INPUT, metavar="JSONL", help="Links corrected in a report of this text.")
 @_sample_options
 @section("Output")
 @click.option("-o", "--output", type=OUTPUT, metavar="HTML", required=True, help="The report.")
@@ -61,6 +62,7 @@ def report(
     bitext: BitextOptions,
     output: str,
     compare: tuple[str, ...],
+    corrections: str | None,
     drawn: SampleOptions,
     title: str,
     chosen: RecordOptions,
@@ -90,7 +92,8 @@ def report(
             shown = show(ready.done_one_by_one(covered(kept, aligner, known)), aligner)
         deque(pairs if chosen.gold is None else records, maxlen=0)  # to its end
         total = progress.done
-        write_report(output, shown, title=title, corpus=figures, gold=gold or [""] * total)
+        lines = gold or [""] * total
+        write_report(output, shown, title=title, corpus=figures, gold=lines, corrections=corrections)
     warn_of_doubt(known)
     _say_where_heads_end(shown)
     of = f" of {total:,}" if len(shown) < total else ""

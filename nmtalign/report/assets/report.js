@@ -4,7 +4,7 @@ import { bar, barHeight, byId, list, measureRoom, onPaper, room, root, settle } 
 import { hideTip } from "./tooltip.js";
 import { byNumber } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
-import { bring, goToEnd, redraw, render, seek, shownPairs } from "./pairs/list.js";
+import { bring, goToEnd, redraw, render, seek, shownPairs } from "./list.js";
 import { anchor, query, readAddress, writeAddress } from "./tools/address.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
 import { drawLexicon, drawSummary } from "./tools/summary.js";
@@ -90,8 +90,8 @@ function goToEnds(event) {
 
 readAddress();
 drawSummary();
-makeToolbar();
 makeEditor();
+makeToolbar();
 drawKey();
 drawFinder();
 showFinder();

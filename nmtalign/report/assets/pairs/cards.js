@@ -2,7 +2,7 @@
 
 import { clamp, data, html, onPaper, percent, room, state } from "../page.js";
 import { besideOf, nameOf, viewOf } from "./pairs.js";
-import { markFound } from "./search.js";
+import { markFound } from "../search.js";
 import { editorOf } from "./corrections.js";
 import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";
@@ -13,7 +13,7 @@ import { drawMatrix, matrixSizes } from "./matrix.js";
 export function makeCard(pair) {
   const facts = [`${pair.S} : ${pair.T} words`, `${pair.links.size} links`];
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
-  if (pair.a !== null) facts.push(`AER ${percent(pair.a)}`);
+  if (pair.error !== null) facts.push(`AER ${percent(pair.error)}`);
   data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
   const head = html(
     "header",

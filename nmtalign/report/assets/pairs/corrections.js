@@ -1,16 +1,15 @@
-// Corrected links: two words, or a cell, go none, sure, possible. Each change is told as the event "corrected".
+// Corrected links: two words, or a cell, go none, sure, possible. A correction is of a pair of a text, whatever report
+// shows it: { text, links, by, at }. Each change is told as the event "corrected".
 
-import { byId, html, quote, state } from "../page.js";
+import { byId, data, html, quote, state } from "../page.js";
 import { hideTip } from "../tooltip.js";
-import { comparedLinks } from "./pairs.js";
+import { byNumber, comparedLinks, pairs, positions } from "./pairs.js";
 
-export const corrected = new Map(); // number of a pair -> its links
-const steps = []; // [pair, its links before]
+export const reviewed = new Map(); // number of a pair, be it in this report or not -> its correction
+const done = []; // lists of [number, correction before, correction after]
+const undone = [];
 
-export function goldOf(pair) {
-  pair.start ??= pair.gold ?? new Map([...pair.links.keys()].map((key) => [key, 1]));
-  return corrected.get(pair.n) ?? pair.start;
-}
+export const goldOf = (pair) => pair.gold ?? new Map([...pair.links.keys()].map((key) => [key, 1]));
 
 // The links to draw, each with its kind under the chosen comparison.
 export function drawnLinks(pair) {
@@ -19,16 +18,36 @@ export function drawnLinks(pair) {
     : comparedLinks(pair);
 }
 
-function correct(pair, links) {
-  steps.push([pair, corrected.get(pair.n)]);
-  setCorrected(pair, links);
+// Take corrections, or take them away where they are null: one step of those that can be undone.
+export function correct(changes) {
+  done.push(changes.map(([n, after]) => [n, reviewed.get(n) ?? null, after]));
+  undone.length = 0;
+  for (const [n, after] of changes) setReviewed(n, after);
 }
 
-function setCorrected(pair, links) {
-  if (links) corrected.set(pair.n, links);
-  else corrected.delete(pair.n);
-  document.dispatchEvent(new CustomEvent("corrected", { detail: pair }));
+export function setReviewed(n, correction, keep = true) {
+  if (correction) reviewed.set(n, correction);
+  else reviewed.delete(n);
+  const pair = byNumber.get(`pair-${n}`);
+  if (pair) pair.reviewed = correction;
+  document.dispatchEvent(new CustomEvent("corrected", { detail: { n, pair, correction, keep } }));
 }
+
+// The numbers of the pairs that are as they were before the last step, or after the step that was undone.
+export function goBack(back = true) {
+  const [from, to] = back ? [done, undone] : [undone, done];
+  const step = from.pop();
+  if (!step) return [];
+  to.push(step);
+  for (const [n, before, after] of step) setReviewed(n, back ? before : after);
+  const told = step.length > 1 ? `${step.length} pairs are` : `Pair ${step[0][0]} is`;
+  byId("live").textContent = `${told} as ${back ? "before" : "it was corrected"}`;
+  return step.map(([n]) => n);
+}
+
+export const who = { name: "" };
+const now = () => `${new Date().toISOString().slice(0, 19)}Z`;
+const correction = (pair, links) => ({ text: pair.h, links, by: who.name, at: now() });
 
 export const NEXT = new Map([
   [undefined, 1],
@@ -41,7 +60,7 @@ export function setLink(pair, s, t, kind, focusAgain) {
   const key = `${s}-${t}`;
   if (kind === undefined) links.delete(key);
   else links.set(key, kind);
-  correct(pair, links);
+  correct([[pair.n, correction(pair, links)]]);
   focusAgain();
   hideTip();
   byId("live").textContent =
@@ -64,18 +83,65 @@ export function chooseCell(pair, s, t, key, picture) {
   return true;
 }
 
-// A pair without an error is corrected, too, once somebody has looked.
+// A pair without an error is reviewed, too, once somebody has looked.
 export function editorOf(pair) {
   pair.check = html("input", { type: "checkbox" });
-  pair.check.checked = corrected.has(pair.n);
-  pair.check.addEventListener("change", () => correct(pair, pair.check.checked ? goldOf(pair) : undefined));
-  return [html("label", { class: "check" }, pair.check, "corrected")];
+  pair.check.addEventListener("change", () =>
+    correct([[pair.n, pair.check.checked ? correction(pair, goldOf(pair)) : null]]),
+  );
+  const told = html("span", { class: "review" });
+  tellReview(pair, told);
+  return [html("label", { class: "check" }, pair.check, "reviewed"), told];
 }
 
-export function undo() {
-  const [pair, links] = steps.pop() ?? [];
-  if (!pair) return;
-  setCorrected(pair, links);
-  byId("live").textContent = `Pair ${pair.n} is as it was`;
-  return pair;
+export function tellReview(pair, told = pair.card.querySelector(".review")) {
+  const { by, at } = pair.reviewed ?? {};
+  pair.check.checked = Boolean(pair.reviewed);
+  told.textContent = pair.reviewed
+    ? `✓ reviewed${by ? ` by ${by}` : ""}, ${at.slice(0, 10)}`
+    : pair.inherited
+      ? "gold as given"
+      : "";
 }
+
+// ---- as lines of a file ----
+
+const pairsOf = (links, kind) =>
+  [...links].filter(([, own]) => own === kind).map(([key]) => positions(key)).sort(([a, b], [s, t]) => a - s || b - t);
+
+export const toRecord = (n, { text, links, by, at }) => ({
+  pair: n,
+  pairs: data.lines,
+  text,
+  links: pairsOf(links, 1),
+  possible: pairsOf(links, 0),
+  by,
+  at,
+});
+
+// What others have written: [number, correction], or null where it is no correction of this text.
+export function fromRecord(record) {
+  const { pair: n, pairs: lines, text, links, possible = [], by = "", at } = record ?? {};
+  const pair = byNumber.get(`pair-${n}`);
+  const inside = (link) =>
+    Array.isArray(link) &&
+    link.length === 2 &&
+    link.every((i, k) => Number.isInteger(i) && i >= 0 && (!pair || i < [pair.S, pair.T][k]));
+  const known = Number.isInteger(n) && n >= 1 && n <= data.lines && lines === data.lines;
+  const written = [text, by, at].every((value) => typeof value === "string");
+  const both = [links, possible];
+  if (!known || !written || (pair && pair.h !== text) || !both.every((side) => Array.isArray(side))) return null;
+  if (!both.every((side) => side.every(inside))) return null;
+  const found = new Map(both.flatMap((side, k) => side.map(([s, t]) => [`${s}-${t}`, 1 - k])));
+  return [n, { text, links: found, by, at }];
+}
+
+// Those of some that are not older than what is known; how many of the others are of another text, or older.
+export function newer(records) {
+  const found = records.map(fromRecord);
+  const own = found.filter(Boolean);
+  const taken = own.filter(([n, { at }]) => at > (reviewed.get(n)?.at ?? ""));
+  return { taken, foreign: found.length - own.length, older: own.length - taken.length };
+}
+
+export const reviewedPairs = () => pairs.filter((pair) => pair.reviewed);

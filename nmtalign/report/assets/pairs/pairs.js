@@ -35,6 +35,8 @@ export class Pair {
   pinned = null;
   check = null;
   cell = null; // pixels of a cell of its matrix, where that was chosen
+  h;
+  reviewed = null; // its correction, where somebody has looked
   #links; #gold; #others; #rtl;
 
   constructor(raw) {
@@ -48,7 +50,20 @@ export class Pair {
 
   // "s-t" -> 1 sure, 0 possible
   get gold() {
+    return this.reviewed?.links ?? this.inherited;
+  }
+
+  // the gold that the report was made with
+  get inherited() {
     return (this.#gold ??= this.g && flatSet(this.g, 3));
+  }
+
+  get error() {
+    if (!this.reviewed) return this.a;
+    const sure = [...this.gold].filter(([, kind]) => kind).length;
+    const right = [...this.links.keys()].filter((key) => this.gold.has(key));
+    const size = this.links.size + sure;
+    return size ? 1 - (right.length + right.filter((key) => this.gold.get(key)).length) / size : null;
   }
 
   get others() {

@@ -2,7 +2,7 @@
 // #pair-17&find=chat&in=target&concordance-t=chat
 
 import { byId, lower, root, state } from "../page.js";
-import { SIDES } from "../pairs/search.js";
+import { SIDES } from "../search.js";
 
 // The words whose concordance is shown, the translation that was chosen, and the word that was clicked.
 export const query = { side: "s", words: [], unit: null, from: null };

@@ -1,20 +1,27 @@
-// Correcting links: two words, or a cell, go none, sure, possible. What is corrected stays in this browser, and is
-// downloaded as gold links, one line for each pair of the text: of all pairs with gold, or of the corrected alone.
+// Correcting links. What is corrected stays in this browser, pair by pair, so that any report of the same text finds
+// it. It is downloaded as corrections, which are opened again, or as gold links, a line for each pair of the text.
 
 import { byId, data, html, root, state } from "../page.js";
 import { byNumber, pairs, positions } from "../pairs/pairs.js";
-import { corrected, undo } from "../pairs/corrections.js";
+import {
+  correct,
+  fromRecord,
+  goBack,
+  newer,
+  reviewed,
+  reviewedPairs,
+  setReviewed,
+  tellReview,
+  toRecord,
+  who,
+} from "../pairs/corrections.js";
 import { draw } from "../pairs/cards.js";
-import { bring, shownPairs } from "../pairs/list.js";
-import { doubt, sortPairs } from "./index.js";
+import { bring, shownPairs } from "../list.js";
+import { doubt, drawRows, sortPairs } from "./index.js";
 
-const KEPT = `nmtalign-gold-${data.id}`;
-const BEHIND =
-  "but another tab of this page has corrected since: this tab is behind and keeps nothing. " +
-  "Download what it has, or reload it";
+const KEPT = "nmtalign "; // then key and number of a pair
+const NAME = "nmtalign-name";
 let keeps = true; // whether the browser keeps anything
-let stored = null; // what this tab last read or wrote
-let behind = false; // whether another tab wrote since
 
 export function makeEditor() {
   const tool = (name, act) => {
@@ -22,59 +29,87 @@ export function makeEditor() {
     button.addEventListener("click", act);
     return button;
   };
+  const file = html("input", { type: "file", accept: ".jsonl", "aria-label": "Corrections to open", hidden: "" });
+  const name = html("input", { "aria-label": "Who corrects", placeholder: "Your name", size: 10 });
+  file.addEventListener("change", () => openFile(file));
+  name.addEventListener("change", () => {
+    who.name = name.value;
+    store(NAME, who.name);
+  });
   byId("editor").append(
+    name,
     tool("Next least certain", nextPair),
     tool("Least certain first", leastCertainFirst),
-    tool("Undo", undoLast),
-    tool("Download gold", () => download("gold", goldLines(inherited))),
-    tool("Download corrected", () =>
-      download(
-        "corrected",
-        goldLines(() => ""),
-      ),
-    ),
+    tool("Undo", () => goStep(true)),
+    tool("Redo", () => goStep(false)),
+    tool("Download corrections", downloadCorrections),
+    tool("Open corrections", () => file.click()),
+    file,
+    tool("Download gold", () => download("gold.pharaoh", goldLines())),
     html("span", { role: "status" }),
   );
   document.addEventListener("keydown", (event) => {
-    if (
-      state.edit &&
-      event.key === "z" &&
-      (event.ctrlKey || event.metaKey) &&
-      !event.target.matches("input")
-    ) {
-      event.preventDefault();
-      undoLast();
+    const back = { z: !event.shiftKey, Z: false, y: false }[event.key];
+    if (!state.edit || back === undefined || event.target.matches("input")) return;
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    goStep(back);
+  });
+  document.addEventListener("corrected", ({ detail: { n, pair, correction, keep } }) => {
+    if (keep && pair) {
+      store(keyOf(pair), JSON.stringify(correction ? toRecord(n, correction) : { at: new Date().toISOString() }));
     }
+    if (pair?.card) {
+      tellReview(pair);
+      draw(pair);
+    }
+    tellCount();
   });
-  document.addEventListener("corrected", ({ detail: pair }) => {
-    keep();
-    showEditor();
-    if (pair.card) draw(pair);
-  });
-  window.addEventListener("storage", () => {
-    noteOtherTabs();
-    showEditor();
+  window.addEventListener("storage", ({ key, newValue }) => {
+    const pair = key?.startsWith(KEPT) && byNumber.get(`pair-${key.split(" ").at(-1)}`);
+    if (pair && keyOf(pair) === key) setReviewed(pair.n, parsed(newValue)?.[1] ?? null, false);
   });
   restore();
+  name.value = who.name;
 }
 
-function undoLast() {
-  const pair = undo();
-  if (pair) bring(pair);
+const keyOf = (pair) => `${KEPT}${pair.h} ${pair.n}`;
+
+function store(key, text) {
+  try {
+    localStorage.setItem(key, text);
+  } catch {
+    keeps = false;
+  }
+}
+
+function parsed(text) {
+  try {
+    return fromRecord(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+function goStep(back) {
+  const [first] = goBack(back).map((n) => byNumber.get(`pair-${n}`));
+  if (first) bring(first);
 }
 
 export function showEditor() {
   byId("editor").hidden = !state.edit;
   root.toggleAttribute("data-edit", state.edit);
-  for (const pair of pairs) if (pair.check) pair.check.checked = corrected.has(pair.n);
-  const kept = behind
-    ? BEHIND
-    : keeps
-      ? "kept in this browser"
-      : "which this browser does not keep: download before you leave";
-  const status = byId("editor").querySelector("span");
-  status.textContent = `${corrected.size} of ${pairs.length} pairs corrected, ${kept}`;
-  status.classList.toggle("behind", behind);
+  tellCount();
+}
+
+function tellCount() {
+  const count = reviewedPairs().length;
+  const others = reviewed.size - count ? `, ${reviewed.size - count} others of this text` : "";
+  const kept = keeps
+    ? "kept in this browser"
+    : "which this browser does not keep: download before you leave";
+  byId("editor").querySelector("span").textContent =
+    `${count} of ${pairs.length} pairs reviewed${others}, ${kept}`;
 }
 
 function byDoubt() {
@@ -84,9 +119,9 @@ function byDoubt() {
 
 function nextPair() {
   const seen = new Set(shownPairs());
-  const next = byDoubt().find((pair) => !corrected.has(pair.n) && seen.has(pair));
+  const next = byDoubt().find((pair) => !pair.reviewed && seen.has(pair));
   if (next) window.location.hash = `pair-${next.n}`;
-  else byId("live").textContent = "All pairs are corrected";
+  else byId("live").textContent = "All pairs are reviewed";
 }
 
 function leastCertainFirst() {
@@ -94,44 +129,57 @@ function leastCertainFirst() {
   sortPairs(() => byDoubt().forEach((pair, i) => (pairs[i] = pair)));
 }
 
-function noteOtherTabs() {
-  try {
-    behind ||= localStorage.getItem(KEPT) !== stored;
-  } catch {
-    keeps = false;
-  }
-}
-
-// A tab that is behind writes nothing: what the other one has corrected would be lost.
-function keep() {
-  noteOtherTabs();
-  if (behind) return;
-  const text = JSON.stringify([...corrected].map(([n, links]) => [n, [...links]]));
-  try {
-    localStorage.setItem(KEPT, text);
-    stored = text;
-    keeps = true;
-  } catch {
-    keeps = false;
-  }
-}
-
+// What was corrected before: in the file that the report was made with, and in this browser, if that is not older.
 function restore() {
-  try {
-    stored = localStorage.getItem(KEPT);
-    for (const [n, links] of JSON.parse(stored ?? "[]")) {
-      const pair = byNumber.get(`pair-${n}`);
-      const inside = (key) => {
-        const [s, t] = positions(key);
-        return s < pair.S && t < pair.T;
-      };
-      if (links.every(([key, sure]) => /^\d+-\d+$/.test(key) && inside(key) && (sure === 0 || sure === 1))) {
-        corrected.set(pair.n, new Map(links));
-      }
+  if (root.dataset.kind === "cards") return;
+  const known = new Map();
+  for (const record of data.corrections) known.set(record.pair, record);
+  for (const pair of pairs) {
+    try {
+      const kept = JSON.parse(localStorage.getItem(keyOf(pair)) ?? "null");
+      if (kept && kept.at > (known.get(pair.n)?.at ?? "")) known.set(pair.n, kept);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) keeps = false; // forbidden
     }
-  } catch {
-    keeps = false; // forbidden, or none of ours
   }
+  const { taken } = newer([...known.values()]);
+  for (const [n, correction] of taken) setReviewed(n, correction, false);
+  try {
+    who.name = localStorage.getItem(NAME) ?? "";
+  } catch {
+    keeps = false;
+  }
+  if (taken.length) tellFound(taken.map(([, { at, by }]) => [at, by]));
+}
+
+function tellFound(found) {
+  const [at, by] = found.sort().at(-1);
+  const last = `the last ${at.slice(0, 10)}${by ? ` by ${by}` : ""}`;
+  byId("kept").hidden = false;
+  byId("kept").textContent =
+    `${found.length} pair${found.length === 1 ? " was" : "s were"} reviewed before, ${last}: ` +
+    "what was corrected is the gold of these pairs, and is compared with. Tick “edit links” to go on.";
+  if (!data.gold) state.compare = "gold";
+}
+
+async function openFile(file) {
+  const lines = (await file.files[0].text()).split("\n").filter((line) => line.trim());
+  file.value = "";
+  const records = lines.map((line) => {
+    try {
+      return JSON.parse(line);
+    } catch {
+      return null;
+    }
+  });
+  const { taken, foreign, older } = newer(records);
+  if (taken.length) correct(taken);
+  drawRows();
+  const parts = [`${taken.length} of ${records.length} corrections taken`];
+  if (older) parts.push(`${older} not newer than what is here`);
+  if (foreign) parts.push(`${foreign} left out, which are none, or of another text`);
+  byId("kept").hidden = false;
+  byId("kept").textContent = byId("live").textContent = `${parts.join("; ")}.`;
 }
 
 function lineOf(links) {
@@ -147,19 +195,27 @@ function lineOf(links) {
 }
 
 // The gold that the report was made with, also of pairs that it does not show.
-const inherited = (n) => data.rest[n] ?? lineOf(byNumber.get(`pair-${n}`)?.gold ?? []);
+const inherited = (n) => data.rest[n] ?? lineOf(byNumber.get(`pair-${n}`)?.inherited ?? []);
 
-// Line n is that of pair n of the text: as it was corrected, else what `others` has.
-function goldLines(others) {
+// Line n is that of pair n of the text: as it was corrected, else as it was given.
+function goldLines() {
   const numbers = Array.from({ length: data.lines }, (_, i) => i + 1);
-  return numbers.map((n) => `${corrected.has(n) ? lineOf(corrected.get(n)) : others(n)}\n`);
+  return numbers.map((n) => `${reviewed.has(n) ? lineOf(reviewed.get(n).links) : inherited(n)}\n`);
+}
+
+function downloadCorrections() {
+  const sorted = [...reviewed].sort(([a], [b]) => a - b);
+  download(
+    "corrections.jsonl",
+    sorted.map(([n, correction]) => `${JSON.stringify(toRecord(n, correction))}\n`),
+  );
 }
 
 function download(name, lines) {
   const address = URL.createObjectURL(new Blob(lines, { type: "text/plain" }));
-  html("a", { href: address, download: `${name}.pharaoh` }).click();
+  html("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
   const filled = lines.filter((line) => line !== "\n").length;
-  const own = [...corrected.values()].filter(({ size }) => size).length;
-  byId("live").textContent = `${name}.pharaoh: links of ${filled} pairs, ${own} of them corrected`;
+  const own = [...reviewed.values()].filter(({ links }) => links.size).length;
+  byId("live").textContent = `${name}: links of ${filled} pairs, ${own} of them corrected`;
 }

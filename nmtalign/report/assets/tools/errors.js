@@ -70,8 +70,9 @@ function judgedCells(view, against) {
 export function drawErrors() {
   const fold = byId("errors");
   const systems = [["=links", "these links"], ...data.others.map((name, i) => [`=${i}`, name])];
-  fold.hidden = document.querySelector("nav [href='#errors']").hidden = !data.gold;
-  if (!data.gold) return;
+  const gold = pairs.some((pair) => pair.gold);
+  fold.hidden = document.querySelector("nav [href='#errors']").hidden = !gold;
+  if (!gold) return;
   const groups = Object.keys(GROUPS);
   const chosen = { group: groups[0], view: "=links", against: "none" };
   const table = html("div", {

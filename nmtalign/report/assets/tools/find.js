@@ -2,8 +2,8 @@
 
 import { byId, html, quote, state } from "../page.js";
 import { differs, pairs } from "../pairs/pairs.js";
-import { SIDES, markFound, search } from "../pairs/search.js";
-import { drawnPairs, show } from "../pairs/list.js";
+import { SIDES, markFound, search } from "../search.js";
+import { drawnPairs, show } from "../list.js";
 import { writeAddress } from "./address.js";
 import { choice, tick } from "./toolbar.js";
 import { drawRows, markCurrent } from "./index.js";

@@ -2,7 +2,7 @@
 
 import { barHeight, byId, clamp, data, html, list, percent, shorten } from "../page.js";
 import { pairs } from "../pairs/pairs.js";
-import { bring, pairAt, shownPairs } from "../pairs/list.js";
+import { bring, pairAt, shownPairs } from "../list.js";
 
 const rowOf = (columns, row) =>
   html(
@@ -75,10 +75,10 @@ function barColumn(name, key, value) {
 function pairColumns() {
   const begin = (p) => html("span", { class: "begin" }, p.s.slice(0, 14).join(" "));
   const columns = [
-    ["Pair", "n", (p) => p.n, (p) => html("a", { href: `#pair-${p.n}` }, `${p.n}`), false],
+    ["Pair", "n", (p) => p.n, (p) => html("a", { href: `#pair-${p.n}` }, `${p.n}${p.reviewed ? " ✓" : ""}`), false],
     ["Sentence", "text", (p) => p.s.join(" ").toLowerCase(), begin, false, true],
-    pairs.some((p) => p.a !== null)
-      ? barColumn("AER", "aer", (p) => p.a)
+    pairs.some((p) => p.error !== null)
+      ? barColumn("AER", "aer", (p) => p.error)
       : barColumn("Doubt", "doubt", doubt),
     ["Words", "words", (p) => p.S + p.T, (p) => `${p.S}:${p.T}`, true],
   ];

@@ -39,9 +39,10 @@ function extent(view) {
 export function makeToolbar() {
   const tools = document.querySelector(".toolbar");
   const views = data.views.map((view) => [view, view + extent(view)]);
+  const hasGold = data.gold || root.dataset.kind !== "cards"; // that which is corrected
   const against = [
     ["none", "nothing"],
-    ...(data.gold ? [["gold", "gold"]] : []),
+    ...(hasGold ? [["gold", "gold"]] : []),
     ...data.others.map((name, i) => [String(i), name]),
   ];
   const systems = [

@@ -1,9 +1,9 @@
 // The list of cards: those near the window are in the page, the others are space of the height that they have had, or
 // may have. What is read stays where it is when cards above it come, go or change.
 
-import { barHeight, html, list, onPaper, settle } from "../page.js";
-import { pairs } from "./pairs.js";
-import { draw, guessHeight, makeCard } from "./cards.js";
+import { barHeight, html, list, onPaper, settle } from "./page.js";
+import { pairs } from "./pairs/pairs.js";
+import { draw, guessHeight, makeCard } from "./pairs/cards.js";
 
 const NEAR = 900; // pixels above and below the window whose cards are drawn
 const GAP = 14.4; // between two cards

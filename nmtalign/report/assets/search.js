@@ -1,6 +1,6 @@
 // Searching words: in both sentences or one, whole words or parts, without accents.
 
-import { state } from "../page.js";
+import { state } from "./page.js";
 
 export const SIDES = { both: ["s", "t"], source: ["s"], target: ["t"] };
 const LETTERS = { ß: "ss", ø: "o", ł: "l", đ: "d", œ: "oe", æ: "ae", ı: "i", ς: "σ", "’": "'" };
