@@ -363,6 +363,8 @@ def cut(
     --------
     >>> [(part.first, len(part.lines)) for part in cut([SentencePair("a", "b")] * 5, chunk=2)]
     [(1, 2), (3, 2), (5, 1)]
+    >>> [len(part.lines) for part in cut([SentencePair("a", "bc")] * 3, cells=3)]
+    [2, 1]
     """
     lines: list[SentencePair] = []
     characters = area = 0

@@ -26,11 +26,12 @@ function tell(text, wrong = false) {
 }
 
 function showAnswer(answer) {
+  const before = data.usual;
   Object.assign(data, answer);
   pairs.splice(0, pairs.length, ...data.pairs.map((raw) => new Pair(raw)));
   byNumber.clear();
   for (const pair of pairs) byNumber.set(`pair-${pair.n}`, pair);
-  if (!data.views.includes(state.view)) state.view = "combined";
+  if (data.usual !== before || !data.views.includes(state.view)) state.view = data.usual;
   document.querySelector(".toolbar").replaceChildren();
   makeToolbar();
   drawKey();
