@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +25,10 @@ from nmtalign.encoders.transformer import LONGEST, PRECISION, Encoder, WordPair
 from nmtalign.errors import DataError, NmtalignError
 
 PAIRS = 256  # pairs whose vectors are in memory, and of one entry into the cache
-CELLS = 1 << 26  # greatest number of cells of a pair of words
+CELLS = 1 << 26  # greatest number of cells of a pair
 REMEMBERED = 10_000  # pairs whose similarities stay in memory, for fitting and then aligning a text
 
-Stored = tuple[Floats, Integers, Integers]  # a matrix (T, S), the word of each column and of each row
+Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words of sub-words if it is of these
 
 
 @dataclass(eq=False)
@@ -71,10 +72,6 @@ class EncoderSimilarities:
         """Yield the similarities of each pair; a DataError if a pair has more than `CELLS`."""
         numbered = enumerate(pairs, 1)
         while part := dict(islice(numbered, PAIRS)):
-            for number, (source, target) in part.items():
-                if (cells := len(source) * len(target)) > CELLS:
-                    expected = f"expected at most {CELLS:,} cells (target by source words), found {cells:,}"
-                    raise DataError(f"pair {number}: {expected}; cut the pair into shorter ones")
             found = self._found({number: words for number, words in part.items() if all(words)})
             for number, words in part.items():
                 yield found.get(number) or Given(words, np.zeros((len(words[1]), len(words[0]))))
@@ -84,26 +81,29 @@ class EncoderSimilarities:
         if self.cache is None:
             return self._computed(pairs)
         keys, cache = {number: self._key(pair) for number, pair in pairs.items()}, _Cache(self.cache)
-        stored = {
-            number: own
-            for number, own in zip(pairs, cache.read(list(keys.values())), strict=True)
-            if own is not None and (self.units == "subwords" or own[0].shape == _shape(pairs[number]))
+        stored = zip(pairs.items(), cache.read(list(keys.values())), strict=True)
+        of_words = self.units == "words"
+        found = {
+            number: Given(words, own[0], None if of_words else own[1])
+            for (number, words), own in stored
+            if own is not None
         }
-        new = self._computed({number: pair for number, pair in pairs.items() if number not in stored})
-        cache.write({keys[number]: _as_stored(given) for number, given in new.items()})
-        return new | {number: self._restored(pairs[number], own) for number, own in stored.items()}
+        new = self._computed({number: pair for number, pair in pairs.items() if number not in found})
+        cache.write({keys[number]: given for number, given in new.items()})
+        return found | new
 
     def _computed(self, pairs: Mapping[int, WordPair]) -> dict[int, Given]:
-        if not pairs:
-            return {}
-        vectors = self.encoder.vectors(pairs)
-        return {
-            number: similar(pair, own, self.product, self.units)
-            for (number, pair), own in zip(pairs.items(), vectors, strict=True)
-        }
-
-    def _restored(self, words: WordPair, stored: Stored) -> Given:
-        return Given(words, stored[0], stored[1:] if self.units == "subwords" else None)
+        vectors = self.encoder.vectors(pairs) if pairs else []
+        found = {}
+        for (number, pair), own in zip(pairs.items(), vectors, strict=True):
+            sizes = map(len, pair) if self.units == "words" else (len(of_word) for _, of_word in own)
+            if (cells := prod(sizes)) > CELLS:
+                expected = (
+                    f"expected at most {CELLS:,} cells (target by source {self.units}), found {cells:,}"
+                )
+                raise DataError(f"pair {number}: {expected}; cut the pair into shorter ones")
+            found[number] = similar(pair, own, self.product, self.units)
+        return found
 
     @cached_property
     def _identity(self) -> list[object]:
@@ -116,35 +116,24 @@ class EncoderSimilarities:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _shape(words: WordPair) -> tuple[int, int]:
-    return len(words[1]), len(words[0])
-
-
-def _as_stored(given: Given) -> Stored:
-    of_word = given.of_word or tuple(np.arange(size) for size in given.matrix.shape[::-1])
-    return given.matrix.astype(np.float32), of_word[0], of_word[1]
-
-
-def _packed(stored: Stored) -> bytes:
-    """Return the bytes of an entry: their checksum, S and T, the word of each column and row, the matrix."""
-    matrix, source, target = stored
-    header = np.concatenate([[len(source), len(target)], source, target]).astype("<i4")
-    body = header.tobytes() + matrix.astype("<f4").tobytes()
+def _packed(given: Given) -> bytes:
+    """Return an entry: a checksum, T and S, how many numbers of words follow and these, the matrix."""
+    numbers = np.concatenate(given.of_word or [[]])
+    header = np.concatenate([given.matrix.shape, [len(numbers)], numbers]).astype("<i4")
+    body = header.tobytes() + given.matrix.astype("<f4").tobytes()
     return zlib.crc32(body).to_bytes(4, "little") + body
 
 
 def _unpacked(value: object) -> Stored | None:
     """Return an entry; None for one that is damaged, or that nmtalign did not write."""
-    if (
-        not isinstance(value, bytes)
-        or len(value) < 12
-        or zlib.crc32(value[4:]).to_bytes(4, "little") != value[:4]
-    ):
+    if not isinstance(value, bytes) or len(value) < 16:
         return None
-    S, T = np.frombuffer(value, "<i4", 2, 4).tolist()
-    words = np.frombuffer(value, "<i4", S + T, 12)
-    matrix = np.frombuffer(value, "<f4", S * T, 12 + 4 * (S + T)).reshape(T, S)
-    return matrix, words[:S], words[S:]
+    if zlib.crc32(value[4:]).to_bytes(4, "little") != value[:4]:
+        return None
+    T, S, count = np.frombuffer(value, "<i4", 3, 4).tolist()
+    numbers = np.frombuffer(value, "<i4", count, 16)
+    matrix = np.frombuffer(value, "<f4", T * S, 16 + 4 * count).reshape(T, S)
+    return matrix, (numbers[:S], numbers[S:])
 
 
 class _Cache:
@@ -158,7 +147,7 @@ class _Cache:
         rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in keys])
         return [None if row is None else _unpacked(row[0]) for row in rows]
 
-    def write(self, found: Mapping[str, Stored]) -> None:
+    def write(self, found: Mapping[str, Given]) -> None:
         """Store entries."""
         rows = [(key, _packed(own)) for key, own in found.items()]
         self._run("INSERT OR REPLACE INTO similarities VALUES (?, ?)", rows)

@@ -255,7 +255,8 @@ class Encoder:
         Sentences longer than the encoder takes are read by overlapping windows, with a warning. Words that
         the tokenizer makes nothing of have no vectors.
         """
-        _, sides = self._opened
+        model, sides = self._opened
+        width = model.config.hidden_size
         found: list[Subwords] = []
         windows: list[Window] = []
         for number, pair in pairs.items():
@@ -264,17 +265,13 @@ class Encoder:
                 own = list(pieces.windows(len(found), ids))
                 if len(own) > 1:
                     self._tell_long(number, len(ids), pieces.limit)
-                found.append((np.zeros((len(ids), 1), np.float32), of_word))
+                found.append((np.zeros((len(ids), width), np.float32), of_word))
                 windows += own
         for batch in batches(windows, TOKENS if self.device == "cpu" else OF_DEVICE):
             states = within_memory(self._run, batch, self.device)
             for window, own_states in zip(batch, states, strict=True):
-                vectors, of_word = found[window.sentence]
-                if vectors.shape[1] != own_states.shape[1]:
-                    vectors = np.zeros((len(of_word), own_states.shape[1]), np.float32)
-                    found[window.sentence] = vectors, of_word
                 kept = window.places >= 0
-                vectors[window.places[kept]] = own_states[kept]
+                found[window.sentence][0][window.places[kept]] = own_states[kept]
         return list(zip(found[::2], found[1::2], strict=True))
 
     def _tell_long(self, number: int, size: int, limit: int) -> None:

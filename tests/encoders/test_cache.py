@@ -115,7 +115,7 @@ def test_a_damaged_entry_is_computed_again(tiny, tmp_path, damage):
     with closing(sqlite3.connect(cache)) as file:
         after = dict(file.execute("SELECT key, value FROM similarities").fetchall())
     assert after.keys() == before.keys()
-    size = 12 + 4 * sum(np.frombuffer(before[key], "<i4", 2, 4))
+    size = 16 + 4 * sum(np.frombuffer(before[key], "<i4", 2, 4))
     assert before[key][4:size] == after[key][4:size]
     values = [np.frombuffer(own[key], "<f4", -1, size) for own in (before, after)]
     np.testing.assert_allclose(*values, atol=1e-5)

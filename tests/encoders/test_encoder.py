@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import nmtalign
+from nmtalign.aligner.links_from import encoder_linker
 from nmtalign.cli import main
 from nmtalign.encoders import transformer
+from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
@@ -275,16 +277,28 @@ def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     settings = "layer=2 method=simalign-argmax units=subwords extract=mutual"
     assert settings in (tmp_path / "report.html").read_text()
     monkeypatch.setattr("nmtalign.encoders.encoder.CELLS", 48)
-    with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .* found 49"):
+    with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .*subwords\), found 64"):
         published([*[(["x1"], ["X1"])] * 4, *words], encoder=tiny, layer=LAYERS)
 
 
-def test_words_that_the_tokenizer_loses(encoder):
+def test_words_that_the_tokenizer_loses(encoder, tmp_path):
+    """Also all words of a side, or of both; the cache keeps them as they are."""
     _, (pieces, _) = encoder._opened
     pieces.tokenizer.backend_tokenizer.normalizer = __import__("tokenizers").normalizers.Replace("\u200b", "")
+    lost = ["\u200b"]
+    pairs = [(["x1", *lost, "x2"], ["X1"]), (lost, ["X1", "X2"]), (lost * 2, lost)]
     with pytest.warns(UserWarning, match="the tokenizer loses '\\\\u200b'"):
-        ((_, of_word), _) = encoder.vectors({1: (["x1", "\u200b", "x2"], [])})[0]
-    assert of_word.tolist() == [0, 2]
+        encoder.vectors(dict(enumerate(pairs)))
+    for units, sizes in (("subwords", [(1, 2), (2, 0), (0, 0)]), ("words", [(1, 3), (2, 1), (1, 2)])):
+        source = EncoderSimilarities(encoder, "dot", tmp_path / "cache", units)
+        for found in (list(source.read(pairs)), list(source.read(pairs))):
+            assert [own.matrix.shape for own in found] == sizes
+            assert [own.matrix.any() for own in found] == [True, False, False]
+            if units == "subwords":
+                of_word = [[side.tolist() for side in own.of_word] for own in found]
+                assert of_word == [[[0, 2], [0]], [[], [0, 1]], [[], []]]
+    linker = replace(encoder_linker("x"), read=EncoderSimilarities(encoder, units="subwords").read)
+    assert links_of(next(linker.batches(pairs)))[1:] == [set(), set()]
 
 
 def test_what_is_no_encoder(tiny, tmp_path):
