@@ -15,6 +15,7 @@ METHODS = (  # published, from similarities to links
     *("simalign-argmax", "simalign-itermax", "simalign-match"),
     *("awesome-align", "awesome-align-entmax", "transport"),
 )
+UNITS = ("subwords", "words")  # that published methods link
 PRESETS = ("fast", "default")
 DEVICES = ("cpu", "cuda", "mps")
 

@@ -1,9 +1,9 @@
 """Links from what another program or model says of each sentence pair: attention, or similarities.
 
-A source gives one matrix a pair. A published method, or attention in both directions, makes posteriors of it,
-and an extraction chooses links.
+A source gives one matrix a pair, of words or of sub-words. A published method, or attention in both
+directions, makes posteriors of it, an extraction chooses links, and links of sub-words become those of words.
 
-Axes: B pairs of a bucket, T target words, S source words.
+Axes: B pairs of a bucket, T target, S source words or sub-words.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.arrays import Flags, Reals
 from nmtalign.corpus.buckets import PADDED, make_buckets
-from nmtalign.corpus.line_words import links_of_words, words_of_lines
+from nmtalign.corpus.line_words import LineWords, joined_pair, links_of_words, words_of_lines
 from nmtalign.corpus.long_pairs import whole_pairs
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.corpus.text import EncodedText
 from nmtalign.encoders.cross_attention import Reading, best_reading, read_attention, translated
 from nmtalign.encoders.encoder import EncoderSimilarities
-from nmtalign.encoders.files import Given, WordPair, read_similarities, read_vectors
-from nmtalign.encoders.published import METHODS, USUAL, attention_posteriors
-from nmtalign.encoders.transformer import Encoder, check_device, packages
+from nmtalign.encoders.files import Given, read_similarities, read_vectors
+from nmtalign.encoders.published import METHODS, USUAL, Method, attention_posteriors
+from nmtalign.encoders.transformer import Encoder, WordPair, check_device, packages
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, joined_batches
+from nmtalign.names import UNITS
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.pairs import are_lines
 from nmtalign.text.tokenization import TextSettings
 
-PAIRS = 1_000  # whose matrices are held in memory
+PAIRS = 256  # whose matrices are held in memory
 
 _HEADS = ("layers", "attention_heads", "shift")
 _EXTRACTION = ("extract", "threshold", "symmetrize")
 SETTINGS = {  # what goes with each source
     "matrices": (*_HEADS, *_EXTRACTION, "pieces", "normalize", "encoding"),
     "translator": (*_HEADS, *_EXTRACTION, "languages", "device"),
-    "encoder": ("method", "layer", "device", "cache", "download"),
-    "token_vectors": ("method",),
+    "encoder": ("method", "units", "layer", "languages", "device", "cache", "download"),
+    "token_vectors": ("method", "units"),
     "similarities": ("method",),
 }
 
@@ -65,16 +66,24 @@ class Linker:
         """The settings that make the links, in one line."""
         return f"{self.name} {self.extraction}"
 
+    def batches(self, pairs: Iterable[WordPair]) -> Iterator[AlignedBatch]:
+        """Yield the links of pairs of words, as they are read, `PAIRS` pairs in a batch."""
+        given = self.read(pairs)
+        while part := list(islice(given, PAIRS)):
+            yield self.align(part)
+
     def align(self, given: Sequence[Given]) -> AlignedBatch:
-        """Return the links of some pairs."""
-        return self._decoder(given).align(1)
+        """Return the links of the words of some pairs."""
+        batch = self._decoder(given).align(1)
+        return links_of_words(batch, (_line_words(given, 0), _line_words(given, 1)))
 
     def pair(self, given: Given) -> AlignedPair:
         """Return the links of one pair with its attention."""
-        return self._decoder([given]).pair(given.words, self.settings)
+        pair = self._decoder([given]).pair(_units(given), self.settings)
+        return pair if given.of_word is None else joined_pair(pair, given.words, given.of_word)
 
     def _decoder(self, given: Sequence[Given]) -> Decoder:
-        source, target = encode_pairs([own.words for own in given])
+        source, target = encode_pairs(map(_units, given))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
         def attend(k: int) -> BucketPosteriors:
@@ -86,6 +95,21 @@ class Linker:
             return BucketPosteriors(self.posteriors(found, bucket.inside), None)
 
         return Decoder(text, attend, self.extraction)
+
+
+def _units(given: Given) -> WordPair:
+    """Return what the matrix is of; sub-words have no text, which no method asks for."""
+    if given.of_word is None:
+        return given.words
+    source, target = given.of_word
+    return [""] * len(source), [""] * len(target)
+
+
+def _line_words(given: Sequence[Given], side: int) -> LineWords:
+    """Return the words of what the matrices are of."""
+    numbers = [np.arange(len(own.words[side])) if own.of_word is None else own.of_word[side] for own in given]
+    offsets = np.cumsum([0, *map(len, numbers)])
+    return LineWords(np.concatenate([np.zeros(0, np.int64), *numbers]), offsets)
 
 
 def links_from(
@@ -108,11 +132,11 @@ def links_from(
         ``simalign-match``, ``awesome-align``, ``awesome-align-entmax`` or ``transport``.
     **source
         One of these sources, with its settings, which mean what the options of ``nmtalign links-from`` mean.
-        Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `device`,
-        `cache`, `download`), `token_vectors` or `similarities`, files. Attention: `matrices`, a file
-        (`pieces`, `normalize`, `encoding`), or `translator`, name or folder of a translation model
-        (`languages`, `device`), both with `layers`, `attention_heads`, `shift`, `extract`, `threshold`,
-        `symmetrize`.
+        Similarities: `encoder`, name or folder of a model of the package transformers (`layer`, `languages`,
+        `device`, `cache`, `download`), `token_vectors` or `similarities`, files; the first two with `units`.
+        Attention: `matrices`, a file (`pieces`, `normalize`, `encoding`), or `translator`, name or folder of
+        a translation model (`languages`, `device`), both with `layers`, `attention_heads`, `shift`,
+        `extract`, `threshold`, `symmetrize`.
 
     Raises
     ------
@@ -137,9 +161,7 @@ def links_from(
     named = source if method is None else source | {"method": method}
     pairs, again = tee(pairs)
     linker, words = open_linker((_words(pair, text) for pair in pairs), **named)
-    given = linker.read(words)
-    parts = iter(lambda: list(islice(given, PAIRS)), [])
-    batch = joined_batches([linker.align(part) for part in parts] or [linker.align([])])
+    batch = joined_batches(list(linker.batches(words)) or [linker.align([])])
     lines = [pair for pair in again if are_lines(pair)]
     return links_of_words(batch, None if named.get("pieces") or not lines else words_of_lines(lines, text))
 
@@ -204,23 +226,62 @@ def _translator(name: str | Path, languages: tuple[str, str] | None, device: str
     return Translator(str(name), languages, device)
 
 
-def _of_similarities(kind: str, *, method: str = USUAL, **given: Any) -> Linker:
-    if method not in METHODS:
-        raise UsageError(f"expected one of the methods {', '.join(METHODS)}, found {method!r}")
-    own, name = METHODS[method], f"{kind.replace('_', '-')}={given[kind]}"
+def _of_similarities(kind: str, **given: Any) -> Linker:
     if kind == "encoder":
-        source = _encoder(own.product, **given)
-        name, read = source.settings, source.read
-    elif kind == "token_vectors":
-        read = partial(read_vectors, given[kind], own.product)
-    else:
-        read = partial(read_similarities, given[kind])
-    extraction = make_extraction(own.extract, own.threshold)
-    return Linker(f"{name} method={method}", read, own.posteriors, extraction)
+        return encoder_linker(**given)
+    path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
+    own = _checked(method, units)
+    read = partial(read_similarities, path)
+    if kind == "token_vectors":
+        read = partial(read_vectors, path, own.product, units)
+    name = f"{kind.replace('_', '-')}={path} method={method}"
+    return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))
 
 
-def _encoder(
-    product: str, *, encoder: str | Path, cache: str | Path | None = None, **running: Any
-) -> EncoderSimilarities:
-    check_device(running.get("device", "cpu"))
-    return EncoderSimilarities(Encoder(str(encoder), **running), product, cache)
+def encoder_linker(
+    encoder: str | Path,
+    *,
+    method: str = USUAL,
+    units: str = UNITS[0],
+    layer: int = 8,
+    languages: tuple[str, str] | None = None,
+    device: str = "cpu",
+    cache: str | Path | None = None,
+    download: bool = True,
+) -> Linker:
+    """Return what links pairs of words by an encoder and a published method: ``linker.batches(pairs)``.
+
+    Parameters
+    ----------
+    encoder : str or Path
+        Name or folder of a model of the package transformers; of a translation model its encoder is taken.
+    method : str
+        As of :func:`links_from`.
+    units : {"subwords", "words"}
+        What the method links: sub-words, whose links are then joined to links of words, or words, each the
+        mean of its sub-words.
+    layer, languages, device, download
+        As of :class:`nmtalign.encoders.transformer.Encoder`.
+    cache : str or Path, optional
+        File that keeps similarities for the next run, also one that goes on where this one was stopped.
+
+    Raises
+    ------
+    UsageError
+        If a name is unknown, or a package or the device is missing; when links are read, if there is no such
+        layer, or languages do not fit the model.
+    """
+    check_device(device)
+    own = _checked(method, units)
+    opened = Encoder(str(encoder), layer, device, download, languages)
+    source = EncoderSimilarities(opened, own.product, cache, units)
+    name = f"{source.settings} method={method} units={units}"
+    return Linker(name, source.read, own.posteriors, make_extraction(own.extract, own.threshold))
+
+
+def _checked(method: str, units: str) -> Method:
+    """Return a published method; a UsageError for a name of none."""
+    for name, names, kind in ((method, METHODS, "methods"), (units, UNITS, "units")):
+        if name not in names:
+            raise UsageError(f"expected one of the {kind} {', '.join(names)}, found {name!r}")
+    return METHODS[method]

@@ -229,15 +229,21 @@ def is_whole(folder: Path, number: int, kinds: Iterable[str]) -> bool:
 
 @contextmanager
 def resumable(
-    folder: Path, *, by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError)
+    place: Path,
+    *,
+    by: tuple[type[BaseException], ...] = (KeyboardInterrupt, OSError, WorkerError),
+    again: str = "the same command with --resume",
 ) -> Iterator[None]:
     """Raise one error, which names the way to resume, for whatever stops a run from outside.
 
     Parameters
     ----------
-    folder : Path
+    place : Path
+        Folder or file that keeps what is done.
     by : tuple of exception classes
         Errors that count as such a stop.
+    again : str
+        What goes on.
 
     Raises
     ------
@@ -248,9 +254,7 @@ def resumable(
         yield
     except by as error:
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-        raise StoppedError(
-            f"{why}\nnmtalign: what is done is kept in {folder}; the same command with --resume goes on"
-        ) from None
+        raise StoppedError(f"{why}\nnmtalign: what is done is kept in {place}; {again} goes on") from None
 
 
 def _check_same(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:

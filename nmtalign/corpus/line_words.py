@@ -345,9 +345,25 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
     """
     if words is None:
         return pair
-    shown = [SPACES.words(line) for line in lines]
-    own, other = (side.numbers.astype(np.int64) for side in words)
-    weights, scores = weights_of_words(pair.matrix.weights, lines, words), pair.scores
+    shown = SPACES.words(lines[0]), SPACES.words(lines[1])
+    return joined_pair(pair, shown, (words[0].numbers, words[1].numbers))
+
+
+def joined_pair(
+    pair: AlignedPair, shown: tuple[Sequence[str], Sequence[str]], of_word: tuple[Integers, Integers]
+) -> AlignedPair:
+    """Return an aligned pair with words in place of their parts, as :func:`pair_of_words` does.
+
+    Parameters
+    ----------
+    pair : AlignedPair
+    shown : (sequence of str, sequence of str)
+        The words.
+    of_word : (array of int, array of int)
+        The word of each source and target part.
+    """
+    own, other = (side.astype(np.int64) for side in of_word)
+    weights, scores = _greatest(pair.matrix.weights, shown, of_word), pair.scores
     probabilities: dict[Link, float] = {}
     for (s, t), probability in pair.probabilities.items():
         link = Link(int(own[s]), int(other[t]))
@@ -360,19 +376,27 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
         forward=None if pair.forward is None else _attention(pair.forward, other, own, weights.shape),
         reverse=None if pair.reverse is None else _attention(pair.reverse.T, own, other, weights.T.shape).T,
         probabilities=probabilities,
-        scores=None if scores is None else weights_of_words(scores, lines, words, least=-np.inf),
+        scores=None if scores is None else _greatest(scores, shown, of_word, least=-np.inf),
     )
 
 
-def weights_of_words(
-    weights: Reals, lines: tuple[str, str], words: BothLineWords | None, *, least: float = 0
-) -> Reals:
-    """Return the greatest of the weights (T, S) of the tokens of two words, `least` where there are none."""
+def weights_of_words(weights: Reals, lines: tuple[str, str], words: BothLineWords | None) -> Reals:
+    """Return the greatest of the weights (T, S) of the tokens of two words, 0 where there are none."""
     if words is None:
         return weights
-    S, T = (len(SPACES.words(line)) for line in lines)
-    found = np.full((T, S), least, weights.dtype)
-    np.maximum.at(found, np.ix_(words[1].numbers, words[0].numbers), weights)
+    shown = SPACES.words(lines[0]), SPACES.words(lines[1])
+    return _greatest(weights, shown, (words[0].numbers, words[1].numbers))
+
+
+def _greatest(
+    weights: Reals,
+    shown: tuple[Sequence[str], Sequence[str]],
+    of_word: tuple[Integers, Integers],
+    *,
+    least: float = 0,
+) -> Reals:
+    found = np.full((len(shown[1]), len(shown[0])), least, weights.dtype)
+    np.maximum.at(found, np.ix_(of_word[1], of_word[0]), weights)
     return found
 
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nmtalign.arrays import Longs
-from nmtalign.encoders.translator import CrossAttention, Words
+from nmtalign.encoders.transformer import WordPair
+from nmtalign.encoders.translator import CrossAttention
 
 
 class Choice(NamedTuple):
@@ -52,7 +53,7 @@ def likelihood_gain(source: Longs, target: Longs) -> float:
     return float(np.where(source > 0, np.log(ratio), 0).mean()) if len(target) else 0.0
 
 
-def rank(pairs: Sequence[Words], found: Iterable[CrossAttention]) -> list[Choice]:
+def rank(pairs: Sequence[WordPair], found: Iterable[CrossAttention]) -> list[Choice]:
     """Return each head, each mean of a layer, of both shifts, the largest gain first.
 
     Parameters

@@ -17,7 +17,8 @@ import numpy as np
 from nmtalign.arrays import AnyArray, Reals
 from nmtalign.encoders.attention_files import read_matrices
 from nmtalign.encoders.choice import rank
-from nmtalign.encoders.files import Given, WordPair, beside
+from nmtalign.encoders.files import Given, beside
+from nmtalign.encoders.transformer import WordPair
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import DataError
 from nmtalign.text.subwords import join_pieces, word_numbers
@@ -71,7 +72,7 @@ class Reading:
         """Return the words of one pair of pieces with their weights; errors as of :meth:`weights`."""
         weights = self.weights(attention, *pieces)
         words = self.words(pieces[0]), self.words(pieces[1])
-        return Given(words, weights, partial(self.by_head, attention, *pieces))
+        return Given(words, weights, by_head=partial(self.by_head, attention, *pieces))
 
     def weights(self, attention: AnyArray, source: Sequence[str], target: Sequence[str]) -> Reals:
         """Return the weights of the words of one pair, target words by source words; rows sum to 1 at most.

@@ -1,6 +1,6 @@
-"""Similarities of tokens by a pretrained encoder, remembered in memory and on disk.
+"""Similarities of the words or sub-words of sentence pairs by a pretrained encoder, which a file may keep.
 
-Axes: T target words, S source words.
+Axes: T target, S source words or sub-words.
 """
 
 from __future__ import annotations
@@ -8,23 +8,26 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from math import prod
 from pathlib import Path
 
 import numpy as np
 
-from nmtalign.arrays import Floats
-from nmtalign.encoders.files import PRODUCTS, Given, WordPair, finite
-from nmtalign.encoders.transformer import Encoder
+from nmtalign.arrays import Floats, Integers
+from nmtalign.encoders.files import Given, similar
+from nmtalign.encoders.transformer import LONGEST, PRECISION, Encoder, WordPair
 from nmtalign.errors import DataError, NmtalignError
 
-PAIRS = 512  # pairs whose vectors are in memory
+PAIRS = 256  # pairs whose vectors are in memory, and of one entry into the cache
 CELLS = 1 << 26  # greatest number of cells of a pair
-REMEMBERED = 10_000  # pairs whose similarities stay in memory, for fitting and then aligning a text
+
+Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words of sub-words if it is of these
 
 
 @dataclass(eq=False)
@@ -36,86 +39,107 @@ class EncoderSimilarities:
     encoder : Encoder
     product : {"cosine", "dot"}
     cache : str or Path, optional
-        File that keeps similarities by a hash of model, layer and text (SQLite).
+        File that keeps similarities (SQLite), by a hash of all that makes them: content or commit of the
+        model, layer, languages, precision, greatest window, product, units, words.
+    units : {"words", "subwords"}
     """
 
     encoder: Encoder
     product: str = "cosine"
     cache: str | Path | None = None
-    _memory: dict[str, Floats] = field(default_factory=dict)
+    units: str = "words"
 
     @property
     def settings(self) -> str:
-        return f"encoder={self.encoder.name} layer={self.encoder.layer}"
-
-    def of(self, pairs: Sequence[WordPair]) -> list[Floats]:
-        """Return the similarities (T, S) of each pair."""
-        keys = [self._key(pair) for pair in pairs]
-        found = {key: self._memory[key] for key in keys if key in self._memory}
-        if self.cache is not None:
-            asked = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
-            found |= _Cache(self.cache).read(asked)
-        missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
-        for start in range(0, len(missing), PAIRS):
-            found |= self._computed(dict(list(missing.items())[start : start + PAIRS]))
-        return [found[key] for key in keys]
+        own = self.encoder
+        languages = f" langs={','.join(own.languages)}" if own.languages else ""
+        return f"encoder={own.name} layer={own.layer}{languages}"
 
     def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
         """Yield the similarities of each pair; a DataError if a pair has more than `CELLS`."""
-        rest, first = iter(pairs), 1
-        while part := list(islice(rest, PAIRS)):
-            for number, (source, target) in enumerate(part, first):
-                if (cells := len(source) * len(target)) > CELLS:
-                    expected = f"expected at most {CELLS:,} cells (target by source words), found {cells:,}"
-                    raise DataError(f"pair {number}: {expected}; cut the pair into shorter ones")
-            found = iter(self.of([words for words in part if all(words)]))
-            for words in part:
-                yield Given(words, next(found) if all(words) else np.zeros((len(words[1]), len(words[0]))))
-            first += len(part)
+        numbered = enumerate(pairs, 1)
+        while part := dict(islice(numbered, PAIRS)):
+            found = self._found({number: words for number, words in part.items() if all(words)})
+            for number, words in part.items():
+                yield found.get(number) or Given(words, np.zeros((len(words[1]), len(words[0]))))
 
-    def _computed(self, pairs: dict[str, WordPair]) -> dict[str, Floats]:
-        sides = [[pair[side] for pair in pairs.values()] for side in (0, 1)]
-        vectors = self.encoder.vectors([*sides[0], *sides[1]])
-        both = zip(vectors[: len(pairs)], vectors[len(pairs) :], strict=True)
-        found = {key: finite(PRODUCTS[self.product](*own)) for key, own in zip(pairs, both, strict=True)}
-        if self.cache is not None:
-            _Cache(self.cache).write(found)
-        if len(self._memory) < REMEMBERED:
-            self._memory |= found
+    def _found(self, pairs: Mapping[int, WordPair]) -> dict[int, Given]:
+        """Return the similarities of some pairs by their number, from the cache or the encoder."""
+        if self.cache is None:
+            return self._computed(pairs)
+        keys, cache = {number: self._key(pair) for number, pair in pairs.items()}, _Cache(self.cache)
+        stored = zip(pairs.items(), cache.read(list(keys.values())), strict=True)
+        of_words = self.units == "words"
+        found = {
+            number: Given(words, own[0], None if of_words else own[1])
+            for (number, words), own in stored
+            if own is not None
+        }
+        new = self._computed({number: pair for number, pair in pairs.items() if number not in found})
+        cache.write({keys[number]: given for number, given in new.items()})
+        return found | new
+
+    def _computed(self, pairs: Mapping[int, WordPair]) -> dict[int, Given]:
+        vectors = self.encoder.vectors(pairs) if pairs else []
+        found = {}
+        for (number, pair), own in zip(pairs.items(), vectors, strict=True):
+            sizes = map(len, pair) if self.units == "words" else (len(of_word) for _, of_word in own)
+            if (cells := prod(sizes)) > CELLS:
+                expected = (
+                    f"expected at most {CELLS:,} cells (target by source {self.units}), found {cells:,}"
+                )
+                raise DataError(f"pair {number}: {expected}; cut the pair into shorter ones")
+            found[number] = similar(pair, own, self.product, self.units)
         return found
 
     @cached_property
-    def _identity(self) -> list[str]:
-        which = self.encoder.identity if self.cache is not None else []
-        return [*which, str(self.encoder.layer), self.product, self.encoder.device]
+    def _identity(self) -> list[object]:
+        own = self.encoder
+        how = [own.layer, own.languages, own.device, PRECISION[own.device], LONGEST, self.product, self.units]
+        return [*(own.identity if self.cache is not None else []), *how]
 
     def _key(self, pair: WordPair) -> str:
         text = json.dumps([self._identity, *pair], ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _packed(given: Given) -> bytes:
+    """Return an entry: a checksum, T and S, how many numbers of words follow and these, the matrix."""
+    numbers = np.concatenate(given.of_word or [[]])
+    header = np.concatenate([given.matrix.shape, [len(numbers)], numbers]).astype("<i4")
+    body = header.tobytes() + given.matrix.astype("<f4").tobytes()
+    return zlib.crc32(body).to_bytes(4, "little") + body
+
+
+def _unpacked(value: object) -> Stored | None:
+    """Return an entry; None for one that is damaged, or that nmtalign did not write."""
+    if not isinstance(value, bytes) or len(value) < 16:
+        return None
+    if zlib.crc32(value[4:]).to_bytes(4, "little") != value[:4]:
+        return None
+    T, S, count = np.frombuffer(value, "<i4", 3, 4).tolist()
+    numbers = np.frombuffer(value, "<i4", count, 16)
+    matrix = np.frombuffer(value, "<f4", T * S, 16 + 4 * count).reshape(T, S)
+    return matrix, (numbers[:S], numbers[S:])
+
+
 class _Cache:
-    """Arrays by key in a file of SQLite, open for one exchange."""
+    """Entries by key in a file of SQLite, open for one exchange."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
 
-    def read(self, pairs: dict[str, WordPair]) -> dict[str, Floats]:
-        """Return the stored arrays of some pairs."""
-        rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in pairs])
-        found = {}
-        for (key, pair), row in zip(pairs.items(), rows, strict=True):
-            shape = len(pair[1]), len(pair[0])
-            if row is not None and len(row[0]) == 4 * shape[0] * shape[1]:
-                found[key] = np.frombuffer(row[0], np.float32).reshape(shape)
-        return found
+    def read(self, keys: Sequence[str]) -> list[Stored | None]:
+        """Return the stored entry of each key; None where there is none, or a damaged one."""
+        rows = self._run("SELECT value FROM similarities WHERE key = ?", [(key,) for key in keys])
+        return [None if row is None else _unpacked(row[0]) for row in rows]
 
-    def write(self, found: dict[str, Floats]) -> None:
-        """Store arrays."""
-        values = [(key, np.ascontiguousarray(own).tobytes()) for key, own in found.items()]
-        self._run("INSERT OR REPLACE INTO similarities VALUES (?, ?)", values)
+    def write(self, found: Mapping[str, Given]) -> None:
+        """Store entries."""
+        rows = [(key, _packed(own)) for key, own in found.items()]
+        self._run("INSERT OR REPLACE INTO similarities VALUES (?, ?)", rows)
 
-    def _run(self, command: str, rows: Sequence[tuple[object, ...]]) -> list[tuple[bytes] | None]:
+    def _run(self, command: str, rows: Sequence[tuple[object, ...]]) -> list[tuple[object] | None]:
         try:
             with closing(sqlite3.connect(self.path, timeout=60)) as file, file:
                 if file.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != 'similarities'").fetchone():

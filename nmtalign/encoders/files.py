@@ -6,7 +6,6 @@ Axes: T target words, S source words, D dimension.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -14,11 +13,12 @@ import numpy as np
 
 from nmtalign.arrays import Archive, Floats, Integers, Reals, Rows, in_order, is_archive, read_array
 from nmtalign.encoders.attention_files import read_npz
+from nmtalign.encoders.transformer import WordPair
 from nmtalign.errors import DataError
 from nmtalign.files import file_in
 from nmtalign.names import SIDES
 
-WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
+Tokens = tuple[Reals, Integers | None]  # vectors of words, or of sub-words and the word of each
 Item = TypeVar("Item")
 
 
@@ -52,12 +52,16 @@ class Given(NamedTuple):
     words : (sequence of str, sequence of str)
         Those that the matrix is of, source and target.
     matrix : array of shape (T, S)
+        Of words, or of sub-words.
+    of_word : (array of int (S,), array of int (T,)), optional
+        The word of each source and target sub-word; None where the matrix is of words.
     by_head : callable
         Computes the matrix of each attention head by name; empty where there are no heads.
     """
 
     words: WordPair
     matrix: Reals
+    of_word: tuple[Integers, Integers] | None = None
     by_head: Callable[[], dict[str, Reals]] = dict
 
 
@@ -110,7 +114,36 @@ def _similarities(words: WordPair, found: Reals) -> Given:
     return Given(words, finite(found))
 
 
-def read_vectors(path: str | Path, product: str, pairs: Iterable[WordPair]) -> Iterator[Given]:
+def similar(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> Given:
+    """Return the products of the vectors of a pair; of sub-words, if there are any, or of the means of words.
+
+    Parameters
+    ----------
+    words : (sequence of str, sequence of str)
+    found : (vectors, words) of source and target
+        Vectors (L, D), and the word of each if they are of sub-words.
+    product : {"cosine", "dot"}
+    units : {"subwords", "words"}
+    """
+    of_word = [np.arange(len(vectors)) if own is None else own for vectors, own in found]
+    sides = [vectors for vectors, _ in found]
+    if units == "words":
+        sides = [
+            vectors if own is None else _means(vectors, own, len(side))
+            for (vectors, own), side in zip(found, words, strict=True)
+        ]
+    joined = None if units == "words" else (of_word[0], of_word[1])
+    return Given(words, finite(PRODUCTS[product](*sides)), joined)
+
+
+def _means(vectors: Reals, of_word: Integers, count: int) -> Reals:
+    """Return the mean vector of the sub-words of each word; zeros for a word without any."""
+    sums = np.zeros((count, vectors.shape[1]), vectors.dtype)
+    np.add.at(sums, of_word, vectors)
+    return np.asarray(sums / np.maximum(np.bincount(of_word, minlength=count), 1)[:, None])
+
+
+def read_vectors(path: str | Path, product: str, units: str, pairs: Iterable[WordPair]) -> Iterator[Given]:
     """Yield products of the token vectors of other programs.
 
     Parameters
@@ -119,10 +152,12 @@ def read_vectors(path: str | Path, product: str, pairs: Iterable[WordPair]) -> I
         An .npz file of arrays (words, D), two a pair, whose names begin with ``source`` or ``target`` and end
         with the number of the pair (from 0 or 1); or a folder with the vectors of all words in
         ``source.npy`` and ``target.npy`` and the words of each pair in ``source_lengths.npy`` and
-        ``target_lengths.npy``, which is read pair by pair. Vectors of sub-words are averaged if there is
-        also the number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin
-        with ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
+        ``target_lengths.npy``, which is read pair by pair. Vectors are of sub-words if there is also the
+        number of the word, from 0 in each sentence, that each belongs to: arrays whose names begin with
+        ``words-source`` and ``words-target``, or files ``source_words.npy`` and ``target_words.npy``.
     product : {"cosine", "dot"}
+    units : {"subwords", "words"}
+        What the products are of; sub-words of a word are averaged for the latter.
     pairs : iterable of (sequence of str, sequence of str)
 
     Raises
@@ -138,29 +173,25 @@ def read_vectors(path: str | Path, product: str, pairs: Iterable[WordPair]) -> I
         found = f"{counts[0]} source and {counts[1]} target lines"
         raise DataError(f"expected vectors of both sides of each pair, found {found}").at(path)
     rows = ([side.read(n) for side in sides] for n in range(counts[0]))
-    return beside(pairs, rows, path, partial(_products, PRODUCTS[product]))
+    return beside(pairs, rows, path, lambda words, found: _products(words, found, product, units))
 
 
-def _products(
-    product: Callable[[Reals, Reals], Reals],
-    words: WordPair,
-    found: Sequence[tuple[Reals, Integers | None]],
-) -> Given:
+def _products(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> Given:
     if not all(words):
         return Given(words, np.zeros((len(words[1]), len(words[0]))))
-    both = [own if of_word is None else word_means(own, of_word) for own, of_word in found]
-    for name, vectors, side in zip(SIDES, both, words, strict=True):
-        if vectors.ndim != 2 or len(vectors) != len(side) or vectors.shape[1] != both[0].shape[-1]:
-            expected = f"expected {len(side)} {name} vectors of one length"
-            raise DataError(f"{expected}, found an array of {vectors.shape}")
-    return Given(words, finite(product(both[0], both[1])))
+    for name, (vectors, of_word), side in zip(SIDES, found, words, strict=True):
+        count = len(vectors) if of_word is None else _count_words(vectors, of_word)
+        if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != found[0][0].shape[-1]:
+            expected = f"expected vectors of {len(side)} {name} words, all of one length"
+            raise DataError(f"{expected}, found an array of {vectors.shape} of {count} words")
+    return similar(words, found, product, units)
 
 
 class _Side(NamedTuple):
     """One side of a text; `read` gives the vectors of a sentence, and the word of each if of sub-words."""
 
     sentences: int
-    read: Callable[[int], tuple[Reals, Integers | None]]
+    read: Callable[[int], Tokens]
 
 
 def _of_archive(path: Path, side: str) -> _Side:
@@ -198,26 +229,18 @@ def _of_folder(path: Path, side: str) -> _Side:
         found = f"expected {int(lengths.sum())} vectors, found an array of {vectors.shape}"
         raise DataError(found).at(rows)
 
-    def read(n: int) -> tuple[Reals, Integers | None]:
+    def read(n: int) -> Tokens:
         own = int(ends[n] - lengths[n]), int(ends[n])
         return vectors.read(*own), None if of_word is None else of_word.read(*own)
 
     return _Side(len(lengths), read)
 
 
-def word_means(vectors: Reals, words: Integers) -> Reals:
-    """Return the mean vector (words, D) of the sub-words of each word; `words` numbers them from 0, in order.
-
-    Examples
-    --------
-    >>> word_means(np.array([[1.0, 0.0], [3.0, 2.0], [5.0, 5.0]]), np.array([0, 0, 1])).tolist()
-    [[2.0, 1.0], [5.0, 5.0]]
-    """
+def _count_words(vectors: Reals, words: Integers) -> int:
+    """Return how many words sub-words have; a DataError if these are not numbered from 0, in order."""
     begins = np.diff(np.asarray(words, np.int64).ravel(), prepend=-1)  # 1 where a word begins
     fits = words.shape == vectors.shape[:1] and words.dtype.kind in "iu"
     if not fits or begins[:1].any() != bool(len(begins)) or not np.isin(begins, (0, 1)).all():
         found = f"for vectors of shape {vectors.shape} found {words.dtype} of shape {words.shape}"
         raise DataError(f"expected the word of each vector, from 0, in order and without gaps; {found}")
-    starts = np.flatnonzero(begins)
-    counts = np.diff(starts, append=len(begins))
-    return np.asarray(np.add.reduceat(vectors, starts, axis=0) / counts[:, None]) if len(starts) else vectors
+    return int(begins.sum())

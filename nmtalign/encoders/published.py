@@ -19,10 +19,10 @@ class Method(NamedTuple):
     """A published way from similarities to links: an extraction of posteriors.
 
     ``simalign-argmax``, ``-itermax``, ``-match`` are those of Jalili Sabet et al. (2020) over
-    ``(1 + cosine) / 2``. ``awesome-align`` links words for which both softmaxes of dot products are at least
-    0.001 (Dou and Neubig 2021), ``awesome-align-entmax`` those for which both 1.5-entmaxes are above 0
-    (Peters et al. 2019). ``transport`` is optimal transport. A word is the mean of its sub-words,
-    where the papers link sub-words and join their links.
+    ``(1 + cosine) / 2``. ``awesome-align`` links where both softmaxes of dot products are at least 0.001 (Dou
+    and Neubig 2021), ``awesome-align-entmax`` where both 1.5-entmaxes are above 0 (Peters et al. 2019).
+    ``transport`` is optimal transport. Of similarities of sub-words, words are linked if any of their
+    sub-words are, as in the programs of these papers.
     """
 
     extract: str

@@ -1,13 +1,13 @@
-"""Pretrained encoders of the package transformers: token vectors of the words of a sentence.
+"""Pretrained encoders of the package transformers: vectors of the sub-words of a sentence.
 
-Axes: N words, D dimension, L sub-words.
+Axes: D dimension, L sub-words.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
@@ -21,7 +21,13 @@ from nmtalign.names import DEVICES
 
 TOKENS, OF_DEVICE = 1024, 4096  # sub-words of a batch, with the padding; on a CPU more are slower
 LONGEST = 512  # sub-words of a window, if the model has no limit
-_SPECIAL = 2  # positions that some models reserve
+KNOWN = 100_000  # words whose sub-words are remembered
+PRECISION = {"cpu": "float32", "cuda": "float16", "mps": "float32"}
+_STACKS = ("layer", "layers", "block")  # what encoders call their layers
+
+WordPair = tuple[Sequence[str], Sequence[str]]  # source and target
+Subwords = tuple[Floats, Longs]  # vectors (L, D) and the word of each, (L,)
+BothSides = tuple[Subwords, Subwords]
 
 
 def packages() -> tuple[Any, Any]:
@@ -59,15 +65,16 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
     UsageError
         If a package or the device is missing.
     """
-    torch, transformers = packages()
+    _, transformers = packages()
     check_device(device)
-    half = torch.float16 if device == "cuda" else torch.float32
     if Path(name).is_absolute() and not Path(name).is_dir():
         raise DataError("expected a model of the package transformers; there is no such folder").at(name)
     trust = {"local_files_only": not download, "trust_remote_code": False}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **trust)
-        model = getattr(transformers, kind).from_pretrained(name, dtype=half, **trust, **settings)
+        model = getattr(transformers, kind).from_pretrained(
+            name, dtype=PRECISION[device], **trust, **settings
+        )
     except Exception as error:  # whatever a foreign folder makes transformers do
         found = shorten(str(error), 200)
         raise DataError(f"expected a model of the package transformers ({found})").at(name) from error
@@ -78,10 +85,33 @@ def opened(kind: str, name: str, device: str, *, download: bool = True, **settin
     return model.eval().to(device), tokenizer
 
 
-def limit_of(tokenizer: Any, config: Any) -> int:
+def limit_of(tokenizer: Any, model: Any) -> int:
     """Return the greatest number of sub-words of a model."""
-    positions = getattr(config, "max_position_embeddings", None) or LONGEST
-    return int(min(tokenizer.model_max_length, positions - _SPECIAL))
+    positions = getattr(model.config, "max_position_embeddings", None) or LONGEST
+    table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)  # positions of RoBERTa begin behind that of the padding
+    return int(min(tokenizer.model_max_length, positions - (0 if padding is None else padding + 1)))
+
+
+def both_sides(
+    name: str, model: Any, tokenizer: Any, languages: tuple[str, str] | None
+) -> tuple[Pieces, Pieces]:
+    """Return what cuts source and target words; a UsageError if the tokenizer takes no such languages.
+
+    The target side is cut as translations are: Marian has sub-words for it, others begin it by its language.
+    """
+    if hasattr(tokenizer, "src_lang") != (languages is not None):
+        needs = "takes no languages" if languages else "needs source and target language"
+        advice = "leave --langs out" if languages else "give --langs in its own codes"
+        raise UsageError(f"{name} {needs}; {advice}")
+    if languages is not None:
+        for language in languages:  # M2M writes __en__ for en, and has it in no vocabulary
+            found = tokenizer.convert_tokens_to_ids([language, f"__{language}__"])
+            if not set(found) - {None, tokenizer.unk_token_id}:
+                raise UsageError(f"{name} knows no language {language!r}")
+        tokenizer.src_lang, tokenizer.tgt_lang = languages
+    limit = limit_of(tokenizer, model)
+    return Pieces(tokenizer, limit), Pieces(tokenizer, limit, target=True)
 
 
 class Window(NamedTuple):
@@ -91,13 +121,14 @@ class Window(NamedTuple):
     ----------
     sentence : int
     ids : list of int
-    words : array of int, shape (L,)
-        Word of each sub-word; -1 for one that another window is nearer to the middle of, and special ones.
+    places : array of int, shape (L,)
+        Place of each sub-word in the sentence; -1 for one that another window is nearer to the middle of, and
+        special ones.
     """
 
     sentence: int
     ids: list[int]
-    words: Longs
+    places: Longs
 
 
 @dataclass(eq=False)
@@ -121,6 +152,8 @@ class Pieces:
 
     def of(self, words: Sequence[str]) -> list[list[int]]:
         """Return the sub-words of each word; warns once of words that the tokenizer makes nothing of."""
+        if len(self._known) > KNOWN:
+            self._known.clear()
         new = [word for word in dict.fromkeys(words) if word not in self._known]
         if new:
             found = self._ids([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
@@ -143,7 +176,7 @@ class Pieces:
     def _ids(self, text: Any, **settings: Any) -> Any:
         return self.tokenizer(**{"text_target" if self.target else "text": text}, **settings)["input_ids"]
 
-    def _inside(self, words: Sequence[str]) -> tuple[list[int], Longs]:
+    def inside(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return the sub-words of a sentence without special ones, and the word of each."""
         pieces = self.of(words)
         of_word = np.repeat(np.arange(len(words)), [len(piece) for piece in pieces])
@@ -151,92 +184,105 @@ class Pieces:
 
     def whole(self, words: Sequence[str]) -> tuple[list[int], Longs]:
         """Return all sub-words of a sentence, and the word of each; -1 for special ones."""
-        (ids, of_word), (before, after) = self._inside(words), self.special
+        (ids, of_word), (before, after) = self.inside(words), self.special
         return [*before, *ids, *after], np.pad(of_word, (len(before), len(after)), constant_values=-1)
 
-    def windows(self, sentence: int, words: Sequence[str]) -> Iterator[Window]:
-        """Yield the windows of a sentence; each overlaps the next by half."""
-        (ids, of_word), (before, after) = self._inside(words), self.special
+    def windows(self, sentence: int, ids: Sequence[int]) -> Iterator[Window]:
+        """Yield the windows of the sub-words of a sentence; each overlaps the next by half."""
+        before, after = self.special
         room = self.limit - len(before) - len(after)
         starts = list(range(0, max(len(ids) - room, 0) + room // 2, room // 2)) if ids else []
         for start in starts:
-            own = of_word[start : start + room].copy()
+            own = np.arange(start, min(start + room, len(ids)))
             own[: room // 4 if start else 0] = -1
             if start != starts[-1]:
                 own[room // 4 + room // 2 :] = -1
-            outside = [np.full(len(special), -1) for special in (before, after)]
-            chosen = [*before, *ids[start : start + room], *after]
-            yield Window(sentence, chosen, np.concatenate([outside[0], own, outside[1]]))
+            places = np.pad(own, (len(before), len(after)), constant_values=-1)
+            yield Window(sentence, [*before, *ids[start : start + room], *after], places)
 
 
 @dataclass(eq=False)
 class Encoder:
-    """An encoder of Hugging Face, from its folder or name, opened when it is needed.
+    """An encoder of Hugging Face, also that of a translation model, opened when it is needed.
 
     Parameters
     ----------
     name : str
-        Of a model on the hub, or its folder.
+        Of a model on the hub, or its folder: BERT, XLM-R, NLLB, M2M, Marian, T5, ...
     layer : int
         Whose hidden states are the vectors; 0 are the embeddings.
     device : {"cpu", "cuda", "mps"}
         On CUDA in half precision.
     download : bool
         Whether it may come from the hub now.
+    languages : (str, str), optional
+        Source and target as the tokenizer of a translation model of many languages calls them.
     """
 
     name: str
     layer: int = 8
     device: str = "cpu"
     download: bool = True
+    languages: tuple[str, str] | None = None
+    _long: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("name", "layer", "device", "download")}
+        return {own.name: getattr(self, own.name) for own in fields(self)}
 
     def check(self) -> None:
         """Open the encoder; errors as of :func:`opened`, and UsageError if there is no such layer."""
         self._opened  # noqa: B018
 
     @cached_property
-    def _opened(self) -> tuple[Any, Pieces]:
+    def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
         model, tokenizer = opened("AutoModel", self.name, self.device, download=self.download)
-        config = model.config
-        if getattr(config, "is_encoder_decoder", False):
+        sides = both_sides(self.name, model, tokenizer, self.languages)
+        if hasattr(model, "encoder") and hasattr(model, "decoder"):
             model = model.get_encoder()
-        layers = int(getattr(config, "num_hidden_layers", 0) or config.encoder_layers)
+        inner = getattr(model, "encoder", model)
+        found = [name for name in _STACKS if hasattr(inner, name)]
+        layers = len(getattr(inner, found[0])) if found else int(model.config.num_hidden_layers)
         if not 0 <= self.layer <= layers:
             raise UsageError(f"there is no layer {self.layer}: {self.name} has 0 (embeddings) to {layers}")
-        stack = getattr(getattr(model, "encoder", None), "layer", None)
-        if stack is not None:  # later layers are not asked for; one keeps a last normalization away
-            spare = len(list(model.encoder.children())) > 1
-            model.encoder.layer = stack[: max(self.layer, 1) + spare]
-        return model, Pieces(tokenizer, limit_of(tokenizer, config))
+        for name in found:  # later layers are not asked for; one keeps a last normalization away
+            spare = len(list(inner.children())) > 1
+            setattr(inner, name, getattr(inner, name)[: max(self.layer, 1) + spare])
+        return model, sides
 
-    def vectors(self, sentences: Sequence[Sequence[str]]) -> list[Floats]:
-        """Return the vectors (N, D) of the words of each sentence: means over their sub-words.
+    def vectors(self, pairs: Mapping[int, WordPair]) -> list[BothSides]:
+        """Return the vectors (L, D) of the sub-words of both sides of pairs by number, and the word of each.
 
-        Sentences longer than the encoder takes are read by overlapping windows. Words that the tokenizer
-        makes nothing of have zero vectors.
+        Sentences longer than the encoder takes are read by overlapping windows, with a warning. Words that
+        the tokenizer makes nothing of have no vectors.
         """
-        _, pieces = self._opened
-        windows = [window for n, words in enumerate(sentences) for window in pieces.windows(n, words)]
-        sums: list[Floats | None] = [None] * len(sentences)
+        model, sides = self._opened
+        width = model.config.hidden_size
+        found: list[Subwords] = []
+        windows: list[Window] = []
+        for number, pair in pairs.items():
+            for pieces, words in zip(sides, pair, strict=True):
+                ids, of_word = pieces.inside(words)
+                own = list(pieces.windows(len(found), ids))
+                if len(own) > 1:
+                    self._tell_long(number, len(ids), pieces.limit)
+                found.append((np.zeros((len(ids), width), np.float32), of_word))
+                windows += own
         for batch in batches(windows, TOKENS if self.device == "cpu" else OF_DEVICE):
-            found = within_memory(self._run, batch, self.device)
-            for window, states in zip(batch, found, strict=True):
-                n, kept = window.sentence, window.words >= 0
-                total = sums[n]
-                if total is None:
-                    total = sums[n] = np.zeros((len(sentences[n]), states.shape[-1]), np.float32)
-                np.add.at(total, window.words[kept], states[kept])
-        return [
-            np.zeros((len(words), 1), np.float32) if total is None else _means(total, pieces.of(words))
-            for words, total in zip(sentences, sums, strict=True)
-        ]
+            states = within_memory(self._run, batch, self.device)
+            for window, own_states in zip(batch, states, strict=True):
+                kept = window.places >= 0
+                found[window.sentence][0][window.places[kept]] = own_states[kept]
+        return list(zip(found[::2], found[1::2], strict=True))
+
+    def _tell_long(self, number: int, size: int, limit: int) -> None:
+        if not self._long:
+            text = f"pair {number} has {size} sub-words, {self.name} takes {limit}"
+            warnings.warn(f"{text}; such sentences are read by overlapping windows", stacklevel=2)
+        self._long = True
 
     def _run(self, batch: Sequence[Window]) -> list[Floats]:
         torch, _ = packages()
-        model, pieces = self._opened
+        model, (pieces, _) = self._opened
         given = {name: torch.tensor(own, device=self.device) for name, own in inputs(batch, pieces).items()}
         with torch.inference_mode():
             states = model(**given, output_hidden_states=True).hidden_states[self.layer].float().cpu().numpy()
@@ -263,11 +309,6 @@ class Encoder:
         except (ImportError, ValueError):  # no such package, no such name
             return ""
         return Path(found).parent.name if isinstance(found, str) else ""
-
-
-def _means(total: Floats, pieces: Sequence[Sequence[int]]) -> Floats:
-    counts = np.array([len(ids) for ids in pieces], np.float32)
-    return np.asarray(total / np.maximum(counts, 1)[:, None])
 
 
 class Sized(Protocol):

@@ -20,17 +20,15 @@ import numpy as np
 from nmtalign.arrays import Floats, Longs
 from nmtalign.encoders.transformer import (
     Pieces,
+    WordPair,
     batches,
+    both_sides,
     inputs,
-    limit_of,
     opened,
     packages,
     padded,
     within_memory,
 )
-from nmtalign.errors import UsageError
-
-Words = tuple[Sequence[str], Sequence[str]]
 
 PAIRS = 64  # pairs whose weights are in memory
 TOKENS = 1024  # source sub-words of a batch: the weights are L H R times as many numbers
@@ -100,23 +98,9 @@ class Translator:
     def _opened(self) -> tuple[Any, tuple[Pieces, Pieces]]:
         kind = "AutoModelForSeq2SeqLM"
         model, tokenizer = opened(kind, self.name, self.device, attn_implementation="eager")
-        self._choose_languages(tokenizer)
-        limit = limit_of(tokenizer, model.config)
-        return model, (Pieces(tokenizer, limit), Pieces(tokenizer, limit, target=True))
+        return model, both_sides(self.name, model, tokenizer, self.languages)
 
-    def _choose_languages(self, tokenizer: Any) -> None:
-        """Tell the tokenizer both languages; a UsageError if it needs or knows no such."""
-        if hasattr(tokenizer, "src_lang") != (self.languages is not None):
-            needs = "is of one pair of languages" if self.languages else "needs source and target language"
-            advice = "leave --langs out" if self.languages else "give --langs in its own codes"
-            raise UsageError(f"{self.name} {needs}; {advice}")
-        if self.languages is not None:
-            for language in self.languages:
-                if language not in tokenizer.get_vocab() and f"__{language}__" not in tokenizer.get_vocab():
-                    raise UsageError(f"{self.name} knows no language {language!r}")
-            tokenizer.src_lang, tokenizer.tgt_lang = self.languages
-
-    def attention(self, pairs: Iterable[Words]) -> Iterator[CrossAttention]:
+    def attention(self, pairs: Iterable[WordPair]) -> Iterator[CrossAttention]:
         """Yield the attention of each pair.
 
         A pair that is too long for the model gets zeros, with a warning.
@@ -138,7 +122,7 @@ class Translator:
                 yield CrossAttention(found[own.number] @ member, own.of_labels[inside], first)
             number += len(part)
 
-    def _forced(self, number: int, pair: Words) -> _Forced:
+    def _forced(self, number: int, pair: WordPair) -> _Forced:
         """Return the sub-words of a pair; none if the pair is too long."""
         _, sides = self._opened
         whole = [side.whole(words) for side, words in zip(sides, pair, strict=True)]

@@ -11,7 +11,6 @@ import shutil
 import sqlite3
 import sys
 import warnings
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,9 +201,13 @@ def work(folder: Path, arguments: list[str], stderr: int, limit: int | None) -> 
         os._exit(code)
 
 
-def vectors(encoder: Any, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+def vectors(encoder: Any, pairs: dict[int, tuple[list[str], list[str]]]) -> list[Any]:
     """Return what stands for the states of an encoder."""
-    return [np.array([[len(word), *word[:2].encode()] for word in words], np.float32) for words in sentences]
+
+    def of_side(words: list[str]) -> Any:
+        return np.array([[len(w), *w[:2].encode()] for w in words], np.float32), np.arange(len(words))
+
+    return [(of_side(source), of_side(target)) for source, target in pairs.values()]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

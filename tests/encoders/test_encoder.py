@@ -6,23 +6,21 @@ import json
 import os
 import re
 import shutil
-import sqlite3
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nmtalign
+from nmtalign.aligner.links_from import encoder_linker
 from nmtalign.cli import main
 from nmtalign.encoders import transformer
-from nmtalign.encoders.encoder import EncoderSimilarities, _Cache
+from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
-from nmtalign.positions.experts import Trust
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
@@ -51,6 +49,11 @@ def published(pairs=TOY.words, **source: object) -> list[set[tuple[int, int]]]:
     return links_of(nmtalign.links_from(pairs, **source))
 
 
+def vectors_of(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    """Return the vectors of the sub-words of sentences, as source sides."""
+    return [source[0] for source, _ in encoder.vectors({n: (own, []) for n, own in enumerate(sentences, 1)})]
+
+
 def error(aligner: nmtalign.Aligner) -> float:
     return TOY.error(links_of(aligner.align_batch(TOY.words)))
 
@@ -73,13 +76,16 @@ def check_against_the_library(folder, layer):
     sentences = [["x1", "ma3", "y2"], ["mb5"], ["Na1", "x11", "x1", "y0", "ma0"]]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModel.from_pretrained(folder).eval()
-    for words, found in zip(sentences, Encoder(str(folder), layer).vectors(sentences), strict=True):
+    pairs = {n: (words, words[::-1]) for n, words in enumerate(sentences)}
+    both = Encoder(str(folder), layer).vectors(pairs)
+    for words, (vectors, of_word) in (
+        (pairs[n][side], both[n][side]) for n in range(len(sentences)) for side in (0, 1)
+    ):
         given = tokenizer(words, is_split_into_words=True, return_tensors="pt")
         with torch.no_grad():
             states = model(given["input_ids"], output_hidden_states=True).hidden_states[layer][0].numpy()
-        numbers = np.array([-1 if k is None else k for k in given.word_ids(0)])
-        expected = [states[numbers == k].mean(axis=0) for k in range(len(words))]
-        np.testing.assert_allclose(found, expected, atol=2e-5)
+        np.testing.assert_allclose(vectors, states[1:-1], atol=2e-5)
+        assert of_word.tolist() == given.word_ids(0)[1:-1]
 
 
 @pytest.mark.parametrize("layer", range(LAYERS + 1))
@@ -95,67 +101,49 @@ def test_states_before_a_last_normalization(tmp_path):
 
 
 def test_windows_cover_each_sub_word_once(encoder):
-    _, pieces = encoder._opened
+    _, (pieces, _) = encoder._opened
     for words in (["x1"] * 62, ["x1"] * 63, ["ma1", "x2"] * 100):
+        ids, _ = pieces.inside(words)
         for limit in (64, 9):
-            windows = list(Pieces(pieces.tokenizer, limit).windows(0, words))
-            counts = np.bincount(np.concatenate([w.words[w.words >= 0] for w in windows]))
-            assert counts.tolist() == [2 if word == "ma1" else 1 for word in words]
+            windows = list(Pieces(pieces.tokenizer, limit).windows(0, ids))
+            places = np.concatenate([w.places[w.places >= 0] for w in windows])
+            assert sorted(places.tolist()) == list(range(len(ids)))
+            for window in windows:
+                own = window.places >= 0
+                assert np.array(window.ids)[own].tolist() == np.array(ids)[window.places[own]].tolist()
             assert max(len(w.ids) for w in windows) <= limit
             assert len(windows) > 1 or len(words) == 62
-    long = encoder.vectors([["ma1", "x2"] * 100])[0]
-    assert long.shape == (200, 32)
-    assert np.abs(long).sum(axis=1).min() > 0
 
 
-def test_a_second_run_reads_the_cache(tiny, tmp_path, monkeypatch):
-    def aligned() -> list:
-        return published(TOY.words[:20], encoder=tiny, layer=LAYERS, cache=tmp_path / "cache")
-
-    first = aligned()
-    monkeypatch.setattr(transformer, "packages", lambda: pytest.fail("not even torch is needed"))
-    assert aligned() == first
-    (tmp_path / "cache").write_bytes(b"no database, and longer than a header" * 9)
-    with pytest.raises(DataError, match="cache: expected a cache that nmtalign wrote"):
-        aligned()
-
-
-def test_the_cache_keeps_layers_and_products_apart(tiny, tmp_path):
-    pair = TOY.words[0]
-    found = {}
-    for layer in range(LAYERS + 1):
-        for product in ("cosine", "dot"):
-            own = EncoderSimilarities(Encoder(str(tiny), layer), product)
-            cached = replace(own, cache=tmp_path / "cache", _memory={})
-            found[layer, product] = own.of([pair])[0]
-            np.testing.assert_array_equal(cached.of([pair])[0], found[layer, product])
-    for one, other in combinations(found.values(), 2):
-        assert np.abs(one - other).max() > 1e-3
-
-
-def test_a_database_of_something_else_is_no_cache(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "mine")) as file, file:
-        file.execute("CREATE TABLE mine (word TEXT)")
-    before = (tmp_path / "mine").read_bytes()
-    with pytest.raises(DataError, match=r"mine: expected a cache .*other tables"):
-        _Cache(tmp_path / "mine").write({"key": np.eye(2, dtype=np.float32)})
-    assert (tmp_path / "mine").read_bytes() == before
-
-
-def test_a_pair_is_encoded_once(tiny, monkeypatch):
-    """For the fit and for the links."""
-    seen = []
-    whole = Encoder.vectors
-    monkeypatch.setattr(Encoder, "vectors", lambda self, given: seen.extend(given) or whole(self, given))
-    aligner = nmtalign.fit_to(nmtalign.load(encoder=tiny, layer=1), PAIRS[:30])
-    aligner = replace(aligner, expert=replace(aligner.expert, trust=Trust(0.7, 0.5)))
-    aligner.align_batch(TOY.words[:30])
-    assert len(seen) == 62  # with a pair that says whether there is an encoder at all
+def test_long_sentences_are_read_whole_and_told(tiny, tmp_path, capsys):
+    """Each window is what the library makes of it, and each word has links of its own."""
+    words, other = ["ma1", "x2"] * 100, ["MB3", "X2"] * 100
+    encoder = Encoder(str(tiny), LAYERS)
+    with pytest.warns(UserWarning, match=r"pair 7 has 300 sub-words, .* takes 64; .* by overlapping windows"):
+        ((long, of_word), _) = encoder.vectors({7: (words, other)})[0]
+    assert long.shape == (300, 32)
+    assert of_word.tolist() == [2 * n + k for n in range(100) for k in (0, 0, 1)]
+    ids = torch.tensor([[2, *encoder._opened[1][0].inside(words)[0][:62], 3]])
+    model = transformers.AutoModel.from_pretrained(tiny).eval()
+    with torch.no_grad():
+        states = model(ids, output_hidden_states=True).hidden_states[LAYERS][0, 1:-1].numpy()
+    np.testing.assert_allclose(long[:46], states[:46], atol=2e-5)
+    assert np.abs(long[46:62] - states[46:]).max() > 1e-3  # these are nearer to the middle of the next window
+    for side, own in (("a", words), ("b", other)):
+        (tmp_path / side).write_text("x1\n" + f"{' '.join(own)}\n" * 2)
+    text = f"{tmp_path}/a {tmp_path}/b"
+    run_command(
+        f"nmtalign links-from {text} --encoder {tiny} --layer 2 --method simalign-match -o {tmp_path}/l"
+    )
+    told = capsys.readouterr().err
+    assert told.count("overlapping windows") == 1
+    assert "pair 2 has 300 sub-words" in told
+    assert max(s for s, _ in list(read_links(tmp_path / "l"))[2]) > 190
 
 
 def test_a_batch_too_large_for_the_device_is_halved_once(encoder, monkeypatch):
     sentences = [["x1", "y2"]] * 8
-    expected = encoder.vectors(sentences)
+    expected = vectors_of(encoder, sentences)
     whole, most = Encoder._run, 4
 
     def short_of_memory(self, batch):
@@ -164,10 +152,10 @@ def test_a_batch_too_large_for_the_device_is_halved_once(encoder, monkeypatch):
         return whole(self, batch)
 
     monkeypatch.setattr(Encoder, "_run", short_of_memory)
-    np.testing.assert_allclose(encoder.vectors(sentences), expected, atol=1e-5)
+    np.testing.assert_allclose(vectors_of(encoder, sentences), expected, atol=1e-5)
     most = 3
     with pytest.raises(NmtalignError, match="out of memory on cpu with 4 sentences of 4 sub-words"):
-        encoder.vectors(sentences)
+        vectors_of(encoder, sentences)
 
 
 @pytest.fixture(scope="module")
@@ -274,27 +262,40 @@ def test_links_of_an_encoder_on_the_command_line(tiny, tmp_path, monkeypatch):
     assert [bool(links) for links in found] == [all(pair) for pair in words]
     report = f"-o {tmp_path}/report.html --method simalign-argmax"
     run_command(f"nmtalign report {tmp_path}/source {tmp_path}/target {options} {report}")
-    assert "layer=2 method=simalign-argmax extract=mutual" in (tmp_path / "report.html").read_text()
+    settings = "layer=2 method=simalign-argmax units=subwords extract=mutual"
+    assert settings in (tmp_path / "report.html").read_text()
     monkeypatch.setattr("nmtalign.encoders.encoder.CELLS", 48)
-    with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .* found 49"):
+    with pytest.raises(DataError, match=r"pair 5: expected at most 48 cells .*subwords\), found 64"):
         published([*[(["x1"], ["X1"])] * 4, *words], encoder=tiny, layer=LAYERS)
 
 
-def test_words_that_the_tokenizer_loses(encoder):
-    _, pieces = encoder._opened
+def test_words_that_the_tokenizer_loses(encoder, tmp_path):
+    """Also all words of a side, or of both; the cache keeps them as they are."""
+    _, (pieces, _) = encoder._opened
     pieces.tokenizer.backend_tokenizer.normalizer = __import__("tokenizers").normalizers.Replace("\u200b", "")
+    lost = ["\u200b"]
+    pairs = [(["x1", *lost, "x2"], ["X1"]), (lost, ["X1", "X2"]), (lost * 2, lost)]
     with pytest.warns(UserWarning, match="the tokenizer loses '\\\\u200b'"):
-        vectors = encoder.vectors([["x1", "\u200b", "x2"]])[0]
-    assert np.abs(vectors).sum(axis=1).astype(bool).tolist() == [True, False, True]
+        encoder.vectors(dict(enumerate(pairs)))
+    for units, sizes in (("subwords", [(1, 2), (2, 0), (0, 0)]), ("words", [(1, 3), (2, 1), (1, 2)])):
+        source = EncoderSimilarities(encoder, "dot", tmp_path / "cache", units)
+        for found in (list(source.read(pairs)), list(source.read(pairs))):
+            assert [own.matrix.shape for own in found] == sizes
+            assert [own.matrix.any() for own in found] == [True, False, False]
+            if units == "subwords":
+                of_word = [[side.tolist() for side in own.of_word] for own in found]
+                assert of_word == [[[0, 2], [0]], [[], [0, 1]], [[], []]]
+    linker = replace(encoder_linker("x"), read=EncoderSimilarities(encoder, units="subwords").read)
+    assert links_of(next(linker.batches(pairs)))[1:] == [set(), set()]
 
 
 def test_what_is_no_encoder(tiny, tmp_path):
     with pytest.raises(DataError, match="expected a model of the package transformers"):
-        Encoder(str(tmp_path)).vectors([["a"]])
+        Encoder(str(tmp_path)).check()
     with pytest.raises(DataError, match="/nowhere: expected a model of the package transformers"):
         nmtalign.links_from([("a", "b")], encoder="/nowhere", cache=tmp_path / "c", method="transport")
     with pytest.raises(UsageError, match=r"there is no layer 3: .* has 0 \(embeddings\) to 2"):
-        Encoder(str(tiny), 3).vectors([["a"]])
+        Encoder(str(tiny), 3).check()
     if not torch.cuda.is_available():
         with pytest.raises(UsageError, match="there is no device cuda here"):
             nmtalign.load(encoder=tiny, device="cuda")
@@ -308,7 +309,7 @@ def test_an_encoder_without_the_files_of_its_tokenizer_is_refused(kind, tmp_path
     config = getattr(transformers, f"{config}Config")(vocab_size=9, **sizes)
     getattr(transformers, f"{kind}Model")(config).save_pretrained(tmp_path)
     with pytest.raises(DataError, match=r"expected a tokenizer \(.*tokenizer\.json\), found none that knows"):
-        Encoder(str(tmp_path), 1).vectors([["a"]])
+        Encoder(str(tmp_path), 1).check()
 
 
 def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
@@ -334,6 +335,6 @@ def test_the_page_of_the_documentation_runs(tiny, tmp_path, monkeypatch):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device on this machine")
 def test_a_gpu_gives_nearly_the_same_vectors(tiny):
     sentences = [source for source, _ in TOY.words[:20]]
-    both = [Encoder(str(tiny), LAYERS, device).vectors(sentences) for device in ("cpu", "cuda")]
+    both = [vectors_of(Encoder(str(tiny), LAYERS, device), sentences) for device in ("cpu", "cuda")]
     for first, second in zip(*both, strict=True):
         np.testing.assert_allclose(first, second, atol=2e-2)

@@ -96,17 +96,17 @@ def test_vectors_of_a_folder_that_become_fewer_are_told(tmp_path):
         np.save(tmp_path / f"{side}.npy", np.ones((3, 5)))
         np.save(tmp_path / f"{side}_lengths.npy", np.array([1, 2]))
     pairs = [(["a"], ["c"]), (["a", "b"], ["c", "d"])]
-    given = read_vectors(tmp_path, "cosine", pairs)
+    given = read_vectors(tmp_path, "cosine", "words", pairs)
     np.testing.assert_allclose(next(given).matrix, [[1]], rtol=1e-6)
     os.truncate(tmp_path / "target.npy", 200)
     with pytest.raises(DataError, match=r"target\.npy: expected 3 rows; the file is too short"):
         next(given)
     np.save(tmp_path / "target.npy", np.asfortranarray(np.ones((3, 5))))
     with pytest.raises(DataError, match=r"target\.npy: expected rows one after another"):
-        next(read_vectors(tmp_path, "cosine", pairs))
+        next(read_vectors(tmp_path, "cosine", "words", pairs))
 
 
-def test_subwords_are_joined_to_words_by_mean(tmp_path):
+def test_links_of_subwords_are_joined_or_subwords_to_words_by_mean(tmp_path):
     rng = np.random.default_rng(1)
     parts = {"source": [], "target": []}
     for pair in TOY.words:
@@ -128,7 +128,16 @@ def test_subwords_are_joined_to_words_by_mean(tmp_path):
     np.savez(tmp_path / "words.npz", **words)
     places = [tmp_path / name for name in ("words.npz", "pieces.npz", "v")]
     found = [aligned(token_vectors=place, method="simalign-argmax") for place in places]
-    assert found[0] == found[1] == found[2]
+    assert found[1] == found[2]
+    by_words = [aligned(token_vectors=place, method="simalign-argmax", units="words") for place in places]
+    assert found[0] == by_words[0] == by_words[1] == by_words[2]
+    assert found[1] == [
+        {(int(own[1][s]), int(own[0][t])) for t, s in np.argwhere(mutual_argmax(cosines(own[2], own[3])))}
+        for own in (
+            (parts["target"][n][1], parts["source"][n][1], parts["source"][n][0], parts["target"][n][0])
+            for n in range(len(TOY.words))
+        )
+    ]
 
 
 @pytest.mark.parametrize("words", [[0, 2], [1, 1], [1, 0], [0], [0.0, 1.0], [-1, 0]])
@@ -162,7 +171,7 @@ def test_files_that_do_not_fit_the_text(written, tmp_path):
     with pytest.raises(DataError, match="pair 1: expected similarities, found NaN or infinity"):
         aligned([SentencePair("a", "b")], similarities=tmp_path / "nan.npz")
     np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)), target_1=np.ones((1, 3)))
-    with pytest.raises(DataError, match="pair 1: expected 1 target vectors of one length"):
+    with pytest.raises(DataError, match="pair 1: expected vectors of 1 target words, all of one length"):
         aligned([(["a"], ["b"])], token_vectors=tmp_path / "v.npz", method="simalign-argmax")
     np.savez(tmp_path / "v.npz", source_1=np.ones((1, 4)))
     with pytest.raises(DataError, match="vectors of both sides of each pair, found 1 source and 0 target"):
@@ -177,6 +186,8 @@ def test_files_that_do_not_fit_the_text(written, tmp_path):
         ({"similarities": "s", "extract": "mutual"}, "extract: without meaning for similarities"),
         ({"similarities": "s", "method": "itermax"}, "expected one of the methods .*, found 'itermax'"),
         ({"encoder": "e", "device": "abacus"}, "found 'abacus'"),
+        ({"encoder": "e", "units": "letters"}, "expected one of the units subwords, words, found 'letters'"),
+        ({"similarities": "s", "units": "words"}, "units: without meaning for similarities"),
         ({"matrices": "m", "method": "transport", "layer": 3}, "layer, method: without meaning for matrices"),
     ],
 )

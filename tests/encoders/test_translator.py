@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from nmtalign.cli import main
 from nmtalign.encoders.choice import likelihood_gain, rank
+from nmtalign.encoders.transformer import Encoder
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_links
@@ -68,6 +72,42 @@ def untrained_t5(folder):
     return Translator(str(folder)), tokenizer
 
 
+def untrained_mt5(folder):
+    """As T5, with layers of another kind."""
+    _, tokenizer = untrained_t5(folder)
+    config = transformers.MT5Config(
+        vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=8, num_layers=2, num_heads=2
+    )
+    transformers.MT5ForConditionalGeneration(config).save_pretrained(folder)
+    return Translator(str(folder)), tokenizer
+
+
+def untrained_m2m(folder):
+    """As NLLB, with other codes of languages, cut by a model of SentencePiece."""
+    import sentencepiece
+
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TOY.source + TOY.target),
+        model_prefix=str(folder / "pieces"),
+        vocab_size=50,
+        hard_vocab_limit=False,
+        model_type="bpe",
+        num_threads=1,
+        minloglevel=2,
+    )
+    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "pieces.model"))
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *(model.id_to_piece(k) for k in range(3, len(model)))]
+    (folder / "vocab.json").write_text(json.dumps({piece: k for k, piece in enumerate(pieces)}), "utf-8")
+    files = str(folder / "vocab.json"), str(folder / "pieces.model")
+    tokenizer = transformers.M2M100Tokenizer(*files, src_lang="en", tgt_lang="fr")
+    torch.manual_seed(3)
+    size = 1 + max(tokenizer.lang_token_to_id.values())  # behind all sub-words
+    config = transformers.M2M100Config(vocab_size=size, decoder_start_token_id=2, **SIZES)
+    transformers.M2M100ForConditionalGeneration(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return Translator(str(folder), ("en", "fr")), tokenizer
+
+
 def expected(translator, tokenizer, source, target, shift):
     """The library's attention of one pair, sentences cut as a whole, words found by their marks."""
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(
@@ -95,13 +135,19 @@ def expected(translator, tokenizer, source, target, shift):
     return words
 
 
-@pytest.mark.parametrize("kind", ["marian", "nllb", "t5"])
+KINDS = {"nllb": untrained_nllb, "m2m": untrained_m2m, "t5": untrained_t5, "mt5": untrained_mt5}
+
+
+def opened(kind, marian, folder):
+    if kind == "marian":
+        return Translator(str(marian)), transformers.AutoTokenizer.from_pretrained(marian)
+    return KINDS[kind](folder)
+
+
+@pytest.mark.parametrize("kind", ["marian", *KINDS])
 def test_attention_is_that_of_the_library(kind, marian, tmp_path):
     """Pairs of several lengths in one batch, against the library with one at a time."""
-    if kind == "marian":
-        translator, tokenizer = Translator(str(marian)), transformers.AutoTokenizer.from_pretrained(marian)
-    else:
-        translator, tokenizer = {"nllb": untrained_nllb, "t5": untrained_t5}[kind](tmp_path)
+    translator, tokenizer = opened(kind, marian, tmp_path)
     pairs = [(TOY.source[0], TOY.target[0]), ("ba1 di", "DI BA1 GE KO2"), ("go", "GO"), ("ke0 ba de", "BA")]
     found = list(translator.attention([(s.split(), t.split()) for s, t in pairs]))
     for (source, target), attention in zip(pairs, found, strict=True):
@@ -110,6 +156,49 @@ def test_attention_is_that_of_the_library(kind, marian, tmp_path):
             np.testing.assert_allclose(own.sum(axis=-1), 1, atol=1e-5)
             wanted = expected(translator, tokenizer, source, target, shift)
             np.testing.assert_allclose(own[..., :-1], wanted, atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", ["marian", *KINDS])
+def test_the_encoder_of_a_translation_model_is_that_of_the_library(kind, marian, tmp_path):
+    """Each layer, against the whole model with one sentence at a time, which begins as its language does."""
+    model, tokenizer = opened(kind, marian, tmp_path)
+    whole = transformers.AutoModelForSeq2SeqLM.from_pretrained(model.name).eval()
+    pairs = dict(enumerate([("ba1 di", "DI BA1 GE KO2"), ("go", "GO"), ("ke0 ba de", "BA")]))
+    layers = whole.config.num_hidden_layers
+    for layer in range(layers + 1):
+        encoder = Encoder(model.name, layer, languages=model.languages)
+        found = encoder.vectors({n: (s.split(), t.split()) for n, (s, t) in pairs.items()})
+        for pair, both in zip(pairs.values(), found, strict=True):
+            for side, text, (vectors, of_word) in zip((0, 1), pair, both, strict=True):
+                ids = tokenizer(text)["input_ids"] if not side else tokenizer(text_target=text)["input_ids"]
+                if model.languages:
+                    code = model.languages[side] if kind == "nllb" else f"__{model.languages[side]}__"
+                    assert tokenizer.convert_ids_to_tokens(ids)[0] == code
+                given = {"input_ids": torch.tensor([ids]), "decoder_input_ids": torch.tensor([ids])}
+                with torch.no_grad():
+                    states = whole(**given, output_hidden_states=True).encoder_hidden_states[layer][0]
+                pieces = tokenizer.convert_ids_to_tokens(ids)
+                words = np.cumsum([piece.startswith("▁") for piece in pieces]) - 1
+                kept = (words >= 0) & ~np.isin(ids, tokenizer.all_special_ids)
+                np.testing.assert_allclose(vectors, states.numpy()[kept], atol=2e-5)
+                assert of_word.tolist() == words[kept].tolist()
+    with pytest.raises(UsageError, match=f"there is no layer {layers + 1}: "):
+        Encoder(model.name, layers + 1, languages=model.languages).check()
+
+
+def test_links_of_an_encoder_that_needs_languages(tmp_path, capsys):
+    untrained_nllb(tmp_path)
+    source, target = TOY.write(tmp_path)
+    given = "links-from", source, target, "--encoder", tmp_path, "--layer", "1", "-q"
+    assert run(*given) == 2
+    assert "needs source and target language; give --langs in its own codes" in capsys.readouterr().err
+    for count, codes in ((80, "eng_Latn,fra_Latn"), (160, "fra_Latn,eng_Latn")):
+        assert run(*given, "--langs", codes, "--cache", tmp_path / "cache") == 0
+        found = capsys.readouterr().out
+        with closing(sqlite3.connect(tmp_path / "cache")) as file:
+            assert file.execute("SELECT count(*) FROM similarities").fetchone() == (count,)
+        assert run(*given, "--langs", codes) == 0
+        assert capsys.readouterr().out == found
 
 
 def test_the_likelihood_of_the_text_finds_the_head_that_aligns(marian):
@@ -179,7 +268,7 @@ def test_empty_lines_and_pairs_that_are_too_long(marian, tmp_path, capsys):
 def test_what_is_no_translation_model(marian, tmp_path):
     with pytest.raises(DataError, match="expected a model of the package transformers"):
         list(Translator(str(tmp_path)).attention([(["a"], ["b"])]))
-    with pytest.raises(UsageError, match="is of one pair of languages; leave --langs out"):
+    with pytest.raises(UsageError, match="takes no languages; leave --langs out"):
         list(Translator(str(marian), ("en", "fr")).attention([(["a"], ["b"])]))
     untrained_nllb(tmp_path)
     with pytest.raises(UsageError, match="needs source and target language; give --langs"):
@@ -197,7 +286,7 @@ def test_what_is_no_translation_model(marian, tmp_path):
         (["--method", "transport"], "--method: without meaning for --translator"),
         (["--shift", "-1"], "shift -1: a translation model has 0 (a word is predicted) or 1 (it is read)"),
         (["--layers", "7"], "there is no layer 7: found 2, counted from 0"),
-        (["--langs", "en,fr"], "is of one pair of languages"),
+        (["--langs", "en,fr"], "takes no languages"),
     ],
 )
 def test_options_that_make_no_sense(marian, tmp_path, capsys, options, told):

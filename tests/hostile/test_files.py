@@ -229,18 +229,18 @@ def test_lengths_of_token_vectors_that_wrap(lengths: list[int], tmp_path: Path) 
         np.save(tmp_path / f"{side}.npy", np.eye(2))
         np.save(tmp_path / f"{side}_lengths.npy", np.array([2]))
     pairs = [(["a", "b"], ["c", "d"])]
-    list(read_vectors(tmp_path, "cosine", pairs))
+    list(read_vectors(tmp_path, "cosine", "subwords", pairs))
     kind = np.int64 if min(lengths) < 0 else np.uint64
     np.save(tmp_path / "target_lengths.npy", np.array(lengths, kind))
     with pytest.raises(DataError, match=r"target_lengths\.npy: expected 0 to 2 words in each pair, found"):
-        list(read_vectors(tmp_path, "cosine", [(["a"], ["c"])]))
+        list(read_vectors(tmp_path, "cosine", "subwords", [(["a"], ["c"])]))
 
 
 def test_token_vectors_without_axes(tmp_path: Path) -> None:
     for name in ("source", "target", "source_lengths", "target_lengths"):
         np.save(tmp_path / f"{name}.npy", np.array(2))
     with pytest.raises(DataError, match=str(tmp_path)):
-        list(read_vectors(tmp_path, "cosine", [(["a"], ["c"])]))
+        list(read_vectors(tmp_path, "cosine", "subwords", [(["a"], ["c"])]))
 
 
 # --- one place for whatever goes wrong -----------------------------------------------------------

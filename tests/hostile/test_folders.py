@@ -78,7 +78,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], tup
     "words and rows": (_save_words_and_rows, load_pair, ("word2int_en.pkl", "embeddings_fr.npz")),
     "token vectors": (
         _save_token_vectors,
-        lambda folder: list(read_vectors(folder, "cosine", [(["a", "c"], ["b", "d"])])),
+        lambda folder: list(read_vectors(folder, "cosine", "subwords", [(["a", "c"], ["b", "d"])])),
         ("source.npy", "source_lengths.npy", "target_words.npy"),
     ),
     "gensim": (_save_gensim, lambda folder: load_embeddings(folder / "x.kv"), ("x.kv.vectors.npy",)),

@@ -305,7 +305,7 @@ def say_done(
 
 
 def _run_whole(write: Write, outputs: dict[str, str], stack: Outputs) -> None:
-    stack.enter_context(_explained())
+    stack.enter_context(explained("--out-shards DIR keeps what is done"))
     write([open_sink(name, path, stack) for name, path in outputs.items()])
 
 
@@ -331,9 +331,9 @@ def _run_in_shards(
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def explained(advice: str) -> Iterator[None]:
     """Name the option that would have kept the work of a run that Ctrl-C stopped."""
     try:
         yield
     except KeyboardInterrupt:
-        raise NmtalignError("interrupted, nothing is kept; --out-shards DIR keeps what is done") from None
+        raise NmtalignError(f"interrupted, nothing is kept; {advice}") from None

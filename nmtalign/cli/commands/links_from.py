@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from itertools import tee
+from pathlib import Path
 
 import click
 
-from nmtalign.cli.commands.align import output_options, paths_of, say_done, write_chunks
+from nmtalign.cli.commands.align import explained, output_options, paths_of, say_done, write_chunks
 from nmtalign.cli.messages import detail, log_option, quiet_option, verbose_option, warnings_to_stderr
 from nmtalign.cli.options.bitext import BitextOptions, Tokenizer, bitext_options, languages_of_files
 from nmtalign.cli.options.engine import one_blas_thread
@@ -26,7 +27,7 @@ link_options = option_group(
     section("Links"),
     *extraction_options,
     section(SECTION),
-    click.option("--langs", metavar="XX,YY", help="Languages of --translator, as its tokenizer calls them."),
+    click.option("--langs", metavar="XX,YY", help="Languages, as a translation model calls them."),
     *encoder_options,
 )
 
@@ -47,7 +48,7 @@ def links_from(
     --token-vectors, --similarities), which another program or model has found.
 
     Attention becomes links by an extraction, similarities by a published method. The text holds the words, or
-    the sub-words (--pieces), that attention is of.
+    the sub-words (--pieces), that attention is of. With --cache the same command goes on after a stop.
 
     Example: nmtalign links-from text.en text.fr --encoder bert-base-multilingual-cased -o links.txt
     """
@@ -67,5 +68,17 @@ def links_from(
         languages = languages_of_files(bitext.source, bitext.target)
         done = partial(say_done, languages, paths["links"], LengthLimit(None), None)
         sinks = [open_sink(name, path, stack) for name, path in paths.items()]
-        write_chunks(chunks, progress, False, done, sinks)
+        with _resumable(options):
+            write_chunks(chunks, progress, False, done, sinks)
     detail(linker.settings, event="settings")
+
+
+def _resumable(options: LinkOptions) -> AbstractContextManager[None]:
+    """Say of an encoder that is stopped how the work is kept, or would have been."""
+    from nmtalign.batch.shards import resumable
+
+    if options.encoder is None:
+        return nullcontext()
+    if options.cache is None:
+        return explained("--cache FILE keeps what the encoder found")
+    return resumable(Path(options.cache), by=(KeyboardInterrupt,), again="the same command")

@@ -15,7 +15,7 @@ from nmtalign.cli.options.groups import option_group, section
 from nmtalign.cli.options.model import LinkOptions
 from nmtalign.cli.options.types import INPUT, Numbers, Whole
 from nmtalign.errors import UsageError
-from nmtalign.names import MARKS, METHODS
+from nmtalign.names import MARKS, METHODS, UNITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from nmtalign.aligner.links_from import Linker
     from nmtalign.encoders.cross_attention import Reading
-    from nmtalign.encoders.files import Given, WordPair
+    from nmtalign.encoders.files import Given
+    from nmtalign.encoders.transformer import WordPair
     from nmtalign.links.alignments import AlignedPair
     from nmtalign.text.bitext import SentencePair
     from nmtalign.text.tokenization import TextSettings
@@ -41,6 +42,7 @@ class SourceOptions:
     token_vectors: str | None = None
     similarities: str | None = None
     method: str | None = None
+    units: str | None = None
     layers: tuple[int, ...] | None = None
     attention_heads: tuple[int, ...] | None = None
     shift: int | None = None
@@ -136,5 +138,10 @@ source_options = option_group(
         "--method",
         type=click.Choice(METHODS),
         help="Links of similarities as a paper has them.  [simalign-itermax]",
+    ),
+    click.option(
+        "--units",
+        type=click.Choice(UNITS),
+        help="What --method links; links of sub-words are joined to words.  [subwords]",
     ),
 )
