@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedBatch, Link
+from nmtalign.links.alignments import AlignedBatch, Link, joined_batches
 from nmtalign.links.given import batch_of_links
 from nmtalign.positions.experts import Trust
 from nmtalign.state import State, Stored
@@ -71,9 +71,9 @@ class EncoderLinks:
 
     @cached_property
     def _linker(self) -> Linker:
-        from nmtalign.aligner.links_from import open_linker
+        from nmtalign.aligner.links_from import encoder_linker
 
-        return open_linker(iter(()), encoder=self.name, method=self.method, **self.running)[0]
+        return encoder_linker(self.name, method=self.method, **self.running)
 
     @property
     def layer(self) -> int:
@@ -96,7 +96,7 @@ class EncoderLinks:
 
     def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs of words, each with probability 1."""
-        found = self._linker.align(list(self._linker.read(words)))
+        found = joined_batches([self._linker.align([]), *self._linker.batches(words)])
         return replace(found, probability=np.ones_like(found.probability))
 
 

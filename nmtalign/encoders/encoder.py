@@ -11,7 +11,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from math import prod
@@ -26,7 +26,6 @@ from nmtalign.errors import DataError, NmtalignError
 
 PAIRS = 256  # pairs whose vectors are in memory, and of one entry into the cache
 CELLS = 1 << 26  # greatest number of cells of a pair
-REMEMBERED = 10_000  # pairs whose similarities stay in memory, for fitting and then aligning a text
 
 Stored = tuple[Floats, tuple[Integers, Integers]]  # the matrix, and the words of sub-words if it is of these
 
@@ -49,24 +48,12 @@ class EncoderSimilarities:
     product: str = "cosine"
     cache: str | Path | None = None
     units: str = "words"
-    _memory: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def settings(self) -> str:
         own = self.encoder
         languages = f" langs={','.join(own.languages)}" if own.languages else ""
         return f"encoder={own.name} layer={own.layer}{languages}"
-
-    def of(self, pairs: Sequence[WordPair]) -> list[Floats]:
-        """Return the similarities (T, S) of the words of each pair."""
-        keys = [self._key(pair) for pair in pairs]
-        found = {key: self._memory[key] for key in keys if key in self._memory}
-        missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in found}
-        given = self.read(missing.values())
-        found |= {key: np.asarray(own.matrix, np.float32) for key, own in zip(missing, given, strict=True)}
-        if len(self._memory) < REMEMBERED:
-            self._memory |= found
-        return [found[key] for key in keys]
 
     def read(self, pairs: Iterable[WordPair]) -> Iterator[Given]:
         """Yield the similarities of each pair; a DataError if a pair has more than `CELLS`."""

@@ -21,7 +21,6 @@ from nmtalign.encoders.encoder import EncoderSimilarities
 from nmtalign.encoders.transformer import Encoder, Pieces
 from nmtalign.errors import DataError, NmtalignError, UsageError
 from nmtalign.links.formats import read_links
-from nmtalign.positions.experts import Trust
 from nmtalign.text.bitext import SentencePair
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
@@ -140,17 +139,6 @@ def test_long_sentences_are_read_whole_and_told(tiny, tmp_path, capsys):
     assert told.count("overlapping windows") == 1
     assert "pair 2 has 300 sub-words" in told
     assert max(s for s, _ in list(read_links(tmp_path / "l"))[2]) > 190
-
-
-def test_a_pair_is_encoded_once(tiny, monkeypatch):
-    """For the fit and for the links."""
-    seen = []
-    whole = Encoder.vectors
-    monkeypatch.setattr(Encoder, "vectors", lambda self, own: seen.extend(own.values()) or whole(self, own))
-    aligner = nmtalign.fit_to(nmtalign.load(encoder=tiny, layer=1), PAIRS[:30])
-    aligner = replace(aligner, expert=replace(aligner.expert, trust=Trust(0.7, 0.5)))
-    aligner.align_batch(TOY.words[:30])
-    assert len(seen) == 62  # with a pair that says whether there is an encoder at all
 
 
 def test_a_batch_too_large_for_the_device_is_halved_once(encoder, monkeypatch):
