@@ -46,13 +46,11 @@ def _read_word(file: IO[bytes]) -> bytes:
 
 
 def _read_rows(file: IO[bytes], rows: int, columns: int) -> NDArray[np.float32]:
-    """Return a matrix of float32; memory follows what is there, not what a header claims."""
-    size, raw = 4 * rows * columns, bytearray()
-    while len(raw) < size:
-        chunk = file.read(min(BLOCK, size - len(raw)))
-        if not chunk:
-            raise DataError(f"the matrix should have {size} bytes, found {len(raw)}")
-        raw += chunk
+    """Return a matrix of float32."""
+    size = 4 * rows * columns
+    raw = file.read(size)
+    if len(raw) < size:
+        raise DataError(f"the matrix should have {size} bytes, found {len(raw)}")
     return np.frombuffer(raw, "<f4").reshape(rows, columns)
 
 

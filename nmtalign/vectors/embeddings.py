@@ -263,18 +263,16 @@ class Embeddings:
 
     def first(self, count: int) -> Embeddings:
         """Return the first words only (usually the most frequent ones)."""
-        if count >= len(self):
-            return self
-        words = Vocabulary.from_words(self.vocabulary.words[:count])
-        return replace(self, vocabulary=words, matrix=self.matrix[self.vocabulary.rows(words)])
+        return self if count >= len(self) else self._with_words(self.vocabulary.words[:count])
 
     def compact(self) -> Embeddings:
         """Return the same words with row n for the n-th word, without rows that no word has."""
-        rows = self.vocabulary.rows(self.vocabulary.words)
-        if np.array_equal(rows, np.arange(len(self.matrix))):
-            return self
-        words = Vocabulary.from_words(self.vocabulary.words)
-        return replace(self, vocabulary=words, matrix=self.matrix[rows])
+        words = self.vocabulary.words
+        return self if len(words) == len(self.matrix) else self._with_words(words)
+
+    def _with_words(self, words: list[str]) -> Embeddings:
+        rows = self.vocabulary.rows(words)
+        return replace(self, vocabulary=Vocabulary.from_words(words), matrix=self.matrix[rows])
 
     def vectors(self, words: Sequence[str]) -> NDArray[np.floating]:
         """Return the vector of each word under the policy for unknown words.

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from nmtalign.arrays import Rows, read_array, write_array
+from nmtalign.arrays import Rows, read_array
 from nmtalign.door import as_path, is_word2int
 from nmtalign.errors import DataError, UsageError
-from nmtalign.files import file_in, foreign, is_text, read_json, read_utf8
+from nmtalign.files import file_in, foreign, read_json, read_utf8
 from nmtalign.names import READ_VECTORS
 from nmtalign.output import expect_new_file, expect_room, whole_folder
 from nmtalign.text.tokenization import TextSettings
@@ -251,18 +251,11 @@ def _open_folder(folder: Path, limit: int | None) -> Embeddings:
 
 def _write_folder(embeddings: Embeddings, folder: Path) -> None:
     """Write the own format."""
-    for row, word in enumerate(embeddings.vocabulary):
-        if "\n" in word or not is_text(word):
-            found = f"the word {word[:60]!r} in row {row} holds a line end or half a character"
-            raise DataError(f"{found}; vocab.txt cannot keep it")
     meta: dict[str, Any] = {**_OWN, "words": len(embeddings), "dimension": embeddings.dimension}
+    if pieces := embeddings.subwords:
+        meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
     with whole_folder(folder) as new:
-        with open(new / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\n" for word in embeddings.vocabulary)
-        write_array(new / "vectors.npy", embeddings.matrix)
-        if pieces := embeddings.subwords:
-            write_array(new / "subwords.npy", pieces.matrix)
-            meta["subwords"] = {"shortest": pieces.shortest, "longest": pieces.longest}
+        embeddings.state().write(new)  # vectors.npy, vocab.txt, subwords.npy
         _write_json({**meta, "settings": _kept(embeddings.settings, new)}, new / "meta.json")
 
 
