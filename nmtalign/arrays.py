@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,36 @@ class Archive:
                 _check_header(file, info.file_size)
             with self._file.open(info) as file:
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+class ArchiveWriter:
+    """Writes arrays one by one into an .npz file; the same arrays give the same bytes.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> with ArchiveWriter(file) as archive:
+    ...     archive.write("pair-1", np.eye(2))
+    >>> np.load(io.BytesIO(file.getvalue()))["pair-1"].tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = zipfile.ZipFile(file, "w")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def write(self, name: str, array: AnyArray) -> None:
+        """Write an array, which may not have the name of another one."""
+        with self._file.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
+            np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
 
 
 def in_order(names: Sequence[str], path: str | Path) -> list[str]:

@@ -200,11 +200,15 @@ class Viewable(Result):
         """Draw the weights; options as of :func:`nmtalign.report.heatmap.draw_heatmap`.
 
         An aligned pair also takes ``values``: ``combined``, ``forward``, ``reverse``, ``scores``, or ``all``
-        for the first three side by side.
+        for the first three side by side. Left out: ``forward`` where the weights are a softmax over vectors,
+        else ``combined``.
         """
         figure: Figure = _drawing().to_heatmap(self, **options)
         return figure
 
     def save(self, path: str | Path, **options: Any) -> None:
-        """Save the picture of :meth:`heatmap`, which takes the same options, as .png, .svg or .pdf."""
+        """Save the picture of :meth:`heatmap`, which takes the same options, as .png, .svg or .pdf.
+
+        In .tsv, .csv and .npz there are the numbers in its place, of the same ``values``.
+        """
         _drawing().save(self, path, **options)

@@ -11,6 +11,7 @@ EXTRACTIONS = (
     *("mutual", "threshold", "itermax", "match", "transport"),
 )
 SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
+VALUES = ("scores", "forward", "reverse", "combined")  # of the cells of a pair
 METHODS = (  # published, from similarities to links
     *("simalign-argmax", "simalign-itermax", "simalign-match"),
     *("awesome-align", "awesome-align-entmax", "transport"),

@@ -16,8 +16,9 @@ from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
 from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
 from nmtalign.aligner.model_folder import open_state, save_state
+from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
-from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words, words_of_lines
+from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
 from nmtalign.corpus.parallel import default_workers, in_order
 from nmtalign.corpus.text import EncodedText, encode_lines, encode_text
 from nmtalign.door import Listed, ProgressLine, expect_kind, one_line, place_of
@@ -29,7 +30,7 @@ from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.positions.voted import voted
 from nmtalign.scorers.lexicon import Lexicon
-from nmtalign.scorers.scorer import Scorer, UnknownWords
+from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
@@ -236,11 +237,29 @@ class Aligner(Listed):
 
     def attend(self, pair: Pair) -> AlignedPair:
         """Return what :meth:`align` does of a pair of sentences that is checked, without a warning."""
-        return self._decoder_of(self.encoded([pair])).pair(self.tokens_of(pair), self.settings)
+        unknown = self.scorer.unknown(*self.words_of(pair))
+        decoder = self._decoder_of(self.encoded([pair]))
+        return decoder.pair(self.tokens_of(pair), self.settings, unknown=unknown, usual=self.usual_values)
+
+    @property
+    def usual_values(self) -> str:
+        """Which values of a pair are shown unless told, as of :class:`AlignedPair`."""
+        return "combined" if self.positions.has_null else "forward"
 
     def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
         """Return what :meth:`attend` does of two lines, with the words between spaces in place of tokens."""
-        return pair_of_words(self.attend(pair), pair, words_of_lines([pair], self.text, self.languages))
+        return self.attend_lines([pair])[0]
+
+    def attend_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
+        """Return what :meth:`attend_words` does of many pairs of lines; those of similar length together."""
+        text = self.encoded(pairs)
+        unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
+        more: Any = {"unknown": unknown, "usual": self.usual_values}
+        found = self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.settings, **more)
+        if text.line_words is None:
+            return found
+        sides = [[side.alone(n) for n in range(len(pairs))] for side in text.line_words]
+        return list(map(pair_of_words, found, pairs, zip(*sides, strict=True)))
 
     def align_batch(
         self,
@@ -316,6 +335,11 @@ class Aligner(Listed):
             found += _counted(decoder.links_of_buckets(workers), done)
         return decoder.collected(found)
 
+    def attend_text(self, text: EncodedText, values: str) -> tuple[AlignedBatch, list[Reals]]:
+        """Return the links of the tokens of a text, and `values` (T, S) of each pair, all held in memory."""
+        batch, found = self._decoder_of(text).attention([values])
+        return batch, found[values]
+
     def _align_parts(
         self, text: EncodedText, parts: Sequence[EncodedText], workers: int, done: Done
     ) -> AlignedBatch:
@@ -355,14 +379,10 @@ class Aligner(Listed):
             probabilities,
         )
 
-    def covered(self, source: Sentence, target: Sentence) -> Coverage:
-        """Count how many words of a sentence pair are known."""
-        text = encode_text([self.words_of(checked_pair(source, target))])
+    def covered(self, pairs: Sequence[tuple[str, str]]) -> Coverage:
+        """Count how many words of pairs of lines are known."""
+        text = encode_lines(pairs, self.text, self.languages)
         return coverage(text.source, text.target, self.scorer.vocabularies)
-
-    def unknown_words(self, source: Sentence, target: Sentence) -> UnknownWords | None:
-        """Return the positions of source and target words without a vector, over given vectors."""
-        return self.scorer.unknown(*self.words_of(checked_pair(source, target)))
 
     def words_of(self, pair: Pair) -> tuple[list[str], list[str]]:
         """Return the normalized words of both sides of a checked pair."""
@@ -370,12 +390,12 @@ class Aligner(Listed):
             return self.text.words_of_pair(pair, self.languages)
         return self.text.normalized(pair[0]), self.text.normalized(pair[1])
 
-    def tokens_of(self, pair: Pair) -> tuple[Words, Words]:
+    def tokens_of(self, pair: Pair) -> BothWords:
         """Return the words of both sides of a checked pair as they were given."""
         if not are_lines(pair):
-            return pair
+            return tuple(pair[0]), tuple(pair[1])
         source, target = self.text.tokens_of_pair(pair, self.languages)
-        return [token.text for token in source], [token.text for token in target]
+        return tuple(token.text for token in source), tuple(token.text for token in target)
 
 
 def _counted(found: Iterable[BucketLinks], done: Done) -> Iterator[BucketLinks]:

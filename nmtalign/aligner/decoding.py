@@ -22,8 +22,8 @@ Axes: B pairs of a bucket, T target words, S source words, L links, N sentence p
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from functools import cache
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,18 @@ from nmtalign.aligner.extraction import Attention, Extraction
 from nmtalign.arrays import Doubles, Floats, Ints, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.coverage import foreign_pairs
+from nmtalign.corpus.long_pairs import Segments
 from nmtalign.corpus.parallel import in_order
 from nmtalign.corpus.text import EncodedText
-from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix
+from nmtalign.links.alignments import (
+    AlignedBatch,
+    AlignedPair,
+    Alignment,
+    AlignmentMatrix,
+    BothWords,
+    UnknownWords,
+)
+from nmtalign.names import VALUES
 from nmtalign.positions.hmm import THRESHOLD
 from nmtalign.positions.link_probabilities import LinkProbabilities
 from nmtalign.positions.model import BucketPosteriors, Cells
@@ -256,47 +265,83 @@ class Decoder(NamedTuple):
             found[foreign_pairs(self.text, self.vocabularies)] = 0
         return found
 
-    def pair(self, words: tuple[Sequence[str], Sequence[str]], settings: str) -> AlignedPair:
-        """Return the one pair of the text with its attention weights; `words` are those to show."""
-        once = self._replace(attend=cache(self.attend))  # for the matrices and for the links
-        forward, reverse, weights = once._matrices()
-        batch = once.align(1)
-        links = batch.links(0)
-        return AlignedPair(
-            Alignment(frozenset(links), len(words[0]), len(words[1])),
-            AlignmentMatrix(weights, *map(tuple, words)),
-            forward=forward,
-            reverse=reverse,
-            probabilities=dict(zip(links, map(float, batch.probability), strict=True)),
-            score=float(batch.scores[0]),
-            settings=settings,
-            extraction=self.extraction.rule,
-            threshold=self.extraction.least,
-            second=self.extraction.second,
-            **({} if self.scores is None else {"scores": self._scores(self.scores)}),
-        )
+    def pair(
+        self, words: BothWords, settings: str, *, unknown: UnknownWords | None = None, usual: str = "combined"
+    ) -> AlignedPair:
+        """Return the one pair of the text with its attention weights, as of :meth:`pairs`."""
+        return self.pairs([words], settings, unknown=[unknown], usual=usual)[0]
 
-    def _scores(self, scores: Callable[[int], Reals]) -> Reals:
-        """Return the scores of a text of one pair, (T, S), NaN in cells that no piece of a long pair has."""
-        segments = self.text.segments
-        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
-        whole = np.full(shape, np.nan, np.float32)
-        for k, bucket in enumerate(self.text.buckets):
-            segments.paste(bucket, np.asarray(scores(k), np.float32), whole)
-        return whole
+    def pairs(
+        self,
+        words: Sequence[BothWords],
+        settings: str,
+        *,
+        unknown: Sequence[UnknownWords | None],
+        usual: str,
+    ) -> list[AlignedPair]:
+        """Return the pairs of the text with their attention weights; `words` are those to show.
 
-    def _matrices(self) -> tuple[NDArray[np.floating], ...]:
-        """Return p(s|t), p(t|s) and the weights that links are chosen from, of a text of one pair, (T, S)."""
-        segments = self.text.segments
-        shape = int(segments.target_lengths[0]), int(segments.source_lengths[0])
-        wholes: list[NDArray[np.floating]] = []
+        `unknown` and `usual` as of :class:`AlignmentMatrix` and :class:`AlignedPair`.
+        """
+        batch, arrays = self.attention([name for name in VALUES if name != "scores" or self.scores])
+        probabilities, made = np.split(batch.probability, batch.offsets[1:-1]), []
+        for n, own in enumerate(words):
+            links = batch.links(n)
+            weights = {name: wholes[n] for name, wholes in arrays.items()}
+            pair = AlignedPair(
+                Alignment(frozenset(links), *map(len, own)),
+                AlignmentMatrix(weights.pop("combined"), *own, unknown[n]),
+                **weights,
+                probabilities=dict(zip(links, probabilities[n].tolist(), strict=True)),
+                score=float(batch.scores[n]),
+                settings=settings,
+                extraction=self.extraction.rule,
+                threshold=self.extraction.least,
+                second=self.extraction.second,
+                usual=usual,
+            )
+            made.append(pair)
+        return made
+
+    def attention(self, names: Sequence[str]) -> tuple[AlignedBatch, dict[str, list[Reals]]]:
+        """Return the links of the text, and the values (T, S) of each pair by their name in `VALUES`.
+
+        ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a
+        long pair has.
+        """
+        once = self._replace(attend=lru_cache(1)(self.attend))  # for the matrices and for the links
+        found: list[BucketLinks] = []
+        wholes: dict[str, list[Reals]] = {}
         for k, bucket in enumerate(self.text.buckets):
-            found = self.attend(k).posteriors
-            parts = found.forward, found.reverse, self.extraction.matrix(found)
-            wholes = wholes or [np.zeros(shape, part.dtype) for part in parts]
-            for part, whole in zip(parts, wholes, strict=True):
-                segments.paste(bucket, part, whole)
-        if len(segments.pair) > 1:  # a word in the cores of several pieces has got attention from each
-            for whole, axis in zip(wholes, (1, 0), strict=False):
-                whole /= np.maximum(whole.sum(axis=axis, keepdims=True), 1)
-        return tuple(wholes) or tuple(np.zeros((3, *shape), np.float32))
+            for name in names:
+                values = once._values(name, k)
+                if name not in wholes:
+                    wholes[name] = self._empty(name, values.dtype)
+                self.text.segments.paste(bucket, values, wholes[name])
+            found.append(once.links(k))
+        for name in names:
+            _normalize(wholes.setdefault(name, self._empty(name)), self.text.segments, name)
+        return self.collected(found), wholes
+
+    def _empty(self, name: str, dtype: Any = np.float32) -> list[Reals]:
+        segments = self.text.segments
+        sizes = zip(segments.target_lengths.tolist(), segments.source_lengths.tolist(), strict=True)
+        return [np.full(size, np.nan if name == "scores" else 0, dtype) for size in sizes]
+
+    def _values(self, name: str, k: int) -> Reals:
+        """Return values (T, S, B) of bucket k."""
+        if name == "scores":
+            assert self.scores is not None
+            return self.scores(k)
+        found = self.attend(k).posteriors
+        if name == "combined":
+            return self.extraction.matrix(found)
+        return found.forward if name == "forward" else found.reverse
+
+
+def _normalize(wholes: Sequence[Reals], segments: Segments, name: str) -> None:
+    """Bring down sums above 1: a word in the cores of several pieces has got attention from each."""
+    axis = {"forward": 1, "reverse": 0}.get(name)
+    pieces = np.bincount(segments.pair, minlength=segments.pairs)
+    for n in np.flatnonzero(pieces > 1).tolist() if axis is not None else ():
+        wholes[n] /= np.maximum(wholes[n].sum(axis=axis, keepdims=True), 1)

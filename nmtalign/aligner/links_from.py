@@ -72,7 +72,9 @@ class Linker:
 
     def pair(self, given: Given) -> AlignedPair:
         """Return the links of one pair with its attention."""
-        return self._decoder([given]).pair(given.words, self.settings)
+        usual = "combined" if self.reading is None else "forward"  # of similarities, of attention
+        words = tuple(given.words[0]), tuple(given.words[1])
+        return self._decoder([given]).pair(words, self.settings, usual=usual)
 
     def _decoder(self, given: Sequence[Given]) -> Decoder:
         source, target = encode_pairs([own.words for own in given])

@@ -12,12 +12,14 @@ import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.aligner.experts import with_links
+from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
-from nmtalign.corpus.line_words import LineWords, links_of_words
+from nmtalign.corpus.line_words import BothLineWords, LineWords, links_of_words, values_of_words
 from nmtalign.corpus.parallel import streamed
+from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import AlignedBatch, Link
-from nmtalign.text.bitext import PAIRS, Chunk, SentencePair, cut
+from nmtalign.text.bitext import CELLS, PAIRS, Chunk, SentencePair, cut
 from nmtalign.text.subwords import join_pieces, word_numbers
 from nmtalign.text.tokenization import LONGEST_TEXT, SPACES, TextSettings
 
@@ -46,6 +48,8 @@ class AlignedChunk(NamedTuple):
         How the words of the lines are marked sub-words, if the links count the words that these make.
     doubt : str, optional
         Why links say little that count words between spaces; of the first chunk.
+    attention : list of array of shape (T, S), optional
+        The values of each pair that were asked for; T and S are what the links count.
     """
 
     first: int
@@ -57,6 +61,7 @@ class AlignedChunk(NamedTuple):
     languages: tuple[str | None, str | None]
     marks: str | None = None
     doubt: str | None = None
+    attention: list[Reals] | None = None
 
     def tokens(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the source and target words that the links count, as in the lines, sub-words joined."""
@@ -103,28 +108,78 @@ def align_stream(
         yield align_chunk(aligner, part, count=count)
 
 
-def align_chunk(aligner: Aligner, chunk: Chunk, *, count: str = "words") -> AlignedChunk:
-    """Align the pairs of one chunk; arguments as of :func:`align_stream`."""
+def align_chunk(
+    aligner: Aligner, chunk: Chunk, *, count: str = "words", values: str | None = None
+) -> AlignedChunk:
+    """Align the pairs of one chunk.
+
+    Parameters
+    ----------
+    aligner : Aligner
+    chunk : Chunk
+    count : str
+        As of :func:`align_stream`.
+    values : {"scores", "forward", "reverse", "combined"}, optional
+        Keep these of each pair as its attention.
+
+    Raises
+    ------
+    DataError
+        If a pair has more than `CELLS` of them.
+    """
     text = aligner.encoded(chunk.lines, count=count, first=chunk.first)
-    batch = aligner.align_text(text)
+    if values is None:
+        batch, attention = aligner.align_text(text), None
+    else:
+        _check_cells(text, chunk.first)
+        batch, attention = aligner.attend_text(text, values)
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths
     sizes = list(zip(*(side.tolist() for side in lengths), strict=True))
     if count == "tokens":
-        return AlignedChunk(*chunk, batch, sizes, known, aligner.text, aligner.languages)
-    batch, marks = links_of_words(batch, text.line_words), None if count == "words" else count
-    if marks:
-        lines = ([pair.source for pair in chunk.lines], [pair.target for pair in chunk.lines])
-        batch = links_of_words(batch, (_made_of(lines[0], marks), _made_of(lines[1], marks)))
+        own = aligner.text, aligner.languages
+        return AlignedChunk(*chunk, batch, sizes, known, *own, attention=attention)
+    marks = None if count == "words" else count
+    levels = [words for words in (text.line_words, marks and _made_of(chunk.lines, marks)) if words]
+    for words in levels:
+        batch = links_of_words(batch, words)
     doubt = one_word_lines(text) if chunk.first == 1 else None
-    return AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, doubt)
+    made = AlignedChunk(*chunk, batch, sizes, known, SPACES, aligner.languages, marks, doubt, attention)
+    if values is None or attention is None or not levels:
+        return made
+    return made._replace(attention=_of_words(values, attention, levels, made))
 
 
-def _made_of(lines: Sequence[str], marks: str) -> LineWords:
+def _check_cells(text: EncodedText, first: int) -> None:
+    """Refuse a pair whose matrix would not fit into memory."""
+    cells = text.segments.source_lengths * text.segments.target_lengths
+    for n in np.flatnonzero(cells > CELLS)[:1].tolist():
+        found = f"expected at most {CELLS:,} weights (target by source words), found {cells[n]:,}"
+        raise DataError(f"pair {first + n:,}: {found}; --max-length 4000 leaves such pairs out")
+
+
+def _of_words(
+    values: str, attention: Sequence[Reals], levels: Sequence[BothLineWords], chunk: AlignedChunk
+) -> list[Reals]:
+    """Return values of the words that the links of a chunk count, from those of their tokens."""
+    found = []
+    for n, (weights, *words) in enumerate(zip(attention, *chunk.tokens(), strict=True)):
+        source, target = (list(range(side)) for side in weights.shape[::-1])
+        for level in levels:
+            own, other = level[0].sentence(n), level[1].sentence(n)
+            source, target = [own[word] for word in source], [other[word] for word in target]
+        found.append(values_of_words(values, weights, (source, target), (len(words[1]), len(words[0]))))
+    return found
+
+
+def _made_of(pairs: Sequence[SentencePair], marks: str) -> BothLineWords:
     """Return the word that each marked sub-word of some lines is part of."""
-    numbers = [word_numbers(SPACES.words(line), marks) for line in lines]
-    offsets = np.cumsum([0, *map(len, numbers)], dtype=np.int64)
-    return LineWords(np.array([number for own in numbers for number in own], np.int64), offsets)
+    sides = []
+    for lines in ([pair.source for pair in pairs], [pair.target for pair in pairs]):
+        numbers = [word_numbers(SPACES.words(line), marks) for line in lines]
+        offsets = np.cumsum([0, *map(len, numbers)], dtype=np.int64)
+        sides.append(LineWords(np.array([number for own in numbers for number in own], np.int64), offsets))
+    return sides[0], sides[1]
 
 
 class LengthLimit:
@@ -206,7 +261,12 @@ FEW = 4  # chunks up to which all cores work on one after the other
 
 
 def align_chunks(
-    aligner: Aligner, chunks: Iterable[Chunk], *, workers: int, count: str = "words"
+    aligner: Aligner,
+    chunks: Iterable[Chunk],
+    *,
+    workers: int,
+    count: str = "words",
+    values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on several cores.
 
@@ -216,8 +276,8 @@ def align_chunks(
     chunks : iterable of Chunk
         As of :func:`nmtalign.text.bitext.cut`; read as they are needed.
     workers : int
-    count : str
-        As of :func:`nmtalign.batch.stream.align_stream`.
+    count, values : str
+        As of :func:`align_chunk`.
 
     Yields
     ------
@@ -234,7 +294,7 @@ def align_chunks(
     head = list(islice(chunks, few + 1)) if workers > 1 else []
     if len(head) <= few:
         for chunk in chain(head, chunks):
-            yield align_chunk(replace(aligner, workers=workers), chunk, count=count)
+            yield align_chunk(replace(aligner, workers=workers), chunk, count=count, values=values)
         return
     one, given = replace(aligner, workers=1), deque[Chunk]()
 
@@ -243,7 +303,7 @@ def align_chunks(
             given.append(chunk)
             yield pack(chunk)
 
-    for found in streamed(lambda own: align_packed(one, own, count), packed(), workers):
+    for found in streamed(lambda own: align_packed(one, own, count, values), packed(), workers):
         yield found._replace(lines=given.popleft().lines)
 
 
@@ -260,9 +320,9 @@ def pack(chunk: Chunk) -> Packed:
     return chunk.first, *sides, links if any(links) else None
 
 
-def align_packed(aligner: Aligner, packed: Packed, count: str) -> AlignedChunk:
+def align_packed(aligner: Aligner, packed: Packed, count: str, values: str | None = None) -> AlignedChunk:
     """Align a chunk in a worker; what comes back is without the lines."""
     first, source, target, links = packed
     lines = list(map(SentencePair, source, target))
     chunk = Chunk(first, lines if links is None else list(with_links(lines, links)))
-    return align_chunk(aligner, chunk, count=count)._replace(lines=[])
+    return align_chunk(aligner, chunk, count=count, values=values)._replace(lines=[])

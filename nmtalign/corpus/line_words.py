@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,11 @@ class LineWords(NamedTuple):
         """Return the words of tokens, each of a sentence."""
         found: Longs = self.numbers[self.offsets[sentence] + tokens].astype(np.int64)
         return found
+
+    def alone(self, n: int) -> LineWords:
+        """Return the words of the tokens of a sentence as those of a side of one sentence."""
+        numbers = self.numbers[self.offsets[n] : self.offsets[n + 1]]
+        return LineWords(numbers, np.array([0, len(numbers)]))
 
     def sentence(self, n: int) -> list[int]:
         """Return the words of the tokens of a sentence."""
@@ -333,8 +338,7 @@ def gold_of_tokens(
 def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWords | None) -> AlignedPair:
     """Return an aligned pair with the words between spaces of its lines in place of tokens.
 
-    The weight and the score of two words are the greatest of their tokens. A word attends to the tokens of
-    another one together, and its own tokens attend on average, so weights of a direction sum to 1 at most.
+    Values as of :func:`values_of_words`. A word is without a vector if one of its tokens is.
 
     Parameters
     ----------
@@ -345,41 +349,66 @@ def pair_of_words(pair: AlignedPair, lines: tuple[str, str], words: BothLineWord
     """
     if words is None:
         return pair
-    shown = [SPACES.words(line) for line in lines]
-    own, other = (side.numbers.astype(np.int64) for side in words)
-    weights, scores = weights_of_words(pair.matrix.weights, lines, words), pair.scores
+    shown = [tuple(SPACES.words(line)) for line in lines]
+    own, other = words[0].sentence(0), words[1].sentence(0)
+    shape = len(shown[1]), len(shown[0])
+
+    def of_words(values: str, weights: Reals) -> Any:
+        return None if weights is None else values_of_words(values, weights, (own, other), shape)
+
+    unknown = pair.matrix.unknown
+    if unknown is not None:
+        unknown = frozenset(own[n] for n in unknown[0]), frozenset(other[n] for n in unknown[1])
     probabilities: dict[Link, float] = {}
     for (s, t), probability in pair.probabilities.items():
-        link = Link(int(own[s]), int(other[t]))
+        link = Link(own[s], other[t])
         probabilities[link] = max(probability, probabilities.get(link, 0.0))
-    links = frozenset(Link(int(own[s]), int(other[t])) for s, t in pair.alignment.links)
+    links = frozenset(Link(own[s], other[t]) for s, t in pair.alignment.links)
     return replace(
         pair,
         alignment=Alignment(links, *map(len, shown)),
-        matrix=AlignmentMatrix(weights, *map(tuple, shown)),
-        forward=None if pair.forward is None else _attention(pair.forward, other, own, weights.shape),
-        reverse=None if pair.reverse is None else _attention(pair.reverse.T, own, other, weights.T.shape).T,
+        matrix=AlignmentMatrix(of_words("combined", pair.matrix.weights), shown[0], shown[1], unknown),
+        forward=of_words("forward", pair.forward),
+        reverse=of_words("reverse", pair.reverse),
         probabilities=probabilities,
-        scores=None if scores is None else weights_of_words(scores, lines, words, least=-np.inf),
+        scores=of_words("scores", pair.scores),
     )
 
 
-def weights_of_words(
-    weights: Reals, lines: tuple[str, str], words: BothLineWords | None, *, least: float = 0
+def values_of_words(
+    values: str, weights: Reals, words: tuple[Sequence[int], Sequence[int]], shape: tuple[int, int]
 ) -> Reals:
-    """Return the greatest of the weights (T, S) of the tokens of two words, `least` where there are none."""
-    if words is None:
-        return weights
-    S, T = (len(SPACES.words(line)) for line in lines)
-    found = np.full((T, S), least, weights.dtype)
-    np.maximum.at(found, np.ix_(words[1].numbers, words[0].numbers), weights)
-    return found
+    """Return one kind of values of the words of a pair from those of their tokens.
 
+    Scores and combined weights of two words are the greatest of their tokens. A word attends to the tokens of
+    another one together, and its own tokens attend on average, so weights of a direction sum to 1 at most.
 
-def _attention(weights: Reals, rows: Integers, columns: Integers, shape: tuple[int, ...]) -> Reals:
-    """Return the mean over the rows, and the sum over the columns, that make a word."""
+    Parameters
+    ----------
+    values : {"scores", "forward", "reverse", "combined"}
+    weights : array of shape (target tokens, source tokens)
+    words : (sequence of int, sequence of int)
+        The word of each source and target token.
+    shape : (int, int)
+        Target and source words (T, S). A word without tokens has weights of 0, and scores of NaN.
+
+    Examples
+    --------
+    >>> weights, words = np.array([[0.2, 0.3, 0.5]]), ([0, 0, 1], [0])
+    >>> values_of_words("forward", weights, words, (1, 2)).tolist()
+    [[0.5, 0.5]]
+    >>> values_of_words("combined", weights, words, (1, 2)).tolist()
+    [[0.3, 0.5]]
+    """
+    source, target = (np.array(numbers, np.int64) for numbers in words)
+    if values == "reverse":
+        return values_of_words("forward", weights.T, words[::-1], shape[::-1]).T
+    if values != "forward":
+        found = np.full(shape, np.nan if values == "scores" else 0, weights.dtype)
+        np.fmax.at(found, np.ix_(target, source), weights)
+        return found
     total = np.zeros(shape, weights.dtype)
-    np.add.at(total, np.ix_(rows, columns), weights)
-    many = np.maximum(np.bincount(rows, minlength=shape[0]), 1).astype(weights.dtype)
+    np.add.at(total, np.ix_(target, source), weights)
+    many = np.maximum(np.bincount(target, minlength=shape[0]), 1).astype(weights.dtype)
     total /= many[:, None]
     return total

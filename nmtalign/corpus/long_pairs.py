@@ -16,14 +16,14 @@ Gale and Church (1993), "A program for aligning sentences in bilingual corpora".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmtalign.arrays import Doubles, Flags, Floats, Longs
+from nmtalign.arrays import Doubles, Flags, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 from nmtalign.corpus.sides import EncodedSide, look_up, number_words
 
@@ -82,15 +82,15 @@ class Segments:
         columns = (s >= self.source_core_start[piece]) & (s < self.source_core_stop[piece])  # (S, B)
         return np.asarray(rows[:, None] & columns)
 
-    def paste(self, bucket: Bucket, weights: Floats, matrix: Floats) -> None:
-        """Write the cores of a bucket's pieces (T, S, B), all of one pair, into its matrix (T, S)."""
+    def paste(self, bucket: Bucket, weights: Reals, matrices: Sequence[Reals]) -> None:
+        """Write the cores of a bucket's pieces (T, S, B) into the matrices (T, S) of their pairs."""
         for column in np.flatnonzero(bucket.pairs >= 0):
             piece = bucket.pairs[column]
             top, left = self.target_start[piece], self.source_start[piece]
             t = slice(self.core_start[piece], self.core_stop[piece])
             s = slice(self.source_core_start[piece], self.source_core_stop[piece])
             own = weights[t.start - top : t.stop - top, s.start - left : s.stop - left, column]
-            matrix[t, s] = own
+            matrices[self.pair[piece]][t, s] = own
 
 
 class _Piece(NamedTuple):

@@ -20,6 +20,7 @@ from nmtalign.door import Result, Viewable, number_of, one_line
 from nmtalign.errors import DataError, UsageError
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
+UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
 
 
 class Link(NamedTuple):
@@ -165,14 +166,22 @@ class AlignmentMatrix(Viewable):
         ``weights[t, s]``: how much target word t attends to source word s.
     source_tokens, target_tokens : sequence of str
         The S and T words.
+    unknown : (frozenset of int, frozenset of int), optional
+        Positions of source and target words without a vector, whose weights say nothing; None where weights
+        come from no vectors.
     """
 
     weights: NDArray[np.floating]
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
+    unknown: UnknownWords | None
 
     def __init__(
-        self, weights: ArrayLike, source_tokens: Sequence[str], target_tokens: Sequence[str]
+        self,
+        weights: ArrayLike,
+        source_tokens: Sequence[str],
+        target_tokens: Sequence[str],
+        unknown: UnknownWords | None = None,
     ) -> None:
         given = np.asarray(weights)
         if given.dtype.kind not in "biuf":
@@ -185,7 +194,7 @@ class AlignmentMatrix(Viewable):
             raise DataError("the weights hold NaN or infinity")
         weights.flags.writeable = False
         words = {"source_tokens": tuple(source_tokens), "target_tokens": tuple(target_tokens)}
-        vars(self).update({"weights": weights, **words})
+        vars(self).update({"weights": weights, **words, "unknown": unknown})
 
     def __repr__(self) -> str:
         return "AlignmentMatrix of {} target and {} source words".format(*self.weights.shape)
@@ -193,7 +202,8 @@ class AlignmentMatrix(Viewable):
     @property
     def T(self) -> AlignmentMatrix:
         """The matrix with source and target swapped."""
-        return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens)
+        swapped = None if self.unknown is None else self.unknown[::-1]
+        return AlignmentMatrix(self.weights.T, self.target_tokens, self.source_tokens, swapped)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,6 +231,9 @@ class AlignedPair(Viewable):
         Least probability of a link, where the method has one.
     second : float, optional
         Least probability of a second word in its direction, where the method looks for second words.
+    usual : str
+        Which values a picture shows unless told: ``forward`` where they are a softmax of scores, without a
+        null word; else ``combined``.
     scores : array of shape (T, S)
         Scores of the cells before position model and softmax, log likelihood ratios of a learned model. Cells
         far from the path of a pair that was cut into pieces hold NaN. None where attention was given.
@@ -245,6 +258,7 @@ class AlignedPair(Viewable):
     extraction: str = ""
     threshold: float | None = None
     second: float | None = None
+    usual: str = "combined"
     scores: NDArray[np.floating] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -414,7 +428,8 @@ class _PairOfBatch(AlignedPair):
         return Alignment(frozenset(self.probabilities), *map(len, self.tokens))
 
 
-for _name in ("matrix", "forward", "reverse", "scores", "settings", "extraction", "threshold", "second"):
+_OF_ATTENTION = ("matrix", "forward", "reverse", "scores", "usual")
+for _name in (*_OF_ATTENTION, "settings", "extraction", "threshold", "second"):
     setattr(_PairOfBatch, _name, property(attrgetter(f"_attended.{_name}")))
 
 

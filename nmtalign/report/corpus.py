@@ -6,7 +6,7 @@ import heapq
 import math
 import random
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.corpus.line_words import links_of_words, words_of_lines
+from nmtalign.corpus.line_words import links_of_words
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.evaluation import Counts, Evaluation, evaluate
 from nmtalign.links.formats import read_gold, read_links
-from nmtalign.report.sample import CELLS, SamplePair, inside
-from nmtalign.scorers.scorer import UnknownWords
-from nmtalign.text.bitext import SentencePair
+from nmtalign.report.sample import SamplePair, inside
+from nmtalign.text.bitext import CELLS, SentencePair
 
-CHUNK = 1000  # pairs aligned at a time when looking for the worst
+CHUNK = 1000  # pairs aligned at a time
 BY_PART = 200  # pairs of a report whose scorers are shown one by one, as far as
+TOGETHER = 20  # pairs whose scorers are run together
 WEIGHTS = 1_500_000  # weights of these go, so that a report stays below 3 MB
 
 Parts = dict[str, NDArray[np.floating]]
@@ -232,12 +232,35 @@ def _attended(record: Record, aligner: Aligner) -> AlignedPair:
     return aligner.attend(record.pair) if record.typed else aligner.attend_words(record.pair)
 
 
+def _all_attended(records: Sequence[Record], aligner: Aligner | None) -> list[AlignedPair]:
+    """Return the attention of records; that of the lines of files is computed together."""
+    if aligner is None or any(record.typed or record.aligned is not None for record in records):
+        return [attention_of(record, aligner) for record in records]
+    return aligner.attend_lines([record.pair for record in records])
+
+
 def parts_of(record: Record, aligner: Aligner | None) -> Parts:
     """Return the weights (T, S) of each scorer, or attention head, by itself; none where there is one."""
+    return _all_parts([record], aligner)[0]
+
+
+def _all_parts(records: Sequence[Record], aligner: Aligner | None) -> list[Parts]:
     if aligner is None:
-        return record.by_part() if record.by_part else {}
+        return [record.by_part() if record.by_part else {} for record in records]
     names = aligner.scorer.names if len(aligner.scorer.names) > 1 else ()
-    return {name: _attended(record, aligner.with_scorers([name])).matrix.weights for name in names}
+    alone = {name: _all_attended(records, aligner.with_scorers([name])) for name in names}
+    return [{name: found[n].matrix.weights for name, found in alone.items()} for n in range(len(records))]
+
+
+def _first_parts(records: Sequence[Record], aligner: Aligner | None) -> Iterator[Parts]:
+    """Yield what :func:`parts_of` returns of the first records, as far as `WEIGHTS` go."""
+    room = WEIGHTS
+    for start in range(0, len(records), TOGETHER):
+        for parts in _all_parts(records[start : start + TOGETHER], aligner):
+            if room <= 0:
+                return
+            yield parts
+            room -= sum(weights.size for weights in parts.values())
 
 
 def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[SamplePair]:
@@ -251,26 +274,12 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
         If gold or other links lie outside a pair, or the only pairs are too large.
     """
     pairs: list[SamplePair] = []
-    room, cells, left_out = WEIGHTS, 0, []
-    for record in records:
-        if cells + (more := cells_of(record, aligner)) > CELLS:
-            left_out.append(record.number)
-            continue
-        cells += more
-        aligned = attention_of(record, aligner)
-        T, S = aligned.matrix.weights.shape
-        parts = parts_of(record, aligner) if len(pairs) < BY_PART and room > 0 else {}
-        room -= len(parts) * T * S
-        pairs.append(
-            SamplePair(
-                record.number,
-                aligned,
-                record.gold,
-                {name: inside(links, S, T, record.number) for name, links in record.others.items()},
-                None if aligner is None else _unknown(record, aligner),
-                parts,
-            )
-        )
+    left_out: list[int] = []
+    fitting = _fitting(records, aligner, left_out)
+    while chunk := list(islice(fitting, CHUNK)):
+        parts = _first_parts(chunk[:BY_PART], aligner) if not pairs else ()
+        shown: Iterator[Any] = zip_longest(chunk, _all_attended(chunk, aligner), parts, fillvalue={})
+        pairs += [_sample_pair(record, aligned, own) for record, aligned, own in shown]
     if left_out:
         others = f" and {len(left_out) - 1:,} others" if left_out[1:] else ""
         text = f"pair {left_out[0]}{others}: no room, a page holds {CELLS:,} weights (target by source words)"
@@ -280,11 +289,18 @@ def show(records: Iterable[Record], aligner: Aligner | None = None) -> list[Samp
     return pairs
 
 
-def _unknown(record: Record, aligner: Aligner) -> UnknownWords | None:
-    """Return the positions of the words that are, or have a token that is, unknown."""
-    found = aligner.unknown_words(*record.pair)
-    words = None if record.typed else words_of_lines([record.pair], aligner.text, aligner.languages)
-    if found is None or words is None:
-        return found
-    source, target = ({int(own.numbers[n]) for n in side} for own, side in zip(words, found, strict=True))
-    return frozenset(source), frozenset(target)
+def _fitting(records: Iterable[Record], aligner: Aligner | None, left_out: list[int]) -> Iterator[Record]:
+    """Yield the records that a page has room for, and note the numbers of the others."""
+    cells = 0
+    for record in records:
+        if cells + (more := cells_of(record, aligner)) > CELLS:
+            left_out.append(record.number)
+        else:
+            cells += more
+            yield record
+
+
+def _sample_pair(record: Record, aligned: AlignedPair, parts: Parts) -> SamplePair:
+    T, S = aligned.matrix.weights.shape
+    others = {name: inside(links, S, T, record.number) for name, links in record.others.items()}
+    return SamplePair(record.number, aligned, record.gold, others, parts)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.names import SIDES
 from nmtalign.output import whole_file
 from nmtalign.report.fonts import choose_fonts, suggestion
 from nmtalign.report.page import LEGEND_CELL, Page
@@ -32,6 +33,20 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".svg", ".pdf")
 LONGEST_TITLE = 100
 SMALLEST_NUMBER = 0.005  # weights below it are left out when numbers are written into the cells
+NO_VECTOR, HIDDEN = "no vector", "0.45"  # words whose weights say nothing, and their color
+ROUNDED = 1e-3  # tolerance of sums of shares
+MEANINGS = {  # of values, where all rows (or columns) sum to 1, and elsewhere
+    "forward": (
+        "each row sums to 1, attention of a target word",
+        "attention of a target word, each row sums to 1 at most",
+    ),
+    "reverse": (
+        "each column sums to 1, attention of a source word",
+        "attention of a source word, each column sums to 1 at most",
+    ),
+    "combined": ("both directions together",) * 2,
+    "scores": ("before the softmax",) * 2,
+}
 _NUMBERS_FIT = 0.3  # inches: the smallest cell that holds a number
 
 
@@ -52,7 +67,7 @@ def draw_heatmap(
     ----------
     matrices : AlignmentMatrix or mapping of str to AlignmentMatrix
         Weights of shape (T, S); row t is target word t. Several panels (directions, methods, heads) by their
-        titles; they share one color scale.
+        titles; they share one color scale. Rows and columns of words without a vector are hatched.
     links : Alignment or iterable of (source, target), optional
         Chosen links, drawn as dots.
     gold : GoldAlignment, optional
@@ -62,7 +77,8 @@ def draw_heatmap(
         Write the weights into the cells. The default writes them when they fit.
     linear : bool, optional
         Whether colors go up with the weights, from the smallest to the largest. The default is a square-root
-        scale from 0 to 1, on which small weights can be seen, unless some weights are outside of it.
+        scale from 0 to 1, on which small weights can be seen, unless some weights are outside of it, or all
+        are nearly uniform.
     colors : str
         A matplotlib color map. The default ``inferno`` can be read without color vision and in gray, as can
         `LIGHT`, for paper.
@@ -106,28 +122,31 @@ def draw_heatmap(
     chosen = _inside(() if links is None else links, first)
     sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
+    marks[NO_VECTOR] = any(matrix.unknown and any(matrix.unknown) for matrix in matrices.values())
     norm = _norm(list(matrices.values()), linear)
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
-        names = [visible(name) for name in matrices]
-        page = Page(first, names, shorten(visible(title), LONGEST_TITLE), columns)
+        names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
+        page = Page(first, names, shorten(visible(title), LONGEST_TITLE), columns, _sentences(matrices))
         show_numbers = page.cell >= _NUMBERS_FIT if numbers is None else numbers
         for axes, matrix in zip(page.panels, matrices.values(), strict=True):
             image = _draw_cells(axes, matrix.weights, colors, norm)
+            _hatch(axes, matrix)
             _draw_boxes(axes, possible - sure, page.cell, dashed=True)
             _draw_boxes(axes, sure, page.cell, dashed=False)
             _draw_dots(axes, chosen, page.cell, corner=show_numbers)
             if show_numbers:
-                _write_numbers(axes, image, matrix.weights, page.cell)
+                _write_numbers(axes, image, matrix, page.cell)
         if image:
-            page.add_color_bar(image)
+            page.add_color_bar(image, _name_of_scale(matrices, norm))
         _draw_legend(page, [name for name, used in marks.items() if used], colors)
     return page.figure
 
 
-def matrices_of(pair: AlignedPair, values: str = "combined") -> dict[str, AlignmentMatrix]:
+def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
     """Return what :func:`draw_heatmap` draws of a pair, by the title of the panel.
 
-    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three.
+    `values` is ``combined``, ``forward``, ``reverse``, ``scores``, or ``all`` for the first three. Left out,
+    they are what is usual for the pair.
 
     Raises
     ------
@@ -136,6 +155,7 @@ def matrices_of(pair: AlignedPair, values: str = "combined") -> dict[str, Alignm
     DataError
         If `values` is ``scores``, and the pair was too long to be aligned in one piece.
     """
+    values = pair.usual if values is None else values
     own = {
         "forward": pair.forward,
         "reverse": pair.reverse,
@@ -150,7 +170,7 @@ def matrices_of(pair: AlignedPair, values: str = "combined") -> dict[str, Alignm
         raise UsageError(f"expected one of the values {', '.join(known)} or all, found {values!r}")
     if np.isnan(known[values]).any():
         raise DataError("the pair was aligned in pieces, and words that no piece has together have no score")
-    return {"": replace(pair.matrix, weights=known[values])}
+    return {values: replace(pair.matrix, weights=known[values])}
 
 
 def cropped(
@@ -187,6 +207,11 @@ def cropped(
             matrix.weights[np.ix_(rows, columns)],
             tuple(matrix.source_tokens[s] for s in columns),
             tuple(matrix.target_tokens[t] for t in rows),
+            matrix.unknown
+            and (
+                frozenset(source[s] for s in matrix.unknown[0] if s in source),
+                frozenset(target[t] for t in matrix.unknown[1] if t in target),
+            ),
         )
         for title, matrix in matrices.items()
     }
@@ -218,10 +243,10 @@ def save_heatmaps(figures: Iterable[Figure], path: str | Path, *, dpi: int = 150
             _save_one(figures, partial, dpi, path)
 
 
-def check_format(path: str | Path) -> None:
-    """Refuse a file name whose ending is not among `FORMATS`."""
-    if Path(path).suffix.lower() not in FORMATS:
-        raise UsageError(f"{path}: expected a file name ending in {', '.join(FORMATS)}")
+def check_format(path: str | Path, known: Sequence[str] = FORMATS) -> None:
+    """Refuse a file name whose ending is not among the known ones."""
+    if Path(path).suffix.lower() not in known:
+        raise UsageError(f"{path}: expected a file name ending in {', '.join(known)}")
 
 
 def _save_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> None:
@@ -272,9 +297,51 @@ def _norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Normalize
 
     values = np.concatenate([matrix.weights.ravel() for matrix in matrices])
     shares = bool(((values >= 0) & (values <= 1 + 1e-5)).all())
-    if linear or (linear is None and not shares):
+    if linear or (linear is None and (not shares or _uniform(matrices))):
         return Normalize(*_span(values))
     return PowerNorm(0.5, *((0.0, 1.0) if shares else _span(values)))
+
+
+def _sums(weights: NDArray[np.floating]) -> tuple[bool, bool]:
+    """Say whether all rows, and all columns, are shares that sum to 1."""
+    if weights.size == 0 or weights.min() < 0:
+        return False, False
+    rows, columns = (np.abs(weights.sum(axis=axis) - 1).max() < ROUNDED for axis in (1, 0))
+    return bool(rows), bool(columns)
+
+
+def _limit(weights: NDArray[np.floating]) -> float | None:
+    """Return up to which weight shares of N words are nearly uniform: 2/N, at most halfway from 1/N to 1."""
+    rows, columns = _sums(weights)
+    N = weights.shape[1] if rows else len(weights) if columns else 0
+    return min(2 / N, (1 + 1 / N) / 2) if N > 1 else None
+
+
+def _uniform(matrices: Iterable[AlignmentMatrix]) -> bool:
+    """Say whether the weights of all matrices are nearly uniform."""
+    listed = [matrix.weights for matrix in matrices]
+    limits = [limit for limit in map(_limit, listed) if limit is not None]
+    return bool(limits) and max(float(weights.max()) for weights in listed) <= min(limits)
+
+
+def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
+    """Return what is to be said of the weights: what they are, which are nearly uniform, unknown words."""
+    sentences = []
+    for name, matrix in matrices.items():
+        weights, named = matrix.weights, f"{visible(name)}: " if name else ""
+        if name in MEANINGS:
+            whole, part = MEANINGS[name]
+            sentences.append(named + (whole if any(_sums(weights)) else part))
+        if _uniform([matrix]):
+            low, high = (f"{own:.3f}".lstrip("0") for own in (weights.min(), weights.max()))
+            sentences.append(f"{named}nearly uniform, all from {low} to {high}")
+    first = next(iter(matrices.values()))
+    sides = first.source_tokens, first.target_tokens
+    for side, own, tokens in zip(SIDES, first.unknown or ((), ()), sides, strict=True):
+        if own:
+            words = ", ".join(dict.fromkeys(visible(tokens[n]) for n in sorted(own)))
+            sentences.append(f"without a vector in the {side}: {shorten(words, LONGEST_TITLE)}")
+    return sentences
 
 
 def _span(values: NDArray[np.floating]) -> tuple[float, float]:
@@ -330,6 +397,29 @@ def _draw_cells(axes: Axes, weights: NDArray[np.floating], colors: str, norm: No
     return image
 
 
+def _name_of_scale(matrices: Mapping[str, AlignmentMatrix], norm: Normalize) -> str:
+    from matplotlib.colors import PowerNorm
+
+    if isinstance(norm, PowerNorm):
+        return "weight,\n√ scale"
+    if _uniform(matrices.values()):
+        return "weight,\nown range"
+    return "score" if [*matrices] == ["scores"] else "weight"
+
+
+def _hatch(axes: Axes, matrix: AlignmentMatrix) -> None:
+    """Hatch the rows and columns of words without a vector."""
+    from matplotlib.patches import Rectangle
+
+    T, S = matrix.weights.shape
+    source, target = matrix.unknown or ((), ())
+    places = [((s - 0.5, -0.5), 1, T) for s in sorted(source)]
+    places += [((-0.5, t - 0.5), S, 1) for t in sorted(target)]
+    for corner, width, height in places:
+        hatched: dict[str, Any] = {"hatch": "////", "facecolor": HIDDEN, "edgecolor": "0.6", "linewidth": 0}
+        axes.add_patch(Rectangle(corner, width, height, **hatched))
+
+
 def _draw_boxes(axes: Axes, links: set[Link], cell: float, *, dashed: bool) -> None:
     """Outline the cells of `links` in white on black, to be seen on every color."""
     from matplotlib.collections import PatchCollection
@@ -356,14 +446,15 @@ def _draw_dots(axes: Axes, links: set[Link], cell: float, *, corner: bool) -> No
     axes.scatter(source + shift, target - shift, s=size, zorder=3, **ring)
 
 
-def _write_numbers(axes: Axes, image: Any, weights: NDArray[np.floating], cell: float) -> None:
-    """Write each weight into its cell, dark on light and light on dark."""
+def _write_numbers(axes: Axes, image: Any, matrix: AlignmentMatrix, cell: float) -> None:
+    """Write each weight into its cell, dark on light and light on dark; none where a word has no vector."""
     if image is None:
         return
     from matplotlib.colors import to_hex
 
-    for (t, s), weight in np.ndenumerate(weights):
-        if abs(weight) >= SMALLEST_NUMBER:
+    source, target = matrix.unknown or ((), ())
+    for (t, s), weight in np.ndenumerate(matrix.weights):
+        if abs(weight) >= SMALLEST_NUMBER and s not in source and t not in target:
             color = "black" if is_light(to_hex(image.cmap(image.norm(weight)))) else "white"
             axes.text(s, t + 0.08, number(weight), ha="center", va="center", size=cell * 20, color=color)
 
@@ -385,7 +476,9 @@ def _draw_legend(page: Page, names: Sequence[str], colors: str) -> None:
 
     for axes, name in zip(page.add_legend(names), names, strict=True):
         _draw_cells(axes, np.full((1, 1), 0.35), colors, Normalize(0.0, 1.0))
-        if name == "chosen link":
+        if name == NO_VECTOR:
+            _hatch(axes, AlignmentMatrix([[0.0]], ("",), ("",), (frozenset({0}), frozenset())))
+        elif name == "chosen link":
             _draw_dots(axes, {Link(0, 0)}, LEGEND_CELL, corner=False)
         else:
             _draw_boxes(axes, {Link(0, 0)}, LEGEND_CELL, dashed=name == "possible")

@@ -1,7 +1,7 @@
 """A report as one self-contained HTML file that loads nothing from elsewhere.
 
-The words of the corpus are JSON in the file and text nodes in the page. The page's security policy allows the
-one script and the one style sheet inside the file, by their hashes, and nothing else.
+The words of the corpus are compressed JSON in the file and text nodes in the page. The page's security policy
+allows the one script and the one style sheet inside the file, by their hashes, and nothing else.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import math
 import posixpath
 import re
+import zlib
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -98,7 +99,7 @@ def _page(
     connect: str = "'none'",
 ) -> str:
     script, style = _script(module), _unindented(_asset("report.css"))
-    text = _json(data)
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     identity = hashlib.sha256(text.encode()).hexdigest()[:16]
     return _asset("report.html").format(
         title=html.escape(visible(title)),
@@ -108,7 +109,7 @@ def _page(
         script_hash=_hash(script),
         style_hash=_hash(style),
         connect=connect,
-        data=f'{{"id":"{identity}",{text[1:]}',
+        data=compressed(f'{{"id":"{identity}",{text[1:]}'.encode()),
     )
 
 
@@ -182,7 +183,7 @@ def modules(name: str) -> tuple[str, ...]:
 def _script(name: str) -> str:
     """Return a module and all that it needs as one script in one scope, without imports and exports."""
     texts = [re.sub(r"^export ", "", _IMPORT.sub("", _asset(m)), flags=re.MULTILINE) for m in modules(name)]
-    return "\n".join(['"use strict";', "(() => {", *map(_unindented, texts), "})();"])
+    return "\n".join(['"use strict";', "(async () => {", *map(_unindented, texts), "})();"])
 
 
 def _unindented(text: str) -> str:
@@ -194,10 +195,9 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _json(data: object) -> str:
-    """Return JSON that cannot end the element it stands in."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+def compressed(data: bytes) -> str:
+    """Return bytes as zlib compresses them, in base64, as the page reads them."""
+    return base64.b64encode(zlib.compress(data)).decode()
 
 
 def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> dict[str, Any]:
@@ -214,6 +214,8 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
     ]
     parts = dict.fromkeys(name for pair in pairs for name in pair.parts)
     figures = [*corpus, *summarize(pairs)]
+    levels = bytearray()
+    shown = [_pair_data(pair, levels) for pair in pairs]
     return {
         "headline": headline(figures),
         "settings": made.settings if made else "",
@@ -222,6 +224,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "others": [visible(name) for name in others],
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
+        "usual": made.usual if made else "combined",
         "colors": scale(),
         "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
@@ -230,7 +233,8 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
             (visible(e.source), visible(e.target), e.links, round(1000 * e.probability))
             for e in lexicon(pairs)
         ],
-        "pairs": [_pair_data(pair) for pair in pairs],
+        "pairs": shown,
+        "weights": compressed(bytes(levels)),
     }
 
 
@@ -241,12 +245,12 @@ def _rule(made: AlignedPair | None) -> dict[str, Any]:
     return {"name": made.extraction, "threshold": made.threshold, "second": made.second}
 
 
-def _pair_data(pair: SamplePair) -> dict[str, Any]:
+def _pair_data(pair: SamplePair, levels: bytearray) -> dict[str, Any]:
     """Return one pair under short keys, for there are many pairs.
 
     Words s, t; links l (source, target, thousandths); gold g (source, target, sure); other systems o;
-    matrices m; best partners bf, br; null probabilities nt, ns; score p; AER a; F1 with the others d;
-    positions of unknown words u.
+    matrices m (as of :func:`pack`); best partners bf, br; null probabilities nt, ns; score p; AER a; F1 with
+    the others d; positions of words without a vector u.
     """
     aligned, matrix = pair.aligned, pair.aligned.matrix
     return {
@@ -256,7 +260,7 @@ def _pair_data(pair: SamplePair) -> dict[str, Any]:
         "l": [x for link in aligned.alignment for x in (*link, _thousandths(aligned, link))],
         "g": None if pair.gold is None else _gold_data(pair.gold),
         "o": [[x for link in sorted(other.links) for x in link] for other in pair.others.values()],
-        "m": _matrices(pair),
+        "m": _matrices(pair, levels),
         "bf": best_sources(aligned),
         "br": best_targets(aligned),
         "nt": _null(aligned.target_null),
@@ -264,7 +268,7 @@ def _pair_data(pair: SamplePair) -> dict[str, Any]:
         "p": None if aligned.score is None else round(aligned.score, 4),
         "a": None if pair.gold is None else _known(Counts.of(aligned.alignment, pair.gold).aer),
         "d": [round(pair.agreement(name), 4) for name in pair.others],
-        "u": None if pair.unknown is None else [sorted(side) for side in pair.unknown],
+        "u": None if matrix.unknown is None else [sorted(side) for side in matrix.unknown],
     }
 
 
@@ -280,33 +284,35 @@ def _gold_data(gold: GoldAlignment) -> list[int]:
     return [x for link in sorted(gold.possible) for x in (*link, int(link in gold.sure))]
 
 
-def _matrices(pair: SamplePair) -> dict[str, tuple[float, float, str]]:
+def _matrices(pair: SamplePair, levels: bytearray) -> dict[str, tuple[float, float, int]]:
     aligned = pair.aligned
     named = {"combined": aligned.matrix.weights, "forward": aligned.forward, "reverse": aligned.reverse}
+    if aligned.usual == "forward" and aligned.scores is not None and np.isfinite(aligned.scores).all():
+        named["scores"] = aligned.scores  # which the reasons of the page tell
     named |= pair.parts
-    return {name: pack(weights) for name, weights in named.items() if weights is not None}
+    return {name: pack(weights, levels) for name, weights in named.items() if weights is not None}
 
 
-def pack(weights: NDArray[np.floating]) -> tuple[float, float, str]:
-    """Return the smallest weight, the largest, and the (T, S) weights between them as base64 bytes, by row.
+def pack(weights: NDArray[np.floating], levels: bytearray) -> tuple[float, float, int]:
+    """Return the smallest weight, the largest, and where the (T, S) weights between them begin in `levels`.
 
-    A byte counts 255ths of the span, so a weight that is read back is off by at most 1/510 of it; a zero byte
-    is followed by the length of its run.
+    They are added there as bytes, by row. A byte counts 255ths of the span, so a weight that is read back is
+    off by at most 1/510 of it.
 
     Examples
     --------
-    >>> low, high, packed = pack(np.array([[0.0, 0.0, 0.0, 1.0]]))
-    >>> low, high, list(base64.b64decode(packed))
-    (0.0, 1.0, [0, 3, 255])
+    >>> levels = bytearray(b"before")
+    >>> pack(np.array([[0.0, 0.2, 1.0]]), levels), list(levels[6:])
+    ((0.0, 1.0, 6), [0, 51, 255])
     """
+    at = len(levels)
     if not weights.size:
-        return 0.0, 1.0, ""
+        return 0.0, 1.0, at
     low, high = float(f"{weights.min():.6g}"), float(f"{weights.max():.6g}")
     low = 0.0 if abs(low) < 1e-6 * high else low
-    levels = np.rint((weights.astype(float) - low) / ((high - low) or 1.0) * 255)
-    raw = np.clip(levels, 0, 255).astype(np.uint8).tobytes()
-    short = re.sub(rb"\x00{1,255}", lambda run: bytes((0, len(run[0]))), raw)
-    return low, high, base64.b64encode(short).decode()
+    shares = (weights.astype(float) - low) * (255 / ((high - low) or 1.0))
+    levels += np.rint(np.clip(shares, 0, 255)).astype(np.uint8).tobytes()
+    return low, high, at
 
 
 def _null(probabilities: NDArray[np.floating] | None) -> list[int] | None:

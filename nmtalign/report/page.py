@@ -36,10 +36,17 @@ class Page:
     title : str
     columns : int, optional
         Panels in a row.
+    notes : sequence of str
+        Sentences below the panels.
     """
 
     def __init__(
-        self, matrix: AlignmentMatrix, names: Sequence[str], title: str, columns: int | None = None
+        self,
+        matrix: AlignmentMatrix,
+        names: Sequence[str],
+        title: str,
+        columns: int | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         from matplotlib.figure import Figure
 
@@ -51,6 +58,7 @@ class Page:
         self.font_size = max(SMALLEST_FONT, min(16.0, 0.7 * self.cell * POINTS))
         self._every = math.ceil(1.1 * SMALLEST_FONT / POINTS / self.cell)  # fewer labels than overlap
         self._width, self._height = max(S, 1) * self.cell, max(T, 1) * self.cell
+        self._notes = list(notes)
         self._measure(matrix, names, title)
         self._place(names, title)
 
@@ -60,7 +68,8 @@ class Page:
         short = [shorten(word, LONGEST_LABEL) for word in self._full]
         S = len(matrix.source_tokens)
         self._labels = short[:S], short[S:]
-        self._long = [f"{a} = {b}" for a, b in dict(zip(short, self._full, strict=True)).items() if a != b]
+        pairs = dict(zip(short, self._full, strict=True)).items()
+        self._notes += [f"{a} = {b}" for a, b in pairs if a != b]
         self._top, self._left = (self._widest(side, self.font_size) + PAD for side in self._labels)
         self._top = max(self._top, 0.35)  # of the name of the color bar
         heading = self._size(title, 11)[0] if title else 0.0
@@ -68,11 +77,11 @@ class Page:
         self._head = MARGIN + (0.3 if title else 0.0)
         self._row = names_height + self._top + self._height
         self._bar_room = 0.75
-        notes = self._widest(self._long, NOTE_SIZE)
+        notes = self._widest(self._notes, NOTE_SIZE)
         panels = self._left + self.columns * self._width + (self.columns - 1) * GAP + self._bar_room
         self._below = self._head + self.rows * self._row + (self.rows - 1) * GAP
         width = 2 * MARGIN + max(panels, heading, notes, 2.6)
-        height = self._below + 0.35 + 0.16 * len(self._long) + MARGIN
+        height = self._below + 0.35 + 0.16 * len(self._notes) + MARGIN
         self.figure.set_size_inches(width, height)
 
     def _widest(self, texts: Sequence[str], points: float) -> float:
@@ -113,7 +122,7 @@ class Page:
             self._label(self.panels[-1], with_rows=column == 0)
             if name:
                 self._write(name, left, self._head + row * (self._row + GAP) + 0.08, 9.5, weight="bold")
-        for number, text in enumerate(self._long):
+        for number, text in enumerate(self._notes):
             self._write(text, MARGIN, self._below + 0.4 + 0.16 * number, NOTE_SIZE, color="0.25")
 
     def _label(self, axes: Axes, *, with_rows: bool) -> None:
@@ -126,8 +135,8 @@ class Page:
         axes.set_yticks(range(len(target))[every], target[every] if with_rows else [], parse_math=False)
         axes.spines[:].set_visible(False)
 
-    def add_color_bar(self, image: Any) -> None:
-        """Add the color scale at the right of the first row; a square-root scale says so."""
+    def add_color_bar(self, image: Any, name: str) -> None:
+        """Add the color scale and its name at the right of the first row."""
         from matplotlib.colors import PowerNorm
         from matplotlib.ticker import FixedLocator, MaxNLocator
 
@@ -141,7 +150,7 @@ class Page:
         bar = self.figure.colorbar(image, cax=place, ticks=ticks, format="%.3g")
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=NOTE_SIZE, length=2)
-        name, top = "weight,\n√ scale" if roots else "weight", self._head + self._row - self._height
+        top = self._head + self._row - self._height
         self._write(name, left, top - 0.06, NOTE_SIZE, va="bottom", linespacing=1.0)
 
     def add_legend(self, names: Sequence[str]) -> list[Axes]:

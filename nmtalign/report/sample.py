@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.errors import DataError, UsageError
-from nmtalign.links.alignments import AlignedPair, Alignment, GoldAlignment, Link
-from nmtalign.links.extraction import argmax_forward
+from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
+from nmtalign.links.extraction import best_cells
+from nmtalign.text.bitext import CELLS
 
 TRANSLATIONS = 1000  # most of them in a report
-CELLS = 16_000_000  # weights (T x S) of all pairs of a page or picture; a million takes 40 MB
 
 
 def inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
@@ -44,8 +44,6 @@ class SamplePair:
     gold : GoldAlignment, optional
     others : dict of str to Alignment
         Links of other systems by their name.
-    unknown : (frozenset of int, frozenset of int), optional
-        Positions of source and target words without a vector; None for models without vectors.
     parts : dict of str to array of shape (T, S)
         Weights of each scorer or attention head by itself, where there are several.
 
@@ -59,7 +57,6 @@ class SamplePair:
     aligned: AlignedPair
     gold: GoldAlignment | None = None
     others: Mapping[str, Alignment] = field(default_factory=dict)
-    unknown: tuple[frozenset[int], frozenset[int]] | None = None
     parts: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -113,7 +110,8 @@ def _best(weights: NDArray[np.floating], null: NDArray[np.floating] | None) -> l
     """Return the best column of each row, -1 where null has more weight."""
     if 0 in weights.shape:
         return [-1] * len(weights)
-    best = argmax_forward(weights).argmax(axis=1)
+    T, S = weights.shape
+    best = best_cells(weights[..., None], 1, np.array([S]), np.array([T]))[..., 0].argmax(axis=1)
     null_weights = np.zeros(len(weights)) if null is None else null
     return list(np.where(null_weights > weights.max(axis=1), -1, best).tolist())
 
@@ -132,7 +130,7 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
     scores = np.array([p.aligned.score for p in pairs if p.aligned.score is not None], dtype=float)
     probabilities = np.array([x for p in pairs for x in p.aligned.probabilities.values()], dtype=float)
     source, target = _fertility(pairs)
-    unknown = [_unknown_share(p) for p in pairs if p.unknown is not None]
+    unknown = [_unknown_share(own) for p in pairs if (own := p.aligned.matrix).unknown is not None]
     found = [
         _scores("Pair scores", scores),
         _shares("Link probabilities", "of the chosen links", probabilities),
@@ -141,7 +139,7 @@ def distributions(pairs: Sequence[SamplePair]) -> list[Distribution]:
         ),
         _whole("Links of a source word", _unlinked(source), source, 0, 5),
         _whole("Links of a target word", _unlinked(target), target, 0, 5),
-        _shares("Unknown words", "share of a pair's words without a vector of their own", np.array(unknown)),
+        _shares("Unknown words", "share of a pair's words without a vector", np.array(unknown)),
     ]
     return [distribution for distribution in found if sum(distribution.counts)]
 
@@ -169,9 +167,8 @@ def _fertility(pairs: Iterable[SamplePair]) -> tuple[NDArray[np.int64], NDArray[
     return np.concatenate(source), np.concatenate(target)
 
 
-def _unknown_share(pair: SamplePair) -> float:
-    known = pair.unknown or (frozenset(), frozenset())
-    return sum(map(len, known)) / max(1, sum(pair.aligned.matrix.weights.shape))
+def _unknown_share(matrix: AlignmentMatrix) -> float:
+    return sum(map(len, matrix.unknown or ())) / max(1, sum(matrix.weights.shape))
 
 
 def _unlinked(fertility: NDArray[np.int64]) -> str:

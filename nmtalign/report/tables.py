@@ -1,28 +1,32 @@
 """Links as a table: one row for each link, in Python as a DataFrame, on disk as .csv, .tsv, .jsonl, .parquet.
 
 In Python pairs count from 0, like ``batch[n]``; in a file the column is `line` and counts from 1. Positions
-count from 0, like Pharaoh links.
+count from 0, like Pharaoh links. Matrices of pairs as .csv or .tsv with the words as labels, or as the arrays
+of an .npz file.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from nmtalign.arrays import ArchiveWriter
 from nmtalign.door import expect_kind
 from nmtalign.errors import UsageError
 from nmtalign.files import open_text
-from nmtalign.links.alignments import AlignedBatch, AlignedPair
+from nmtalign.links.alignments import AlignedBatch, AlignedPair, AlignmentMatrix
+from nmtalign.output import Outputs
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
+OF_MATRICES = (".tsv", ".csv", ".npz")
 
 
 class LinkRow(NamedTuple):
@@ -172,10 +176,17 @@ def _quoted(word: str) -> str:
     return word
 
 
+_ESCAPE = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
+
+
+def _escaped(word: str) -> str:
+    """Return a word as a field between tabs."""
+    return word.translate(_ESCAPE)
+
+
 def _write_tsv(file: TextIO, rows: Iterable[LinkRow]) -> None:
-    escape = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
     for line, s, source, t, target, probability in rows:
-        words = source.translate(escape), target.translate(escape)
+        words = _escaped(source), _escaped(target)
         file.write(f"{line}\t{s}\t{words[0]}\t{t}\t{words[1]}\t{probability:.6f}\n")
 
 
@@ -194,6 +205,45 @@ TABLE_HEADS = {
     ".tsv": "\t".join(LinkRow._fields) + "\n",
     ".jsonl": "",
 }
+
+
+def save_matrices(pairs: Iterable[tuple[int, Mapping[str, AlignmentMatrix]]], path: str | Path) -> None:
+    """Save the numbers of matrices: .tsv or .csv for one, with its words as labels, .npz for any.
+
+    Parameters
+    ----------
+    pairs : iterable of (int, mapping of str to AlignmentMatrix)
+        The number of each pair, and its matrices by name. In .npz ``pair-3`` is the only matrix of pair 3,
+        ``forward-3`` one of several. They are read one by one.
+    path : str or Path
+        An older file stays until the new one is whole.
+
+    Raises
+    ------
+    UsageError
+        For several matrices and a format that holds one.
+    """
+    path = Path(path)
+    with Outputs() as files:
+        if path.suffix.lower() == ".npz":
+            archive = files.enter_context(ArchiveWriter(files.binary(path)))
+            for number, matrices in pairs:
+                for name, matrix in matrices.items():
+                    archive.write(f"{name if len(matrices) > 1 else 'pair'}-{number}", matrix.weights)
+            return
+        listed = [matrix for _, matrices in islice(pairs, 2) for matrix in matrices.values()]
+        if len(listed) != 1:
+            found = f"found {len(listed)}" if listed else "found none"
+            raise UsageError(f"{path}: a {path.suffix} holds one matrix, {found}; save to .npz")
+        files.text(path).writelines(_lines_of(listed[0], path.suffix.lower()))
+
+
+def _lines_of(matrix: AlignmentMatrix, kind: str) -> Iterator[str]:
+    """Yield a line of source words, then one for each target word with its weights."""
+    between, field = {".csv": (",", _quoted), ".tsv": ("\t", _escaped)}[kind]
+    yield between.join(["", *map(field, matrix.source_tokens)]) + "\n"
+    for word, row in zip(matrix.target_tokens, matrix.weights.tolist(), strict=True):
+        yield between.join([field(word), *(f"{weight:.6f}" for weight in row)]) + "\n"
 
 
 class _ParquetTable:

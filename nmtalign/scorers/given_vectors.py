@@ -111,18 +111,15 @@ class VectorScorer(Scorer):
         return self.source.vocabulary, self.target.vocabulary
 
     def unknown(self, source: Sequence[str], target: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
-        """Return the positions of words without a vector."""
-        first, second = (
-            frozenset(np.flatnonzero(np.asarray(side.vocabulary.rows(words)) < 0).tolist())
-            for side, words in ((self.source, source), (self.target, target))
-        )
+        """Return the positions of words without a vector, or with a zero one."""
+        known = _known(*self._vectors(source, target))
+        first, second = (frozenset(np.flatnonzero(~side).tolist()) for side in known)
         return first, second
 
     def read(self, text: EncodedText) -> CellScores:
         """Look up the words of a text."""
         found = self._vectors(text.source.words, text.target.words)
-        known = np.any(found[0] != 0, axis=1), np.any(found[1] != 0, axis=1)
-        return CellScores(text, *self._prepared(*found), self, known)
+        return CellScores(text, *self._prepared(*found), self, _known(*found))
 
     def prepared(self, source: Sequence[str], target: Sequence[str]) -> tuple[Doubles, Doubles]:
         """Return the prepared vectors of source and target words, each (N, K)."""
@@ -169,6 +166,11 @@ class VectorScorer(Scorer):
             for at in range(0, len(queries), ROWS)
         ]
         return np.concatenate(of_keys), np.concatenate(of_queries)
+
+
+def _known(source: Floats, target: Floats) -> tuple[Flags, Flags]:
+    """Mark the words whose vector is not zero."""
+    return np.any(source != 0, axis=1), np.any(target != 0, axis=1)
 
 
 def _log_mean(scores: Reals, share: Doubles) -> Floats:
@@ -232,9 +234,15 @@ class CellScores(TextScores):
         return np.asarray(np.exp(logits, out=logits) * bucket.inside)
 
     def linkable(self, k: int, ratios: Floats | None) -> Flags:
-        """Mark the cells (T, S, B) of bucket k with a known word, in pairs with known words on both sides."""
+        """Mark the cells (T, S, B) of bucket k that may have links.
+
+        Without ratios both words have a vector. A hidden Markov model gives ratios, and its neighbors place a
+        word without a vector: one of both has a vector then, in pairs with known words on both sides.
+        """
         bucket = self.text.buckets[k]
         source, target = self.known[0][bucket.source], self.known[1][bucket.target]
+        if ratios is None:
+            return np.asarray(target[:, None] & source)
         return np.asarray((target[:, None] | source) & (source.any(axis=0) & target.any(axis=0)))
 
     @cached_property

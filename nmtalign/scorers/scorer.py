@@ -10,15 +10,13 @@ import numpy as np
 from nmtalign.arrays import Floats, Integers
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import UsageError
+from nmtalign.links.alignments import UnknownWords
 from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.state import State
 
 Words = Sequence[str]
 Pairs = Sequence[tuple[Words, Words]]
-UnknownWords = tuple[frozenset[int], frozenset[int]]  # positions in source and target
-
-
 TINY = np.float32(1e-30)  # least ratio under a logarithm
 
 

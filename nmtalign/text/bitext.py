@@ -20,6 +20,7 @@ that does not parse is an error with its place, or with `on_error` an empty pair
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, zip_longest
@@ -333,6 +334,7 @@ FORMATS = ("moses", *_LINE_PARSERS, *ROWS, *_CATALOGS, *_FILE_READERS)
 
 PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
+CELLS = 16_000_000  # weights (target by source words) that are kept at a time; a million takes 8 MB
 
 
 class Chunk(NamedTuple):
@@ -342,7 +344,9 @@ class Chunk(NamedTuple):
     lines: list[SentencePair]
 
 
-def cut(pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1) -> Iterator[Chunk]:
+def cut(
+    pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
+) -> Iterator[Chunk]:
     """Cut a stream into chunks of at most `chunk` pairs and about `CHARACTERS` characters.
 
     Parameters
@@ -351,19 +355,24 @@ def cut(pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1) ->
     chunk : int
     first : int
         Number of the first pair.
+    cells : float
+        Where matrices are kept: source by target characters of all pairs of a chunk, about.
 
     Examples
     --------
     >>> [(part.first, len(part.lines)) for part in cut([SentencePair("a", "b")] * 5, chunk=2)]
     [(1, 2), (3, 2), (5, 1)]
+    >>> [len(part.lines) for part in cut([SentencePair("a", "bc")] * 3, cells=3)]
+    [2, 1]
     """
     lines: list[SentencePair] = []
-    characters = 0
+    characters = area = 0
     for pair in pairs:
         lines.append(pair)
         characters += len(pair.source) + len(pair.target)
-        if len(lines) == chunk or characters > CHARACTERS:
+        area += len(pair.source) * len(pair.target)
+        if len(lines) == chunk or characters > CHARACTERS or area > cells:
             yield Chunk(first, lines)
-            first, lines, characters = first + len(lines), [], 0
+            first, lines, characters, area = first + len(lines), [], 0, 0
     if lines:
         yield Chunk(first, lines)

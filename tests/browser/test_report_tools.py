@@ -458,7 +458,8 @@ def test_the_least_certain_pairs_come_first(open_report: Open) -> None:
     order = [pair.number for pair in sorted(pairs, key=lambda pair: (-round(doubt(pair), 9), pair.number))]
     buttons = {button.text: button for button in find(page, "#editor button")}
     buttons["Least certain first"].click()
-    assert [int(text[5:]) for text in texts(page, ".pair h3")] == order
+    below = [int(text[5:]) for text in texts(page, ".pair h3")]
+    assert below == order[: len(below)]
     find(page, f"#pair-{order[0]} .check input")[0].click()
     buttons["Next least certain"].click()
     wait(page, f"return location.hash === '#pair-{order[1]}'")

@@ -80,6 +80,7 @@ CASES = [
     Case("pair_scores", ALIGN + "--pair-scores out"),
     Case("table", ALIGN + "-o links-out --table out.tsv"),
     Case("table", ALIGN + "-o links-out --table out.parquet"),
+    Case("attention", ALIGN + "-o links-out --attention out.npz"),
     Case("guided", ALIGN + "--guided out"),
     Case("tokens", ALIGN + "--tokens out"),
     Case(
@@ -104,6 +105,8 @@ CASES = [
     Case("output", "project " + LINKED + "--tags tags --tags-format bio -o out", bad="tags"),
     Case("output", "heatmap --pairs pairs --model model --lines 1,120 -o out.pdf", bad="pairs"),
     Case("output", "heatmap --pairs pairs --model model --lines 120 -o out.png", bad="pairs"),
+    Case("output", "heatmap --pairs pairs --model model --lines 120 -o out.tsv", bad="pairs"),
+    Case("output", "heatmap --pairs pairs --model model --lines 1,120 -o out.npz", bad="pairs"),
     Case("cache", "heatmap --pairs pairs --lines 1 -o out.svg " + ENCODER, bad="pairs", again="--layer 2"),
     Case("output", "report source target --model model --sample 5 -o out.html"),
     Case("cache", "report source target --sample 5 -o out.html " + ENCODER, again="--layer 2"),

@@ -176,8 +176,11 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
     assert err.count("are drawn") == 1
     assert "source words: 400, the first 150 are drawn; choose others with --columns" in err
     (whole, _), (part, more) = drawn
-    assert whole[""].weights.shape == (2, 150)
-    assert (part[""].source_tokens, part[""].target_tokens) == (("w300", "w302", "w303"), ("chat",))
+    assert whole["combined"].weights.shape == (2, 150)
+    assert (part["combined"].source_tokens, part["combined"].target_tokens) == (
+        ("w300", "w302", "w303"),
+        ("chat",),
+    )
     assert all(s < 3 and t < 1 for s, t in more["links"])
     assert run("heatmap", "a b", "c", "-o", tmp_path / "a.png", "--columns", "7") == 2
     assert "--columns: there are only 2 words, counted from 0" in capsys.readouterr().err

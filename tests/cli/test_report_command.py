@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ from nmtalign.cli import main
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
+from tests.report.sample_pairs import data_of
 
 ENGLISH = ["the", "cat", "sleeps", "black", "house", "white", "."]
 FRENCH = ["le", "chat", "dort", "noir", "maison", "blanche", "."]
@@ -50,10 +49,7 @@ def report(files: dict[str, Path], *arguments: object) -> dict:
     """Write a report and return the data in it."""
     command = ("report", files["source"], files["target"], "--vectors", files["vectors"], "-o", files["out"])
     assert run(*command, *arguments) == 0
-    page = files["out"].read_text(encoding="utf-8")
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    assert found
-    return json.loads(found[1])
+    return data_of(files["out"].read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("chosen", [["--lines", "3"], ["--sample", "2"], ["--worst", "2", "--by", "gold"]])

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import re
+import zlib
+from typing import Any
+
 import numpy as np
 
 from nmtalign import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.report.sample import SamplePair
 
 SETTINGS = "score=cosine extract=mutual threshold=0.2"
+
+
+def inflated(text: str) -> bytes:
+    return zlib.decompress(base64.b64decode(text))
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """Return what the script of a page draws."""
+    found = re.search(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]*)</script>', page)
+    assert found
+    data: dict[str, Any] = json.loads(inflated(found[1]))
+    return data
 
 
 def aligned_pair(source: list[str], target: list[str], *, seed: int = 0) -> AlignedPair:
@@ -61,6 +79,7 @@ CAT = SamplePair(
             np.array([[0.9, 0, 0, 0.05], [0, 0.04, 0.8, 0.1], [0, 0.7, 0.1, 0], [0.1, 0.2, 0, 0.15]]),
             ("the", "black", "cat", "sleeps"),
             ("le", "chat", "noir", "dort"),
+            (frozenset({3}), frozenset()),
         ),
         forward=np.array([[0.9, 0, 0, 0.1], [0, 0.05, 0.85, 0.1], [0, 0.8, 0.1, 0], [0.05, 0.25, 0, 0.2]]),
         reverse=np.array([[0.9, 0, 0, 0.02], [0, 0.03, 0.8, 0.1], [0, 0.7, 0.1, 0], [0.1, 0.2, 0, 0.1]]),
@@ -72,7 +91,6 @@ CAT = SamplePair(
     ),
     GoldAlignment(frozenset({(0, 0), (1, 2), (3, 3)}), frozenset({(0, 0), (1, 2), (3, 3)})),
     {"other": Alignment(frozenset({(0, 0), (2, 1), (3, 3)}), 4, 4)},
-    (frozenset({3}), frozenset()),
 )
 
 HOSTILE_WORDS = [

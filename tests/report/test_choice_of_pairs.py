@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_the_worst_equal_a_full_sort() -> None:
 
 def test_shown_pairs_know_their_unknown_words() -> None:
     (pair,) = show([Record(4, SentencePair("a x", "y b y"), None, {"s": frozenset({Link(1, 2)})})], ALIGNER)
-    assert pair.unknown == ({1}, {0, 2})
+    assert pair.aligned.matrix.unknown == ({1}, {0, 2})
     assert pair.number == 4
     assert pair.others["s"].links == {Link(1, 2)}
 
@@ -109,3 +110,25 @@ def test_parts_of_a_model_are_its_own_attention() -> None:
     for name, weights in found.items():
         np.testing.assert_array_equal(weights, model.with_scorers([name]).align(*record.pair).posterior)
     assert parts_of(record, ALIGNER) == {}
+
+
+def test_pairs_shown_together_are_those_shown_alone() -> None:
+    """To the last bit: short and long pairs, pairs that are cut into pieces, and pairs without words."""
+    random, words = (
+        np.random.default_rng(5),
+        ["the", "black", "cat", "sleeps", ".", "le", "chat", "noir", "dort"],
+    )
+    lengths = [(3, 4), (0, 2), (300, 310), (3, 4), (25, 31), (2, 0), (7, 70)]
+    sides = [[" ".join(random.choice(words, n)) for n in pair] for pair in lengths]
+    corpus = [Record(n, SentencePair(*pair), None, {}) for n, pair in enumerate(sides, 1)]
+    together = show(corpus, load())
+    assert [pair.number for pair in together] == [1, 2, 3, 4, 5, 6, 7]
+    for record, pair in zip(corpus, together, strict=True):
+        (alone,) = show([record], load())
+        for one, other in ((alone.aligned, pair.aligned), (load().attend_words(record.pair), pair.aligned)):
+            assert one.probabilities == other.probabilities
+            assert (one.alignment, one.score, one.tokens) == (other.alignment, other.score, other.tokens)
+            for name in ("matrix.weights", "forward", "reverse", "scores"):
+                np.testing.assert_array_equal(*(attrgetter(name)(own) for own in (one, other)))
+        for name, weights in alone.parts.items():
+            np.testing.assert_array_equal(weights, pair.parts[name])

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from nmtalign import Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
 from nmtalign.report import fonts
-from nmtalign.report.heatmap import draw_heatmap, save_heatmaps
+from nmtalign.report.heatmap import cropped, draw_heatmap, save_heatmaps
 from nmtalign.report.style import DARK, LIGHT
 
 SOURCE = ("the", "white", "house", "is", "small")
@@ -70,6 +70,65 @@ def test_linear_colors_span_the_weights(shift: float) -> None:
     assert bar(figure)[0] == "weight"
     same = AlignmentMatrix(np.full((6, 5), 0.2), SOURCE, TARGET)
     assert draw_heatmap(same, linear=True).axes[0].collections[0].get_clim() == (0, 1)
+
+
+def notes(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.texts]
+
+
+def test_nearly_uniform_weights_have_their_own_range_and_say_so() -> None:
+    weights = np.full((6, 5), 0.2)
+    weights[:, 0], weights[:, 1] = 0.39, 0.01  # none above 2/5
+    flat = AlignmentMatrix(weights, SOURCE, TARGET)
+    figure = draw_heatmap(flat)
+    np.testing.assert_allclose(figure.axes[0].collections[0].norm([0.01, 0.2, 0.39]), [0, 0.5, 1])
+    assert "weight,\nown range" in notes(figure)
+    assert "nearly uniform, all from .010 to .390" in notes(figure)
+    weights[0] = 0.41, 0.0, 0.2, 0.2, 0.19
+    sharp = draw_heatmap(AlignmentMatrix(weights, SOURCE, TARGET))
+    assert sharp.axes[0].collections[0].get_clim() == (0, 1)
+    both = draw_heatmap({"flat": flat, "sharp": AlignmentMatrix(weights, SOURCE, TARGET)})
+    assert both.axes[0].collections[0].get_clim() == (0, 1)  # one scale for both
+    assert "flat: nearly uniform, all from .010 to .390" in notes(both)
+
+
+@pytest.mark.parametrize(("share", "uniform"), [(0.75, True), (0.76, False), (1.0, False)])
+def test_of_two_words_weights_halfway_to_1_are_no_longer_uniform(share: float, uniform: bool) -> None:
+    two = AlignmentMatrix([[share, 1 - share]], ("a", "b"), ("x",))
+    assert ("weight,\nown range" in notes(draw_heatmap(two))) is uniform
+    one = AlignmentMatrix([[1.0], [1.0]], ("a",), ("x", "y"))
+    assert "weight,\n√ scale" in notes(draw_heatmap(one))
+
+
+def test_the_caption_says_which_direction_sums_to_1() -> None:
+    rows = matrix()
+    columns = AlignmentMatrix(rows.weights / rows.weights.sum(axis=0), SOURCE, TARGET)
+    said = notes(draw_heatmap({"forward": rows, "reverse": columns}))
+    assert "forward: each row sums to 1, attention of a target word" in said
+    assert "reverse: each column sums to 1, attention of a source word" in said
+    less = AlignmentMatrix(rows.weights * 0.9, SOURCE, TARGET)  # null has the rest
+    assert "forward: attention of a target word, each row sums to 1 at most" in notes(
+        draw_heatmap({"forward": less})
+    )
+    figure = draw_heatmap({"scores": AlignmentMatrix(rows.weights * 30 - 9, SOURCE, TARGET)})
+    assert "score" in notes(figure)
+    assert "scores: before the softmax" in notes(figure)
+
+
+def test_words_without_a_vector_are_hatched_and_named() -> None:
+    hidden = AlignmentMatrix(np.full((6, 5), 0.2), SOURCE, TARGET, (frozenset({1}), frozenset({0, 5})))
+    figure = draw_heatmap(hidden, numbers=True)
+    places = {patch.get_bbox().bounds for patch in figure.axes[0].patches if patch.get_hatch()}
+    assert places == {(0.5, -0.5, 1, 6), (-0.5, -0.5, 5, 1), (-0.5, 4.5, 5, 1)}
+    assert len(figure.axes[0].texts) == 4 * 4  # no numbers in them
+    assert {
+        "no vector",
+        "without a vector in the source: white",
+        "without a vector in the target: la, .",
+    } <= {*notes(figure)}
+    parts, *_ = cropped({"": hidden}, (), None, [5, 2], [3, 1])
+    assert parts[""].unknown == ({1}, {0})
+    assert hidden.T.unknown == ({0, 5}, {1})
 
 
 @pytest.mark.parametrize("colors", [DARK, LIGHT])
@@ -199,7 +258,7 @@ def test_the_same_picture_gives_the_same_bytes_in_another_process(tmp_path: Path
     program = (
         "import sys, numpy as np\n"
         "from nmtalign import AlignmentMatrix\n"
-        "from nmtalign.report.heatmap import draw_heatmap, save_heatmaps\n"
+        "from nmtalign.report.heatmap import cropped, draw_heatmap, save_heatmaps\n"
         "m = AlignmentMatrix(np.eye(3), ('a', 'b', 'c'), ('d', 'e', 'f'))\n"
         "for path in sys.argv[1:]:\n"
         "    save_heatmaps([draw_heatmap(m, links=[(0, 0)])], path)\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -33,7 +32,7 @@ from nmtalign.report.summary import headline, summarize
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
-from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus
+from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, corpus, data_of, inflated
 
 
 class Elements(HTMLParser):
@@ -56,29 +55,19 @@ class Elements(HTMLParser):
             self._inside = ""
 
 
-def data_of(page: str) -> dict:
-    return json.loads(Elements(page).texts["script"][0])
-
-
-def unpack(packed: tuple[float, float, str], T: int, S: int) -> np.ndarray:
-    """Read weights back the way the script does, one byte at a time."""
-    low, high, text = packed
-    levels, raw = [], base64.b64decode(text)
-    position = 0
-    while position < len(raw):
-        if raw[position]:
-            levels.append(raw[position])
-            position += 1
-        else:
-            levels.extend([0] * raw[position + 1])
-            position += 2
-    return low + (high - low) * np.array(levels, dtype=float).reshape(T, S) / 255
+def unpack(packed: list, levels: bytes, T: int, S: int) -> np.ndarray:
+    """Read weights back the way the script does."""
+    low, high, at = packed
+    return low + (high - low) * np.array(list(levels[at : at + T * S]), dtype=float).reshape(T, S) / 255
 
 
 @given(arrays(float, array_shapes(min_dims=2, max_dims=2, max_side=40), elements=st.floats(-3, 7)))
 def test_packed_weights_are_off_by_at_most_half_a_level(weights: np.ndarray) -> None:
     span = weights.max() - weights.min()
-    np.testing.assert_allclose(unpack(pack(weights), *weights.shape), weights, atol=span / 510 + 2e-5)
+    levels = bytearray(b"others")
+    packed = pack(weights, levels)
+    np.testing.assert_allclose(unpack(packed, levels, *weights.shape), weights, atol=span / 510 + 2e-5)
+    assert len(levels) == 6 + weights.size
 
 
 def test_the_policy_allows_exactly_the_one_script_and_the_one_style() -> None:
@@ -138,7 +127,8 @@ def test_1000_pairs_with_heads_stay_under_3_MB() -> None:
 
 
 def test_a_pair_holds_what_the_script_draws() -> None:
-    pair = data_of(html_report([CAT]))["pairs"][0]
+    data = data_of(html_report([replace(CAT, number=1), CAT]))
+    pair, levels = data["pairs"][1], inflated(data["weights"])
     assert pair["l"] == [0, 0, 900, 1, 2, 748, 2, 1, 825]
     assert pair["g"] == [0, 0, 1, 1, 2, 1, 3, 3, 1]
     assert pair["o"] == [[0, 0, 2, 1, 3, 3]]
@@ -146,7 +136,8 @@ def test_a_pair_holds_what_the_script_draws() -> None:
     assert pair["nt"] == [0, 0, 100, 500]
     assert pair["u"] == [[3], []]
     assert pair["a"] == pytest.approx(1 - 4 / 6, abs=1e-4)
-    np.testing.assert_allclose(unpack(pair["m"]["forward"], 4, 4), CAT.aligned.forward, atol=0.9 / 510)
+    forward = unpack(pair["m"]["forward"], levels, 4, 4)
+    np.testing.assert_allclose(forward, CAT.aligned.forward, atol=0.9 / 510)
 
 
 def test_heads_and_the_lines_of_the_text_are_in_the_page() -> None:
@@ -160,7 +151,8 @@ def test_heads_and_the_lines_of_the_text_are_in_the_page() -> None:
     assert data["lines"] == 40
     assert set(data["rest"].items()) == {(str(n), "0-0") for n in range(1, 40) if n not in (17, 18)}
     found = [pair["m"] for pair in data["pairs"]]
-    np.testing.assert_allclose(unpack(found[0]["head 3"], 4, 4), CAT.aligned.forward.T, atol=0.9 / 510)
+    head = unpack(found[0]["head 3"], inflated(data["weights"]), 4, 4)
+    np.testing.assert_allclose(head, CAT.aligned.forward.T, atol=0.9 / 510)
     assert list(found[1]) == ["combined", "forward", "reverse"]
     assert data["id"] != data_of(html_report([CAT]))["id"]  # what is corrected is kept by it
 
@@ -180,7 +172,7 @@ def test_a_plain_matrix_is_enough() -> None:
 def test_empty_sentences_and_an_empty_report_are_pages() -> None:
     empty = AlignedPair(Alignment(frozenset(), 0, 2), AlignmentMatrix(np.zeros((2, 0)), (), ("a", "b")))
     data = data_of(html_report([SamplePair(1, empty)]))
-    assert data["pairs"][0]["m"] == {"combined": [0.0, 1.0, ""]}
+    assert data["pairs"][0]["m"] == {"combined": [0.0, 1.0, 0]}
     assert data["pairs"][0]["bf"] == [-1, -1]
     assert data_of(html_report([]))["pairs"] == []
 

@@ -72,7 +72,7 @@ def test_no_two_modules_define_the_same_name() -> None:
 @pytest.mark.parametrize("name", [html.REPORT, html.TYPING])
 def test_the_joined_script_is_strict_and_holds_no_import_or_export(name: str) -> None:
     script = html._script(name)
-    assert script.startswith('"use strict";\n(() => {\n')
+    assert script.startswith('"use strict";\n(async () => {\n')
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
     for text in MODULES.values() if name == html.TYPING else ():
         for line in STATEMENT.sub("", text).splitlines():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -23,7 +21,7 @@ from nmtalign.report.notebook import _pair
 from nmtalign.report.sample import SamplePair
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
-from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair
+from tests.report.sample_pairs import CAT, HOSTILE_WORDS, aligned_pair, data_of
 
 PAIR = CAT.aligned
 
@@ -45,13 +43,6 @@ class Frames(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.loose += data
-
-
-def data_of(page: str) -> dict[str, Any]:
-    """Return what the script of a page draws."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    assert found
-    return json.loads(found[1])
 
 
 @pytest.mark.parametrize("result", [PAIR, PAIR.matrix, PAIR.alignment])
@@ -124,7 +115,7 @@ def test_two_results_side_by_side() -> None:
     table = PAIR.compare(CAT.others["other"])
     assert table["found"].tolist() == ["both", "first", "both", "second"]
     assert table["target_word"].tolist() == ["le", "noir", "chat", "dort"]
-    assert len(PAIR.matrix.compare(PAIR.matrix).axes) == 3
+    assert len(PAIR.matrix.compare(PAIR.matrix).axes) == 4  # two panels, color bar, key of hatched words
     with pytest.raises(UsageError, match=r"expected two results of one sentence pair"):
         PAIR.compare(Alignment(frozenset(), 1, 1))
     with pytest.raises(UsageError, match="no picture of a str"):

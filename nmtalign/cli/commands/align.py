@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -47,7 +48,7 @@ from nmtalign.cli.options.running import (
 )
 from nmtalign.cli.options.types import OUTPUT, OutputPrefix
 from nmtalign.errors import DataError, NmtalignError, UsageError
-from nmtalign.names import MARKS, SIDES
+from nmtalign.names import MARKS, SIDES, VALUES
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -108,18 +109,49 @@ _error_options = option_group(
 )
 
 
+@dataclass(frozen=True)
+class WrittenOptions:
+    """What the links count, and the matrices that are written."""
+
+    pieces: str | None
+    attention: str | None
+    values: str | None
+
+    def check(self) -> None:
+        """Refuse values that are written nowhere, and another kind of file."""
+        if self.attention is None and self.values is not None:
+            raise UsageError("--values says what --attention FILE.npz holds; give it, too")
+        if self.attention is not None and not self.attention.endswith(".npz"):
+            raise UsageError(f"{self.attention}: expected a name ending in .npz for --attention")
+
+    def values_of(self, aligner: Aligner) -> str | None:
+        """Return which values of each pair are kept."""
+        return None if self.attention is None else self.values or aligner.usual_values
+
+
+_written_options = option_group(
+    "written",
+    WrittenOptions,
+    section("Output"),
+    click.option(
+        "--attention", type=OUTPUT, metavar="FILE.npz", help="A matrix a pair: target by source words."
+    ),
+    click.option(
+        "--values",
+        type=click.Choice(VALUES),
+        help="What --attention holds.  [softmax without null: forward; else combined]",
+    ),
+    click.option("--pieces", type=click.Choice(MARKS), help="Links of the words that marked sub-words make."),
+)
+
+
 @click.command(cls=Command)
 @bitext_options
 @max_length_option
 @section("Input")
 @_error_options
 @output_options
-@section("Output")
-@click.option(
-    "--pieces",
-    type=click.Choice(MARKS),
-    help="Links of the words that marked sub-words make.",
-)
+@_written_options
 @model_options
 @section("Expert, whose links vote")
 @expert_option
@@ -132,7 +164,7 @@ def align(
     bitext: BitextOptions,
     max_length: int | None,
     errors: ErrorOptions,
-    pieces: str | None,
+    written: WrittenOptions,
     expert: str | None,
     engine: EngineOptions,
     sharding: ShardOptions,
@@ -150,25 +182,30 @@ def align(
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
     one_blas_thread()
+    from nmtalign.aligner.opening import fit_text
     from nmtalign.batch.stream import LengthLimit
     from nmtalign.output import Outputs
 
     if None not in (expert, options.encoder):
         raise UsageError("--expert LINKS or --encoder NAME: give one of both")
-    paths = paths_of(**outputs)
+    written.check()
+    paths = paths_of(**outputs, attention=written.attention)
     files = bitext.files if expert is None else [*bitext.files, expert]
     run = sharding.open(files, paths)
     with warnings_to_stderr(), Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, bound = progress.reading(_opened(bitext, bad)), LengthLimit(max_length, bitext.files)
-        count = pieces or ("words" if outputs["tokens"] is None else "tokens")
+        count = written.pieces or ("words" if outputs["tokens"] is None else "tokens")
         aligner = replace(load_aligner(options), workers=engine.workers)
         if expert is not None:
             aligner, pairs = aligner.with_given_links(), with_expert(pairs, expert, marked=bad is not None)
         if engine.engine == "dask" and not aligner.parallel:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
-        aligner, chunks = _aligned(aligner, pairs, bound, count, run, engine, engine.client(stack))
+        pairs = bound.pairs(pairs, aligner.text, aligner.languages)
+        aligner, pairs = fit_text(aligner, pairs, count=count)
+        values = written.values_of(aligner)
+        chunks = _aligned(aligner, pairs, run, engine.client(stack), count=count, values=values)
         stack.enter_context(closing(chunks))
         settings, languages = aligner.settings, _names(aligner.languages, bitext)
         done = partial(say_done, languages, paths["links"], bound, run)
@@ -227,31 +264,27 @@ def _bad_records(on_error: str, path: str | None, files: Outputs) -> BadRecords 
 
 def _aligned(
     aligner: Aligner,
-    bitext: Iterator[SentencePair],
-    bound: LengthLimit,
-    count: str,
+    pairs: Iterator[SentencePair],
     run: ShardRun | None,
-    engine: EngineOptions,
     client: Client | None,
-) -> tuple[Aligner, Chunks]:
-    """Align the bitext on a cluster or by processes; return what aligns it, too."""
-    from nmtalign.aligner.opening import fit_text
+    *,
+    count: str,
+    values: str | None,
+) -> Chunks:
+    """Align the pairs on a cluster or by processes."""
     from nmtalign.batch.stream import align_chunks
     from nmtalign.corpus.parallel import default_workers
-    from nmtalign.text.bitext import PAIRS, cut
+    from nmtalign.text.bitext import CELLS, PAIRS, cut
 
-    bitext = bound.pairs(bitext, aligner.text, aligner.languages)
-    aligner, bitext = fit_text(aligner, bitext, count=count)
-    workers = default_workers(engine.workers) if aligner.parallel else 1  # an encoder uses all cores
+    workers = default_workers(aligner.workers) if aligner.parallel else 1  # an encoder uses all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
-    chunks = run.missing(bitext) if run else cut(bitext, chunk=size)
-    if client is not None:
-        from nmtalign.batch.cluster import align_on_cluster
+    most = math.inf if values is None else CELLS
+    chunks = run.missing(pairs) if run else cut(pairs, chunk=size, cells=most)
+    if client is None:
+        return align_chunks(aligner, chunks, workers=workers, count=count, values=values)
+    from nmtalign.batch.cluster import align_on_cluster
 
-        found = align_on_cluster(client, aligner, chunks, count=count)
-    else:
-        found = align_chunks(aligner, chunks, workers=workers, count=count)
-    return aligner, found
+    return align_on_cluster(client, aligner, chunks, count=count, values=values)
 
 
 def write_chunks(

@@ -1,4 +1,4 @@
-"""``nmtalign demo``: align the shipped sample, score it, draw it."""
+"""``nmtalign demo``: align the shipped sample by a learned model and by word vectors, score it, draw it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ from nmtalign.cli.looking.report import SAMPLE, report
 from nmtalign.cli.messages import warnings_to_stderr
 from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import OUTPUT
+from nmtalign.names import VECTORS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from nmtalign.links.alignments import GoldAlignment
+    from nmtalign.text.bitext import SentencePair
+
 PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
+BESIDE = 97  # line whose attention is drawn by each of three aligners
+SCORES = {"scaled dot-product": "scaled-dot", "Bahdanau": "bahdanau"}
 
 
 @click.command(cls=Command)
@@ -28,37 +34,33 @@ PAGES = (1, 2, 4, 6, 7, 8, 10, 11)  # lines of the sample in the PDF
 def demo(context: click.Context, output: str) -> None:
     """Align the shipped English-French sample, evaluate and draw the links.
 
+    A learned model aligns it, and Bahdanau attention over word vectors, whose matrices are written.
+
     Example: nmtalign demo -o out
     """
     from nmtalign.door import shipped
 
-    sample, folder = shipped("en_fr_sample"), Path(output)
+    sample, vectors, folder = shipped("en_fr_sample"), shipped(VECTORS), Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    links = str(folder / "links.txt")
-    context.invoke(
-        align,
-        source=str(sample / "text.tok.en"),
-        target=str(sample / "text.tok.fr"),
-        output=links,
-        probabilities=str(folder / "probabilities.txt"),
-        table=str(folder / "links.tsv"),
-    )
+    text = {"source": str(sample / "text.tok.en"), "target": str(sample / "text.tok.fr")}
+    gold, links, others = str(sample / "gold.pharaoh"), *(str(folder / name) for name in _LINKS)
+    more = {"probabilities": str(folder / "probabilities.txt"), "table": str(folder / "links.tsv")}
+    context.invoke(align, **text, output=links, **more)
     click.echo(f"\nAgainst the gold links of {sample}:")
-    context.invoke(evaluate, links=links, gold=str(sample / "gold.pharaoh"))
-    context.invoke(
-        report,
-        source=str(sample / "text.tok.en"),
-        target=str(sample / "text.tok.fr"),
-        gold=str(sample / "gold.pharaoh"),
-        output=str(folder / "report.html"),
-        title="The English-French sample",
-    )
+    context.invoke(evaluate, links=links, gold=gold)
+    title = "The English-French sample"
+    context.invoke(report, **text, gold=gold, output=str(folder / "report.html"), title=title)
+    click.echo(f"\nBy Bahdanau attention over word vectors, {vectors}/word2int_en.pkl and others:")
+    more = {"attention": str(folder / "attention.npz"), "table": str(folder / "attention_links.tsv")}
+    context.invoke(align, **text, vectors=str(vectors), score="bahdanau", output=others, **more)
+    context.invoke(evaluate, links=others, gold=gold)
     _draw(sample, folder)
     click.echo("\nOpen:")
     for name, what in _RESULTS.items():
         click.echo(f"  {folder / name!s:<26} {what}")
 
 
+_LINKS = "links.txt", "attention_links.txt"
 _RESULTS = {
     "report.html": f"{SAMPLE} pairs: words, weights, gold links, figures",
     "heatmap.png": "attention weights of the first pair; dots are links, boxes are gold links",
@@ -67,6 +69,11 @@ _RESULTS = {
     "links.tsv": "one row for each link: pair, positions, words, probability",
     "links.txt": "Pharaoh links, one line for each pair",
     "probabilities.txt": "their probabilities",
+    "attention.png": f"pair {BESIDE}: scaled dot-product, Bahdanau and learned attention side by side",
+    "attention.tsv": f"pair {BESIDE}: its Bahdanau attention as a table, with its words",
+    "attention.npz": "Bahdanau attention of all pairs, an array each: target by source words",
+    "attention_links.tsv": "its links as rows",
+    "attention_links.txt": "its links in Pharaoh form",
 }
 
 
@@ -78,19 +85,42 @@ def _draw(sample: Path, folder: Path) -> None:
         save_heatmaps([first], folder / "heatmap.png")
         save_heatmaps([first], folder / "heatmap.svg")
         save_heatmaps(_figures(sample, PAGES), folder / "heatmaps.pdf")
+        _draw_beside(sample, folder)
+
+
+def _draw_beside(sample: Path, folder: Path) -> None:
+    """Draw the attention of two scores over vectors and of the learned model; save one as numbers."""
+    from nmtalign.aligner.opening import load
+    from nmtalign.report.heatmap import draw_heatmap, matrices_of, save_heatmaps
+
+    aligners = {name: load(VECTORS, score=score) for name, score in SCORES.items()} | {
+        "learned model": load()
+    }
+    [(lines, gold)] = _records(sample, (BESIDE,))
+    pairs = {name: aligner.attend_words(lines) for name, aligner in aligners.items()}
+    matrices = {name: matrices_of(pair, "forward")["forward"] for name, pair in pairs.items()}
+    title = "How each target word shares its attention: rows sum to 1, less the null word's share"
+    save_heatmaps([draw_heatmap(matrices, gold=gold, title=title)], folder / "attention.png")
+    pairs["Bahdanau"].save(folder / "attention.tsv")
 
 
 def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
     """Yield the pictures of lines of the sample, with their gold links."""
     from nmtalign.aligner.opening import load
-    from nmtalign.cli.options.records import pick
-    from nmtalign.links.formats import read_gold
     from nmtalign.report.heatmap import draw_heatmap
-    from nmtalign.text.bitext import read_bitext
 
     aligner = load()
-    pairs = read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
-    records = zip(pairs, read_gold(sample / "gold.pharaoh"), strict=True)
-    for number, (lines, gold) in pick(records, list(numbers)):
+    for number, (lines, gold) in zip(numbers, _records(sample, numbers), strict=True):
         pair = aligner.attend_words(lines)
         yield draw_heatmap(pair.matrix, links=pair.alignment, gold=gold, title=f"pair {number}")
+
+
+def _records(sample: Path, numbers: tuple[int, ...]) -> Iterator[tuple[SentencePair, GoldAlignment]]:
+    """Yield lines of the sample and their gold links."""
+    from nmtalign.cli.options.records import pick
+    from nmtalign.links.formats import read_gold
+    from nmtalign.text.bitext import read_bitext
+
+    pairs = read_bitext(sample / "text.tok.en", sample / "text.tok.fr")
+    records = zip(pairs, read_gold(sample / "gold.pharaoh"), strict=True)
+    return (record for _, record in pick(records, numbers))

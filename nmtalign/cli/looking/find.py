@@ -36,7 +36,7 @@ class Corpus(NamedTuple):
 
 _model = with_options(
     section("Model"),
-    click.option("--model", type=INPUT, metavar="DIR", help="A learned model aligns, instead of LINKS."),
+    click.option("--model", type=INPUT, metavar="DIR", help="A learned model, or vectors, instead of LINKS."),
 )
 
 

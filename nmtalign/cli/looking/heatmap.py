@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -14,26 +16,27 @@ from nmtalign.cli.options.bitext import PairsOptions, pairs_options
 from nmtalign.cli.options.groups import Command, option_group, section
 from nmtalign.cli.options.records import RecordOptions, covered, record_options, warn_of_doubt
 from nmtalign.cli.options.types import OUTPUT, Numbers, Whole
-from nmtalign.errors import UsageError
+from nmtalign.errors import DataError, UsageError
+from nmtalign.names import VALUES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nmtalign.aligner.aligner import Aligner
     from nmtalign.corpus.coverage import Coverage
-    from nmtalign.links.alignments import AlignmentMatrix
+    from nmtalign.links.alignments import AlignedPair, AlignmentMatrix, GoldAlignment, Link
     from nmtalign.report.corpus import Record
     from nmtalign.text.bitext import SentencePair
 
+LONGEST = 100  # characters of a list of words
 MOST = 150  # words of a side that a picture shows when nothing else is asked for
-VALUES = ("scores", "forward", "reverse", "combined", "all", "parts")
 
 
 @dataclass(frozen=True)
 class LookOptions:
     """What of a matrix is drawn, and how."""
 
-    values: str
+    values: str | None
     links: bool
     numbers: bool | None
     rows: tuple[int, ...] | None
@@ -48,10 +51,9 @@ _look_options = option_group(
     LookOptions,
     click.option(
         "--values",
-        type=click.Choice(VALUES),
-        default="combined",
+        type=click.Choice([*VALUES, "all", "parts"]),
         help="Scores before the softmax, attention of a direction or both combined; `all`: the latter three;"
-        " `parts`: of each scorer or attention head.",
+        " `parts`: of each scorer or attention head.  [softmax without null: forward; else combined]",
     ),
     click.option("--links/--no-links", default=True, help="Mark the chosen links."),
     click.option(
@@ -72,7 +74,14 @@ _look_options = option_group(
 @click.argument("target_sentence", required=False)
 @pairs_options
 @section("Output")
-@click.option("-o", "--output", type=OUTPUT, metavar="FIG", required=True, help="A .png, .svg or .pdf.")
+@click.option(
+    "-o",
+    "--output",
+    type=OUTPUT,
+    metavar="FIG",
+    required=True,
+    help=".png .svg .pdf; numbers: .tsv .csv .npz.",
+)
 @_look_options
 @record_options
 def heatmap(
@@ -85,37 +94,52 @@ def heatmap(
 ) -> None:
     """Draw attention weights: target words are rows, source words are columns; gold links are boxes.
 
-    Several pairs (--pairs) make the pages of a .pdf. The weights are those of a model, or with --matrices
-    attention of another program.
+    Several pairs (--pairs) make the pages of a .pdf, or the arrays of an .npz: numbers instead of a picture,
+    as .tsv and .csv of one pair. The weights are those of a model, or with --matrices attention of another
+    program.
 
     Example: nmtalign heatmap "the black cat" "le chat noir" -o cat.png
     """
-    from nmtalign.report.heatmap import check_format, save_heatmaps
-    from nmtalign.report.style import DARK, LIGHT
+    from nmtalign.report.heatmap import FORMATS, check_format, save_heatmaps
+    from nmtalign.report.style import shorten
+    from nmtalign.report.tables import OF_MATRICES, save_matrices
 
-    check_format(output)
+    check_format(output, FORMATS + OF_MATRICES)
+    as_numbers = Path(output).suffix.lower() in OF_MATRICES
     if chosen.lines is not None and bitext.pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
     if chosen.options.positions == "hmm" and bitext.pairs is None:
         raise UsageError("--positions hmm is fitted to a text; give one: --pairs FILE --lines N")
     pairs = _pairs(source_sentence, target_sentence, bitext)
-    style = {
-        "numbers": look.numbers,
-        "linear": look.linear or None,
-        "colors": LIGHT if look.light else DARK,
-    }
-    drawn = Progress("pictures")
+    drawn = Progress("matrices" if as_numbers else "pictures")
     with warnings_to_stderr(), drawn:
         aligner, records = chosen.open(pairs)
         if bitext.pairs is None:
             records = (record._replace(number=0, typed=True) for record in records)  # no line of a file
         known: list[Coverage] = []
-        figures = (
-            _draw(aligner, record, look, style) for record in covered(chosen.chosen(records), aligner, known)
-        )
-        save_heatmaps(drawn.done_one_by_one(figures), output, dpi=look.dpi)
+        records = covered(_not_empty(chosen.chosen(records), bitext.pairs), aligner, known)
+        most = math.inf if as_numbers else MOST
+        lacking: dict[str, None] = {}  # words without a vector, in order
+        shown = (_shown(aligner, record, look, most, lacking) for record in records)
+        if as_numbers:
+            numbered = ((own.number or 1, own.matrices) for own in shown)
+            save_matrices(drawn.done_one_by_one(numbered), output)
+        else:
+            figures = (_draw(own, look) for own in shown)
+            save_heatmaps(drawn.done_one_by_one(figures), output, dpi=look.dpi)
     warn_of_doubt(known)
-    log(f"{drawn.done:,} picture{'s'[: drawn.done > 1]} in {output}, {drawn.seconds:.1f} s", event="drawn")
+    what = f"matri{'x' if drawn.done == 1 else 'ces'}" if as_numbers else f"picture{'s'[: drawn.done > 1]}"
+    without = f"; without a vector: {shorten(', '.join(lacking), LONGEST)}" if lacking else ""
+    log(f"{drawn.done:,} {what} in {output}, {drawn.seconds:.1f} s{without}", event="drawn")
+
+
+def _not_empty(records: Iterator[Record], file: str | None) -> Iterator[Record]:
+    """Yield records; a DataError names the file if there are none."""
+    first = next(records, None)
+    if first is None:
+        raise DataError("expected sentence pairs, found none").at(str(file))
+    yield first
+    yield from records
 
 
 def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iterator[SentencePair]:
@@ -134,45 +158,71 @@ def _pairs(source: str | None, target: str | None, bitext: PairsOptions) -> Iter
     raise UsageError("expected two sentences, or --pairs FILE")
 
 
-def _draw(aligner: Aligner | None, record: Record, look: LookOptions, style: dict[str, Any]) -> Figure:
-    """Align one pair and draw it; a pair with the number 0 is no line of a file."""
+class _Shown(NamedTuple):
+    """The matrices of a pair by the titles of their panels, as far as they are shown, and its links."""
+
+    number: int  # 0 of a pair that is no line of a file
+    matrices: dict[str, AlignmentMatrix]
+    links: frozenset[Link]
+    gold: GoldAlignment | None
+
+
+def _shown(
+    aligner: Aligner | None, record: Record, look: LookOptions, most: float, lacking: dict[str, None]
+) -> _Shown:
+    """Align one pair; of a side without a choice of words the first `most` are shown.
+
+    Words without a vector are added to `lacking`.
+    """
     from nmtalign.report.corpus import attention_of
-    from nmtalign.report.heatmap import cropped, draw_heatmap, matrices_of
+    from nmtalign.report.heatmap import cropped, matrices_of
 
     found = attention_of(record, aligner)
     T, S = found.matrix.weights.shape
+    for tokens, unknown in zip(found.tokens, found.matrix.unknown or (), strict=False):
+        lacking.update(dict.fromkeys(tokens[n] for n in sorted(unknown)))
     place = f"pair {record.number}: " if record.number else ""
-    shown = (
-        _shown(look.rows, T, f"{place}target words", "--rows"),
-        _shown(look.columns, S, f"{place}source words", "--columns"),
+    kept = (
+        _kept(look.rows, T, most, f"{place}target words", "--rows"),
+        _kept(look.columns, S, most, f"{place}source words", "--columns"),
     )
-    matrices = (
-        _by_part(aligner, record, found.matrix) if look.values == "parts" else matrices_of(found, look.values)
-    )
-    matrices, kept, gold = cropped(matrices, found.alignment, record.gold, *shown)
+    parts = look.values == "parts"
+    matrices = _by_part(aligner, record, found) if parts else matrices_of(found, look.values)
+    return _Shown(record.number, *cropped(matrices, found.alignment, record.gold, *kept))
+
+
+def _draw(shown: _Shown, look: LookOptions) -> Figure:
+    from nmtalign.report.heatmap import draw_heatmap
+    from nmtalign.report.style import DARK, LIGHT
+
     return draw_heatmap(
-        matrices,
-        links=kept if look.links else None,
-        gold=gold,
-        title=f"pair {record.number}" if record.number else "",
-        **style,
+        shown.matrices,
+        links=shown.links if look.links else None,
+        gold=shown.gold,
+        title=f"pair {shown.number}" if shown.number else "",
+        numbers=look.numbers,
+        linear=look.linear or None,
+        colors=LIGHT if look.light else DARK,
     )
 
 
-def _shown(wanted: tuple[int, ...] | None, words: int, what: str, option: str) -> list[int]:
-    """Return the positions of the words to draw; a picture holds so many, so a long side is cropped."""
-    if wanted is None and words > MOST:
-        warn(f"{what}: {words:,}, the first {MOST} are drawn; choose others with {option}, like 0-{MOST - 1}")
-    chosen = range(min(words, MOST)) if wanted is None else [n for n in wanted if n < words]
+def _kept(wanted: tuple[int, ...] | None, words: int, most: float, what: str, option: str) -> list[int]:
+    """Return the positions of the words to show; a picture holds so many, so a long side is cropped."""
+    if wanted is None and words > most:
+        warn(f"{what}: {words:,}, the first {most} are drawn; choose others with {option}, like 0-{most - 1}")
+    chosen = range(int(min(words, most))) if wanted is None else [n for n in wanted if n < words]
     if words and not chosen:
         raise UsageError(f"{option}: there are only {words:,} words, counted from 0")
     return list(chosen)
 
 
-def _by_part(aligner: Aligner | None, record: Record, matrix: AlignmentMatrix) -> dict[str, AlignmentMatrix]:
+def _by_part(aligner: Aligner | None, record: Record, found: AlignedPair) -> dict[str, AlignmentMatrix]:
     """Return the matrix of each scorer or attention head by itself, and that of all together."""
     from nmtalign.report.corpus import parts_of
+    from nmtalign.report.heatmap import matrices_of
 
-    by_part = {name: replace(matrix, weights=weights) for name, weights in parts_of(record, aligner).items()}
+    [whole] = matrices_of(found).values()
+    parts = parts_of(record, aligner).items()
+    by_part = {name: replace(whole, weights=weights) for name, weights in parts}
     alone = "attention" if aligner is None else aligner.scorer.names[0]
-    return by_part | {"combined" if by_part else alone: matrix}
+    return by_part | {"combined" if by_part else alone: whole}

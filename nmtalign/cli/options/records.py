@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import tee
+from itertools import islice, tee
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nmtalign.text.bitext import SentencePair
 
 Item = TypeVar("Item")
+TOGETHER = 200  # records whose words are counted together
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,11 @@ record_options = option_group(
 
 def covered(records: Iterable[Record], aligner: Aligner | None, known: list[Coverage]) -> Iterator[Record]:
     """Yield records, and note in `known` how many of their words the aligner knows."""
-    for record in records:
+    records = iter(records)
+    while chunk := list(islice(records, TOGETHER)):
         if aligner is not None:
-            known.append(aligner.covered(*record.pair))
-        yield record
+            known.append(aligner.covered([record.pair for record in chunk]))
+        yield from chunk
 
 
 def warn_of_doubt(known: Iterable[Coverage]) -> None:

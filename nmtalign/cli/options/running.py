@@ -19,6 +19,7 @@ from nmtalign.errors import UsageError
 from nmtalign.names import SIDES
 
 if TYPE_CHECKING:
+    from nmtalign.arrays import ArchiveWriter
     from nmtalign.batch.shards import ShardRun
     from nmtalign.batch.stream import AlignedChunk
     from nmtalign.cli.options.model import ModelOptions
@@ -76,6 +77,8 @@ class ShardOptions:
         """Refuse inputs that cannot be read twice, and outputs that shards cannot be put together to."""
         if "-" in files:
             raise UsageError("--out-shards: not with standard input, which cannot be read again")
+        if "attention" in outputs:
+            raise UsageError("--out-shards: not with --attention, which is one file")
         for path in files:
             _check_plain(Path(path))
         if self.shard is not None and any(path != "-" for path in outputs.values()):
@@ -181,10 +184,19 @@ def _of_side(chunk: AlignedChunk, side: str) -> list[list[str]]:
     return chunk._replace(lines=lines).pieces()[SIDES.index(side)]
 
 
+def _write_attention(archive: ArchiveWriter, chunk: AlignedChunk) -> None:
+    for number, weights in enumerate(chunk.attention or (), chunk.first):
+        archive.write(f"pair-{number}", weights)
+
+
 def open_sink(output: str, path: str, files: Outputs) -> Sink:
     """Return what writes an output chunk by chunk."""
+    from nmtalign.arrays import ArchiveWriter
     from nmtalign.report.tables import TableWriter
 
+    if output == "attention":
+        archive = files.enter_context(ArchiveWriter(files.binary(path)))
+        return lambda chunk: _write_attention(archive, chunk)
     if output == "table":
         table = files.enter_context(TableWriter(files.name(path)))
         return lambda chunk: table.write(_rows(chunk))

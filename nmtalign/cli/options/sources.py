@@ -90,7 +90,8 @@ class SourceOptions:
         self, options: LinkOptions, bitext: Iterator[SentencePair]
     ) -> Iterator[tuple[AlignedPair, Callable[[], dict[str, NDArray[np.floating]]]]]:
         """Yield each pair of a bitext with its attention, and what computes that of each attention head."""
-        from nmtalign.corpus.line_words import pair_of_words, weights_of_words, words_of_lines
+        from nmtalign.corpus.line_words import pair_of_words, values_of_words, words_of_lines
+        from nmtalign.text.tokenization import SPACES
 
         bitext, again = tee(bitext)
         linker, text, words = self.open(options, bitext)
@@ -98,7 +99,12 @@ class SourceOptions:
             own = None if self.pieces else words_of_lines([pair], text)
 
             def by_part(given: Given = given, pair: SentencePair = pair, own: Any = own) -> dict[str, Any]:
-                return {name: weights_of_words(head, pair, own) for name, head in given.by_head().items()}
+                heads = given.by_head()
+                if own is None:
+                    return heads
+                shape = len(SPACES.words(pair.target)), len(SPACES.words(pair.source))
+                where = (own[0].sentence(0), own[1].sentence(0)), shape
+                return {name: values_of_words("forward", head, *where) for name, head in heads.items()}
 
             yield pair_of_words(linker.pair(given), pair, own), by_part
 

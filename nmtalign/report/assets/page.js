@@ -1,12 +1,23 @@
 // What all parts share: the data in #data, the state of the tools, elements and small helpers. Words reach the page
 // as text nodes only, never as markup.
 
-export const data = JSON.parse(document.getElementById("data").textContent);
-export const colors = data.colors;
 export const byId = (id) => document.getElementById(id);
+
+// Bytes that zlib has compressed, in base64.
+export async function inflate(text) {
+  const packed = atob(text);
+  const bytes = new Uint8Array(packed.length);
+  for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+export const data = JSON.parse(new TextDecoder().decode(await inflate(byId("data").textContent)));
+data.levels = await inflate(data.weights);
+export const colors = data.colors;
 export const root = document.documentElement;
 export const state = {
-  view: "combined",
+  view: data.usual,
   beside: "none",
   edit: false,
   compare: data.compare,

@@ -1,10 +1,10 @@
 // What begins when all modules are read.
 
-import { bar, barHeight, byId, html, list, measureRoom, onPaper, room, root, settle } from "./page.js";
+import { bar, barHeight, byId, list, measureRoom, onPaper, room, root, settle } from "./page.js";
 import { hideTip } from "./tooltip.js";
-import { byNumber, pairs } from "./pairs/pairs.js";
+import { byNumber } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
-import { draw, makeCard, near, putAway, redraw } from "./pairs/cards.js";
+import { bring, goToEnd, redraw, render, seek, shownPairs } from "./pairs/list.js";
 import { anchor, query, readAddress, writeAddress } from "./tools/address.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
 import { drawLexicon, drawSummary } from "./tools/summary.js";
@@ -38,12 +38,10 @@ function goTo() {
     if (part?.matches("details")) part.open = true;
     return settle(part);
   }
-  if (pair.card.hidden) showAll();
+  if (!shownPairs().includes(pair)) showAll();
   writeAddress();
-  for (const old of list.querySelectorAll(".sought")) old.classList.remove("sought");
-  pair.card.classList.add("sought");
-  draw(pair);
-  settle(pair.card);
+  seek(pair);
+  bring(pair);
 }
 
 // Narrow windows begin with the tools folded, so that the first pair can be seen.
@@ -57,21 +55,17 @@ function foldTools() {
 }
 
 function layOutForPaper() {
-  near.disconnect();
   root.dataset.paper = "";
   bar.open = true;
   measureRoom();
-  draw(...pairs.slice(0, 200).filter((pair) => !pair.card.hidden));
+  redraw();
 }
 
 function layOutForScreen() {
   delete root.dataset.paper;
   bar.open = window.innerWidth > 1000;
   measureRoom();
-  for (const pair of pairs) {
-    if (pair.drawn) putAway(pair);
-    near.observe(pair.card);
-  }
+  redraw();
 }
 
 let scrolled = 0;
@@ -80,8 +74,18 @@ function followScrolling() {
   hideTip();
   scrolled ||= requestAnimationFrame(() => {
     scrolled = 0;
+    render();
     markCurrent();
   });
+}
+
+// The browser goes to the end of the space that the cards may take, which is not yet that of the cards.
+function goToEnds(event) {
+  const down = event.key === "End";
+  const own = event.target.closest("input, textarea, select, .token, svg, .scroll");
+  if (!(down || event.key === "Home") || own || event.ctrlKey || event.altKey || event.shiftKey) return;
+  event.preventDefault();
+  goToEnd(down);
 }
 
 readAddress();
@@ -94,9 +98,6 @@ showFinder();
 foldTools();
 measureRoom();
 drawIndex();
-list.append(...pairs.map(makeCard));
-if (!pairs.length) list.append(html("p", {}, "This sample has no pairs."));
-for (const pair of pairs) near.observe(pair.card);
 find();
 drawLexicon();
 makeConcordance();
@@ -111,12 +112,15 @@ new ResizeObserver(() => {
 document.addEventListener("copy", copySentences);
 document.addEventListener("chosen", () => {
   showEditor();
-  redraw();
   drawKey();
+  redraw();
   find();
 });
+document.addEventListener("sorted", find);
+document.addEventListener("keydown", goToEnds);
 window.addEventListener("hashchange", goTo);
 window.addEventListener("scroll", followScrolling, { passive: true });
+window.addEventListener("resize", followScrolling);
 window.addEventListener("beforeprint", layOutForPaper);
 window.addEventListener("afterprint", layOutForScreen);
 goTo();

@@ -1,7 +1,8 @@
-// The list of cards: pairs are drawn when they come near the window, and put away when they are far.
+// The card of a pair: its words, curves and matrices.
 
 import { clamp, data, html, onPaper, percent, room, state } from "../page.js";
-import { besideOf, byNumber, nameOf, pairs, viewOf } from "./pairs.js";
+import { besideOf, nameOf, viewOf } from "./pairs.js";
+import { markFound } from "./search.js";
 import { editorOf } from "./corrections.js";
 import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";
 import { makeCurves } from "./curves.js";
@@ -19,21 +20,14 @@ export function makeCard(pair) {
     {},
     html("h3", { id: `head-${pair.n}` }, html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`)),
     ...facts.map((fact) => html("span", {}, fact)),
+    ...editorOf(pair),
   );
-  head.append(...editorOf(pair));
-  const card = html(
-    "article",
-    { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": `head-${pair.n}` },
-    head,
-    html("div", { class: "body" }),
-  );
-  pair.card = card;
-  card.style.containIntrinsicBlockSize = `auto ${guessHeight(pair)}px`;
-  putAway(pair);
-  return card;
+  const about = { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": head.firstElementChild.id };
+  return html("article", about, head, html("div", { class: "body" }));
 }
 
-function guessHeight(pair) {
+// How high a card may be, before it is drawn.
+export function guessHeight(pair) {
   const wide = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
   if (isLong(pair)) {
     return 90 + Math.max(state.matrices ? 420 : 0, (2 * 25 * wide) / (state.matrices ? room / 2 : room));
@@ -43,31 +37,11 @@ function guessHeight(pair) {
   return 60 + Math.max(words, state.matrices ? pair.T * cell + 105 : 0);
 }
 
-export function putAway(pair) {
-  pair.drawn = false;
-  pair.card.lastChild.replaceChildren(
-    html(
-      "div",
-      {},
-      html("p", { class: "plain" }, pair.s.join(" ")),
-      html("p", { class: "plain" }, pair.t.join(" ")),
-    ),
-  );
-}
-
-export function markFound(pair) {
-  for (const token of pair.card.querySelectorAll(".token")) {
-    token.classList.toggle("found", pair.found[token.dataset.side].has(Number(token.dataset.at)));
-  }
-}
-
 function drawWords(pair) {
   const view = viewOf(pair);
   const beside = besideOf(pair);
   const body = pair.card.lastChild;
-  pair.drawn = true;
   pair.bands = [];
-  pair.pinned ??= null;
   if (beside !== null) drawTwo(pair, body, view, beside);
   else {
     const { layout, left } = placeWords(pair);
@@ -136,21 +110,4 @@ export function draw(...chosen) {
   );
   for (const append of boxes.map(([pair, box]) => makeCurves(pair, box))) append();
   for (const pair of chosen) if (pair.pinned && !onPaper()) showPinned(pair);
-}
-
-export const near = new IntersectionObserver(
-  (entries) => {
-    const come = [];
-    for (const { target, isIntersecting } of entries) {
-      const pair = byNumber.get(target.id);
-      if (isIntersecting && !pair.drawn) come.push(pair);
-      else if (!isIntersecting && pair.drawn && !target.contains(document.activeElement)) putAway(pair);
-    }
-    draw(...come);
-  },
-  { rootMargin: "900px 0px" },
-);
-
-export function redraw() {
-  draw(...pairs.filter((pair) => pair.drawn));
 }

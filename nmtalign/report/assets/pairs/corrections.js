@@ -1,6 +1,6 @@
 // Corrected links: two words, or a cell, go none, sure, possible. Each change is told as the event "corrected".
 
-import { byId, html, quote, settle, state } from "../page.js";
+import { byId, html, quote, state } from "../page.js";
 import { hideTip } from "../tooltip.js";
 import { comparedLinks } from "./pairs.js";
 
@@ -67,6 +67,7 @@ export function chooseCell(pair, s, t, key, picture) {
 // A pair without an error is corrected, too, once somebody has looked.
 export function editorOf(pair) {
   pair.check = html("input", { type: "checkbox" });
+  pair.check.checked = corrected.has(pair.n);
   pair.check.addEventListener("change", () => correct(pair, pair.check.checked ? goldOf(pair) : undefined));
   return [html("label", { class: "check" }, pair.check, "corrected")];
 }
@@ -76,5 +77,5 @@ export function undo() {
   if (!pair) return;
   setCorrected(pair, links);
   byId("live").textContent = `Pair ${pair.n} is as it was`;
-  settle(pair.card);
+  return pair;
 }

@@ -98,6 +98,11 @@ export function drawMatrix(pair, card, space, view, minus = null) {
   for (const [n, d] of levels) {
     picture.append(svg("path", { d, fill: ramp[n], "shape-rendering": "crispEdges" }));
   }
+  const [source, target] = pair.u ?? [[], []]; // without a vector: their weights say nothing
+  const band = (x, y, wide, high) =>
+    picture.append(svg("rect", { class: "lacking", x, y, width: wide * g.cell, height: high * g.cell }));
+  for (const s of source) band(...place(s, 0), 1, T);
+  for (const t of target) band(g.left, place(0, t)[1], S, 1);
   if (g.size) drawLabels(pair, picture, place, g);
   drawMarks(pair, picture, place, g.cell);
   const cursor = svg("g", { class: "cursors" });

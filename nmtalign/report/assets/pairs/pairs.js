@@ -3,15 +3,9 @@
 
 import { data, onPaper, state } from "../page.js";
 
-function decode(packed, S, T) {
-  const [low, high, bytes] = packed;
-  const raw = atob(bytes);
-  const weights = new Float32Array(S * T).fill(low);
-  for (let i = 0, cell = 0; i < raw.length; i++) {
-    const level = raw.charCodeAt(i);
-    if (level) weights[cell++] = low + ((high - low) * level) / 255;
-    else cell += raw.charCodeAt(++i); // a zero is followed by the number of zeros
-  }
+function decode([low, high, at], size) {
+  const weights = new Float32Array(size);
+  for (let i = 0; i < size; i++) weights[i] = low + ((high - low) * data.levels[at + i]) / 255;
   return weights;
 }
 
@@ -29,28 +23,50 @@ function isRightToLeft(words) {
   return letter !== null && /[\p{sc=Hebr}\p{sc=Arab}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}]/u.test(letter[0]);
 }
 
-export function readPair(raw) {
-  const pair = {
-    ...raw,
-    S: raw.s.length,
-    T: raw.t.length,
-    rtl: { s: isRightToLeft(raw.s), t: isRightToLeft(raw.t) },
-  };
-  pair.links = flatSet(raw.l, 3); // "s-t" -> probability in thousandths
-  pair.gold = raw.g ? flatSet(raw.g, 3) : null; // "s-t" -> 1 sure, 0 possible
-  pair.others = raw.o.map((flat) => flatSet(flat));
-  return pair;
+// What only some pairs are asked for is read when it is.
+export class Pair {
+  folded;
+  lowered;
+  n; s; t; l; g; o; m; bf; br; nt; ns; p; a; d; u; // as in the data
+  S; T;
+  card = null; // while it is in the page
+  height = 0; // of its card, where that has been drawn
+  decoded = {};
+  pinned = null;
+  check = null;
+  #links; #gold; #others; #rtl;
+
+  constructor(raw) {
+    Object.assign(this, raw, { S: raw.s.length, T: raw.t.length });
+  }
+
+  // "s-t" -> probability in thousandths
+  get links() {
+    return (this.#links ??= flatSet(this.l, 3));
+  }
+
+  // "s-t" -> 1 sure, 0 possible
+  get gold() {
+    return (this.#gold ??= this.g && flatSet(this.g, 3));
+  }
+
+  get others() {
+    return (this.#others ??= this.o.map((flat) => flatSet(flat)));
+  }
+
+  get rtl() {
+    return (this.#rtl ??= { s: isRightToLeft(this.s), t: isRightToLeft(this.t) });
+  }
 }
 
-export const pairs = data.pairs.map(readPair);
+export const pairs = data.pairs.map((raw) => new Pair(raw));
 export const byNumber = new Map(pairs.map((pair) => [`pair-${pair.n}`, pair]));
 
 // A view names weights: combined, forward, reverse, a head; or links as weights of 1: =links, =gold, =0 (another
 // system).
 export function weightsOf(pair, view) {
-  pair.decoded ??= {};
   return (pair.decoded[view] ??= pair.m[view]
-    ? decode(pair.m[view], pair.S, pair.T)
+    ? decode(pair.m[view], pair.S * pair.T)
     : cellsOf(pair, linksOf(pair, view)));
 }
 

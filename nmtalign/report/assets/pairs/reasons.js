@@ -74,7 +74,7 @@ function verdict(pair, s, t) {
       `${why}${limit !== null ? `; ${share(p)} against a threshold of ${limit}` : ""}. Chosen${by}.`,
     ];
   }
-  const reasons = pair.u?.[0].includes(s) && pair.u[1].includes(t) ? ["neither word has a vector"] : [];
+  const reasons = lacking(pair, s, t);
   if (!row) reasons.push(preference(pair, s, t, "t"));
   if (!column) reasons.push(preference(pair, s, t, "s"));
   if (limit !== null && p < limit) reasons.push(`${share(p)} is below the threshold ${limit}`);
@@ -83,6 +83,28 @@ function verdict(pair, s, t) {
     reasons.push(`as a second word beside ${beside}, ${word} ${needed}`);
   }
   return ["✗ Not linked", reasons.length ? `${reasons.join("; ")}. Decided${by}.` : `left out${by}.`];
+}
+
+// Words without a vector; a hidden Markov model, which shows no scores, places one of them by its neighbors.
+function lacking(pair, s, t) {
+  const found = [[0, s, pair.s[s]], [1, t, pair.t[t]]].filter(([side, at]) => pair.u?.[side].includes(at));
+  if (found.length === 2) return ["neither word has a vector"];
+  return pair.m.scores ? found.map(([, , word]) => `${quote(word)} has no vector`) : [];
+}
+
+// The score of two words, and the best that one of them has with another word.
+function tellScore(pair, s, t) {
+  const scores = weightsOf(pair, "scores");
+  const [low, high] = pair.m.scores;
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(high - low || 1)));
+  const at = (a, b) => scores[b * pair.S + a];
+  const rivals = [...pair.t.keys()].filter((b) => b !== t).map((b) => [s, b]);
+  rivals.push(...[...pair.s.keys()].filter((a) => a !== s).map((a) => [a, t]));
+  const known = rivals.filter(([a, b]) => !pair.u?.[0].includes(a) && !pair.u?.[1].includes(b));
+  if (!known.length) return at(s, t).toFixed(digits);
+  const [a, b] = known.reduce((best, next) => (at(...next) > at(...best) ? next : best));
+  const next = `${quote(pair.s[a])} – ${quote(pair.t[b])} ${at(a, b).toFixed(digits)}`;
+  return `${at(s, t).toFixed(digits)}, next best ${next}`;
 }
 
 export function explainCell(pair, s, t) {
@@ -97,6 +119,7 @@ export function explainCell(pair, s, t) {
   for (const [view, told] of Object.entries(DIRECTIONS)) {
     if (pair.m[view]) facts.push([told, share(weightsOf(pair, view)[at])]);
   }
+  if (pair.m.scores) facts.push(["score", tellScore(pair, s, t)]);
   if (pair.nt) facts.push(["target word has no partner", share(pair.nt[t] / 1000)]);
   if (pair.ns) facts.push(["source word has no partner", share(pair.ns[s] / 1000)]);
   if (pair.gold) {
@@ -141,7 +164,7 @@ function reasonOfWord(pair, side, i) {
   }
   const none = source ? pair.ns : pair.nt;
   const facts = none ? [["has no partner", share(none[i] / 1000)]] : [];
-  if (pair.u && pair.u[source ? 0 : 1].includes(i)) facts.push(["vector", "unknown word, none of its own"]);
+  if (pair.u && pair.u[source ? 0 : 1].includes(i)) facts.push(["vector", "none"]);
   if (lines.length) return { title: quote(word), facts, text: `Linked to ${lines.join(", ")}.` };
   const best = source ? pair.br[i] : pair.bf[i];
   if (best < 0) {

@@ -2,8 +2,7 @@
 // #pair-17&find=chat&in=target&concordance-t=chat
 
 import { byId, lower, root, state } from "../page.js";
-
-export const SIDES = { both: ["s", "t"], source: ["s"], target: ["t"] };
+import { SIDES } from "../pairs/search.js";
 
 // The words whose concordance is shown, the translation that was chosen, and the word that was clicked.
 export const query = { side: "s", words: [], unit: null, from: null };

@@ -13,14 +13,16 @@ function placesOfWords(side, wanted) {
   const found = [];
   const other = side === "s" ? "t" : "s";
   for (const pair of pairs) {
-    pair.forms ??= { s: pair.s.map(lower), t: pair.t.map(lower) };
-    const words = pair.forms[side];
+    pair.lowered ??= { s: lower(pair.s.join("\n")), t: lower(pair.t.join("\n")) };
+    if (!pair.lowered[side].includes(wanted.join("\n"))) continue;
+    const words = pair.lowered[side].split("\n");
+    const others = pair.lowered[other].split("\n");
     for (let at = words.indexOf(wanted[0]); at >= 0; at = words.indexOf(wanted[0], at + 1)) {
       if (!wanted.every((word, k) => words[at + k] === word)) continue;
       const own = wanted.map((_, k) => at + k);
       const to = partners(pair, side, own);
       const unit = to
-        .map((p, i) => (i && to[i - 1] !== p - 1 ? `… ${pair.forms[other][p]}` : pair.forms[other][p]))
+        .map((p, i) => (i && to[i - 1] !== p - 1 ? `… ${others[p]}` : others[p]))
         .join(" ");
       found.push({ pair, unit, [side]: own, [other]: to });
     }

@@ -5,6 +5,7 @@ import { byId, data, html, root, state } from "../page.js";
 import { byNumber, pairs, positions } from "../pairs/pairs.js";
 import { corrected, undo } from "../pairs/corrections.js";
 import { draw } from "../pairs/cards.js";
+import { bring, shownPairs } from "../pairs/list.js";
 import { doubt, sortPairs } from "./index.js";
 
 const KEPT = `nmtalign-gold-${data.id}`;
@@ -24,7 +25,7 @@ export function makeEditor() {
   byId("editor").append(
     tool("Next least certain", nextPair),
     tool("Least certain first", leastCertainFirst),
-    tool("Undo", undo),
+    tool("Undo", undoLast),
     tool("Download gold", () => download("gold", goldLines(inherited))),
     tool("Download corrected", () =>
       download(
@@ -42,19 +43,24 @@ export function makeEditor() {
       !event.target.matches("input")
     ) {
       event.preventDefault();
-      undo();
+      undoLast();
     }
   });
   document.addEventListener("corrected", ({ detail: pair }) => {
     keep();
     showEditor();
-    if (pair.drawn) draw(pair);
+    if (pair.card) draw(pair);
   });
   window.addEventListener("storage", () => {
     noteOtherTabs();
     showEditor();
   });
   restore();
+}
+
+function undoLast() {
+  const pair = undo();
+  if (pair) bring(pair);
 }
 
 export function showEditor() {
@@ -71,21 +77,21 @@ export function showEditor() {
   status.classList.toggle("behind", behind);
 }
 
-const byDoubt = () => [...pairs].sort((a, b) => doubt(b) - doubt(a) || a.n - b.n);
+function byDoubt() {
+  const doubts = new Map(pairs.map((pair) => [pair, doubt(pair)]));
+  return [...pairs].sort((a, b) => doubts.get(b) - doubts.get(a) || a.n - b.n);
+}
 
 function nextPair() {
-  const next = byDoubt().find((pair) => !corrected.has(pair.n) && !pair.card.hidden);
+  const seen = new Set(shownPairs());
+  const next = byDoubt().find((pair) => !corrected.has(pair.n) && seen.has(pair));
   if (next) window.location.hash = `pair-${next.n}`;
   else byId("live").textContent = "All pairs are corrected";
 }
 
 function leastCertainFirst() {
-  const rows = byId("index").querySelector("tbody");
   for (const head of byId("index").querySelectorAll("th")) head.removeAttribute("aria-sort");
-  sortPairs(() => {
-    pairs.splice(0, pairs.length, ...byDoubt());
-    rows.append(...pairs.map((pair) => pair.tr));
-  });
+  sortPairs(() => byDoubt().forEach((pair, i) => (pairs[i] = pair)));
 }
 
 function noteOtherTabs() {

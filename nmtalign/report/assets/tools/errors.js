@@ -186,7 +186,7 @@ function showExamples({ name, cells }, box) {
     const link = html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`);
     link.addEventListener("click", () => {
       pair.pinned = { side: "s", i: s };
-      if (pair.drawn) showPinned(pair);
+      if (pair.card) showPinned(pair);
     });
     const what = told === "missed" ? "missed link" : "wrong link";
     return html(

@@ -1,11 +1,23 @@
 // Tables that can be sorted, and the index of the pairs, which marks the one that is being read.
 
-import { barHeight, byId, clamp, data, html, list, percent, settle, shorten } from "../page.js";
-import { byNumber, pairs } from "../pairs/pairs.js";
+import { barHeight, byId, clamp, data, html, list, percent, shorten } from "../page.js";
+import { pairs } from "../pairs/pairs.js";
+import { bring, pairAt, shownPairs } from "../pairs/list.js";
 
-// columns: [head, key, value of a row, text or node of a row, starts downwards, is a word]
-export function makeTable(columns, rows, caption, onSort = (reorder) => reorder()) {
+const rowOf = (columns, row) =>
+  html(
+    "tr",
+    {},
+    ...columns.map(([, , , text, , word]) =>
+      html("td", { class: word ? "word" : null, dir: word ? "auto" : null }, text(row)),
+    ),
+  );
+
+// columns: [head, key, value of a row, text or node of a row, starts downwards, is a word]. `fill` puts the rows into
+// the body when they are sorted, which `onSort` may delay.
+export function makeTable(columns, rows, caption, fill = null, onSort = (reorder) => reorder()) {
   const body = html("tbody");
+  fill ??= () => body.replaceChildren(...rows.map((row) => rowOf(columns, row)));
   const heads = columns.map(([head, key, , , , word]) =>
     html(
       "th",
@@ -14,13 +26,13 @@ export function makeTable(columns, rows, caption, onSort = (reorder) => reorder(
     ),
   );
   const sort = (index, down) => {
-    const value = columns[index][2];
+    const values = new Map(rows.map((row) => [row, columns[index][2](row)]));
     rows.sort((a, b) => {
-      const x = value(a);
-      const y = value(b);
+      const x = values.get(a);
+      const y = values.get(b);
       return (x < y ? -1 : x > y ? 1 : 0) * (down ? -1 : 1);
     });
-    body.append(...rows.map((row) => row.tr));
+    fill();
     heads.forEach((head, i) =>
       i === index
         ? head.setAttribute("aria-sort", down ? "descending" : "ascending")
@@ -33,16 +45,7 @@ export function makeTable(columns, rows, caption, onSort = (reorder) => reorder(
       onSort(() => sort(i, was ? was === "ascending" : columns[i][4]));
     }),
   );
-  for (const row of rows) {
-    row.tr = html(
-      "tr",
-      {},
-      ...columns.map(([, , , text, , word]) =>
-        html("td", { class: word ? "word" : null, dir: word ? "auto" : null }, text(row)),
-      ),
-    );
-  }
-  body.append(...rows.map((row) => row.tr));
+  fill();
   return html(
     "table",
     {},
@@ -54,11 +57,11 @@ export function makeTable(columns, rows, caption, onSort = (reorder) => reorder(
 
 // The mean probability that a link is wrong; a pair without links is in full doubt.
 export const doubt = (pair) =>
-  1 - [...pair.links.values()].reduce((sum, p) => sum + p / 1000, 0) / Math.max(1, pair.links.size);
+  1 - pair.l.reduce((sum, p, i) => sum + (i % 3 === 2 ? p / 1000 : 0), 0) / Math.max(1, pair.l.length / 3);
 
 // A share with a bar below it, whose full length is the largest share of the table.
 function barColumn(name, key, value) {
-  const most = Math.max(1e-9, ...pairs.map((pair) => value(pair) ?? 0));
+  const most = pairs.reduce((found, pair) => Math.max(found, value(pair) ?? 0), 1e-9);
   const text = (pair) => {
     const x = value(pair);
     if (x === null) return "–";
@@ -94,21 +97,58 @@ function pairColumns() {
   return columns;
 }
 
+const ROW = 32; // height, as in the style sheet
+const MORE = 25; // rows above and below those that are seen
+let columns = [];
+
 export function drawIndex() {
   const box = byId("index");
-  box.replaceChildren(makeTable(pairColumns(), pairs, "All pairs", sortPairs));
+  columns = pairColumns();
+  const table = makeTable(columns, pairs, "All pairs", drawRows, sortPairs);
+  box.replaceChildren(table);
+  box.onscroll = drawRows;
   box.onclick = (event) => {
     if (!event.target.closest("a, button")) event.target.closest("tr")?.querySelector("a")?.click();
   };
 }
 
+// The rows that are seen; the others are space.
+export function drawRows() {
+  const box = byId("index");
+  const rows = shownPairs();
+  const first = clamp(Math.floor(box.scrollTop / ROW) - MORE, 0, rows.length);
+  const last = Math.min(rows.length, first + Math.ceil(box.clientHeight / ROW) + 2 * MORE);
+  const focused = document.activeElement.closest("#index tbody tr")?.querySelector("a").hash;
+  const space = (count) => {
+    const row = html("tr", { class: "space", "aria-hidden": "true" });
+    row.style.height = `${count * ROW}px`;
+    return row;
+  };
+  const drawn = rows.slice(first, last).map((pair, i) => {
+    const tr = rowOf(columns, pair);
+    tr.setAttribute("aria-rowindex", String(first + i + 2));
+    if (pair === current) mark(tr);
+    return tr;
+  });
+  const body = box.querySelector("tbody");
+  if (!body) return;
+  body.parentElement.setAttribute("aria-rowcount", String(rows.length + 1));
+  body.replaceChildren(space(first), ...drawn, space(rows.length - last));
+  if (focused) body.querySelector(`a[href="${focused}"]`)?.focus({ preventScroll: true });
+}
+
+function mark(tr) {
+  tr.classList.add("now");
+  tr.querySelector("a").setAttribute("aria-current", "true");
+}
+
 // Whoever has begun to read stays at the same pair; at the top of the page the new order is read from its beginning.
 export function sortPairs(reorder) {
   const held = list.getBoundingClientRect().top < barHeight() ? current : null;
-  const top = held?.card.getBoundingClientRect().top;
+  const top = held?.card?.getBoundingClientRect().top;
   reorder();
-  list.append(...pairs.map((pair) => pair.card));
-  if (held) settle(held.card, top);
+  document.dispatchEvent(new Event("sorted"));
+  if (held) bring(held, top);
   else byId("index").scrollTop = 0;
   markCurrent();
 }
@@ -116,33 +156,19 @@ export function sortPairs(reorder) {
 let current = null;
 
 export function markCurrent() {
-  const place = list.getBoundingClientRect();
   const y = barHeight() + 40;
-  const card = document.elementFromPoint(place.left + place.width / 2, y)?.closest(".pair");
-  const pair = card
-    ? byNumber.get(card.id)
-    : place.top > y
-      ? pairs.find(({ card }) => !card.hidden)
-      : current;
+  const pair = shownPairs().length ? pairAt(y) : null;
   if (pair === current) return showRow(pair);
-  for (const [one, on] of [
-    [current, false],
-    [pair, true],
-  ]) {
-    one?.tr.classList.toggle("now", on);
-    if (on) one?.tr.querySelector("a").setAttribute("aria-current", "true");
-    else one?.tr.querySelector("a").removeAttribute("aria-current");
-  }
   current = pair;
   showRow(pair);
+  drawRows();
 }
 
 function showRow(pair) {
   const box = byId("index");
-  const row = pair?.tr;
-  const head = box.querySelector("thead").offsetHeight;
-  if (!row || row.hidden || box.matches(":hover")) return;
-  const over = row.offsetTop - head - box.scrollTop;
-  const under = row.offsetTop + row.offsetHeight - box.clientHeight - box.scrollTop;
+  const at = shownPairs().indexOf(pair);
+  if (at < 0 || box.matches(":hover")) return;
+  const over = at * ROW - box.scrollTop;
+  const under = (at + 1) * ROW + box.querySelector("thead").offsetHeight - box.clientHeight - box.scrollTop;
   if (over < 0 || under > 0) box.scrollTop += over < 0 ? over : under;
 }

@@ -1,9 +1,8 @@
 // The page of `nmtalign serve`: pairs are aligned while they are typed, line by line, and their cards drawn anew.
 
 import "../report.js";
-import { data, html, list, state } from "../page.js";
-import { byNumber, pairs, readPair } from "../pairs/pairs.js";
-import { makeCard, near } from "../pairs/cards.js";
+import { data, html, inflate, state } from "../page.js";
+import { Pair, byNumber, pairs } from "../pairs/pairs.js";
 import { drawKey, makeToolbar } from "./toolbar.js";
 import { drawIndex } from "./index.js";
 import { find } from "./find.js";
@@ -27,18 +26,16 @@ function tell(text, wrong = false) {
 }
 
 function showAnswer(answer) {
+  const before = data.usual;
   Object.assign(data, answer);
-  pairs.splice(0, pairs.length, ...data.pairs.map(readPair));
+  pairs.splice(0, pairs.length, ...data.pairs.map((raw) => new Pair(raw)));
   byNumber.clear();
   for (const pair of pairs) byNumber.set(`pair-${pair.n}`, pair);
-  if (!data.views.includes(state.view)) state.view = "combined";
-  near.disconnect();
+  if (data.usual !== before || !data.views.includes(state.view)) state.view = data.usual;
   document.querySelector(".toolbar").replaceChildren();
   makeToolbar();
   drawKey();
   drawIndex();
-  list.replaceChildren(...pairs.map(makeCard));
-  for (const pair of pairs) near.observe(pair.card);
   find();
 }
 
@@ -59,6 +56,7 @@ async function ask() {
     const answer = await (await fetch("pairs", request)).json();
     if (number !== asked) return; // an older one
     if (answer.error) return tell(answer.error, true);
+    answer.levels = await inflate(answer.weights);
     showAnswer(answer);
     tell(data.settings);
   } catch {
@@ -85,6 +83,5 @@ for (const kind of ["input", "change"]) {
 form.addEventListener("submit", (event) => event.preventDefault());
 document.querySelector("main").prepend(form);
 [sides.source.value, sides.target.value] = data.example;
-list.replaceChildren();
 state.beside = "=all";
 ask();
