@@ -1,0 +1,219 @@
+"""What is an expert worth beside a lexicon? Alignment error with simulated experts and with real ones.
+
+    python scripts/evaluate_experts.py --data DATA [SET ...]
+
+DATA is a folder with ``bitext/``, ``gold/`` and ``encoder_links/``; sets are those of
+scripts/benchmark_aligners.py. The lexicon is learned from the text of a set and its gold lines, with links of
+the gold lines by an expert or without. A simulated expert has the gold links but for a share of errors:
+
+moved       a link goes to a random target word
+hard        errors fall on frequent and repeated words, far links, words with several links, long sentences: a
+            link is lost, or goes to a word nearby or to another place where the word occurs
+consistent  all links of a source word go to the next target word
+missing     links are lost
+crowded     there is another link beside a link
+graded      half of the share hard; then mutual argmax of similarities with noise
+
+Real experts: an aligner that was learned from the training text without the gold lines, where the lexicon is
+learned from the gold lines alone; and the links of an encoder, some of which are moved.
+
+Prints the errors of the expert, of the lexicon and of both, and the means over families.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from _corpora import (
+    FAMILIES,
+    Corpus,
+    alibi_corpora,
+    distant_corpora,
+    europarl_corpora,
+    hansard_corpora,
+    lines_of,
+    parse_links,
+    score,
+)
+
+import nmtalign
+from nmtalign.links.extraction import mutual_argmax
+
+KINDS = ("moved", "hard", "consistent", "missing", "crowded", "graded")
+NOISE = {0.1: 0.06, 0.3: 0.1, 0.6: 0.15, 0.9: 0.3}  # by share of errors: deviation of similarities .5 and .85
+ENCODED, MOVED = ("zhen_225", "jaen_291"), (0.0, 0.3, 0.6, 0.9)
+ALONE = ("europarl_enes_200", "bicici_deen_100", "golden_enes_100", "golden_enfr_100")
+SETS = ("a0", "h1k", *ALONE, *(name for names in list(FAMILIES.values())[6:] for name in names))
+OTHERS = ("h10k", *(names[0] for names in list(FAMILIES.values())[2:6]), *SETS[7:11])
+BESIDE = np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
+FREQUENT = 30  # words of a side that are hard
+FAR = 5  # words between a link and the diagonal
+
+Links = set[tuple[int, int]]
+Triples = list[tuple[int, int, int]]  # pair, source, target
+
+
+class Gold:
+    """The gold links of a set, from which experts are made; half of the possible links are taken."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.seed = crc32(corpus.name.split("+")[0].encode())
+        self.words = [(source.split(), target.split()) for source, target in corpus.gold_text]
+        rng, self.links = np.random.default_rng(self.seed), Triples()
+        for n, line in enumerate(lines_of(corpus.gold)):
+            sure, both = ({tuple(map(int, link.split("-"))) for link in own} for own in parse_links(line))
+            self.links += [(n, *link) for link in sorted(both) if link in sure or rng.random() < 0.5]
+
+    def hardness(self) -> np.ndarray:
+        """Return how many times likelier than at an easy link an error is at each link."""
+        frequent = [
+            {word for word, _ in Counter(w for pair in self.words for w in pair[side]).most_common(FREQUENT)}
+            for side in (0, 1)
+        ]
+        degree = Counter((n, side, at) for n, *link in self.links for side, at in enumerate(link))
+        mean, found = np.mean([len(pair[0]) for pair in self.words]), []
+        for n, *link in self.links:
+            pair = self.words[n]
+            own = [(pair[side][at], pair[side].count(pair[side][at])) for side, at in enumerate(link)]
+            reasons = (
+                any(word in frequent[side] for side, (word, _) in enumerate(own)),
+                any(times > 1 for _, times in own),
+                abs(link[1] - link[0] * len(pair[1]) / len(pair[0])) > FAR,
+                any(degree[n, side, at] > 1 for side, at in enumerate(link)),
+            )
+            found.append(1 + 3 * sum(reasons) + 2 * len(pair[0]) / mean)
+        return np.array(found)
+
+    def expert(self, kind: str, share: float) -> list[Links]:
+        """Return the links of a simulated expert."""
+        rng = np.random.default_rng([self.seed, KINDS.index(kind), int(100 * share)])
+        order = rng.random(len(self.links))  # of the links, in which they are wrong
+        if kind in ("hard", "graded"):
+            order = rng.exponential(size=len(self.links)) / self.hardness()
+        elif kind == "consistent":
+            drawn: dict[str, float] = defaultdict(rng.random)
+            order = np.array([drawn[self.words[n][0][s]] for n, s, _ in self.links])
+        errors = round((share / 2 if kind == "graded" else share) * len(self.links))
+        wrong, found = set(np.argsort(order, kind="stable")[:errors].tolist()), [Links() for _ in self.words]
+        for k, (n, s, t) in enumerate(self.links):
+            if k not in wrong or kind == "crowded":
+                found[n].add((s, t))
+            if k in wrong:
+                found[n] |= self.error(kind, rng, n, s, t)
+        return self.graded(found, NOISE[share], rng) if kind == "graded" else found
+
+    def error(self, kind: str, rng: np.random.Generator, n: int, s: int, t: int) -> Links:
+        """Return what an expert has in the place of a link, or beside the link."""
+        source, target = self.words[n]
+        if kind == "moved":
+            return {(s, int(rng.integers(len(target))))}
+        if kind == "consistent":
+            return {(s, t + 1 if t + 1 < len(target) else max(t - 1, 0))}
+        if kind == "crowded":
+            s, t = (s, t) + BESIDE[rng.integers(4)]
+            return {(int(s), int(t))} if 0 <= s < len(source) and 0 <= t < len(target) else set()
+        again = [k for k, word in enumerate(target) if word == target[t] and k != t]
+        drawn, nearby = rng.random(), int(np.clip(t + rng.choice([-2, -1, 1, 2]), 0, len(target) - 1))
+        if kind == "missing" or drawn > (0.7 if again else 0.6):
+            return set()
+        return {(s, again[0] if again else nearby)}
+
+    def graded(self, links: list[Links], noise: float, rng: np.random.Generator) -> list[Links]:
+        """Return the mutual argmax of similarities with noise."""
+        found = []
+        for (source, target), own in zip(self.words, links, strict=True):
+            alike = 0.5 + noise * rng.normal(size=(len(target), len(source)))
+            for s, t in own:
+                alike[t, s] += 0.35
+            found.append({(int(s), int(t)) for t, s in np.argwhere(mutual_argmax(alike.astype(np.float32)))})
+        return found
+
+
+def moved(links: list[Links], corpus: Corpus, share: float) -> list[Links]:
+    """Return links of which a share is moved to random target words."""
+    rng, found = np.random.default_rng(int(100 * share)), [Links() for _ in links]
+    flat = sorted((n, s, t) for n, own in enumerate(links) for s, t in own)
+    wrong = set(rng.permutation(len(flat))[: round(share * len(flat))].tolist())
+    for k, (n, s, t) in enumerate(flat):
+        target = corpus.gold_text[n][1].split()
+        found[n].add((s, int(rng.integers(len(target))) if k in wrong else t))
+    return found
+
+
+def learned(corpus: Corpus) -> list[Links]:
+    """Return the links of an aligner that was learned from the training text without the gold lines."""
+    gold = set(corpus.gold_text)
+    aligner = nmtalign.train([pair for pair in corpus.training if pair not in gold])
+    batch = aligner.align_batch(corpus.gold_text)
+    return [set(batch.links(n)) for n in range(len(batch))]
+
+
+def encoded(data: Path, name: str) -> list[Links]:
+    lines = lines_of(data / "encoder_links" / f"{name}.pharaoh")
+    return [{tuple(map(int, link.split("-"))) for link in line.split()} for line in lines]
+
+
+def error(corpus: Corpus, links: list[Links]) -> float:
+    lines = [" ".join(f"{s}-{t}" for s, t in own) for own in links]
+    return score(lines, lines_of(corpus.gold)).aer
+
+
+def aligned(corpus: Corpus, expert: list[Links] | None = None) -> float:
+    """Return the error of an aligner that is learned from a set, with an expert's links or without."""
+    given = {} if expert is None else {"expert": [*([Links()] * len(corpus.training)), *expert]}
+    aligner = nmtalign.train([*corpus.training, *corpus.gold_text], **given)
+    batch = aligner.align_batch(corpus.gold_text, expert=expert)
+    return error(corpus, [set(batch.links(n)) for n in range(len(batch))])
+
+
+def corpora(data: Path, wanted: Sequence[str]) -> Iterator[tuple[str, Corpus]]:
+    """Yield the wanted sets with the name of their family."""
+    families = {name.split("+")[0]: family for family, names in FAMILIES.items() for name in names}
+    for every in (europarl_corpora, distant_corpora, alibi_corpora, hansard_corpora):
+        for corpus in every(data):
+            if corpus.name in wanted:
+                yield families.get(corpus.name.split("+")[0], "NAACL"), corpus
+
+
+def experts(data: Path, sets: Sequence[str]) -> Iterator[tuple[str, Corpus, str, float, list[Links]]]:
+    """Yield family, set, kind and share of errors of each expert, and the links."""
+    for family, corpus in corpora(data, sets):
+        gold = Gold(corpus)
+        for kind in KINDS:
+            for share in NOISE:
+                yield family, corpus, kind, share, gold.expert(kind, share)
+        for share in MOVED if corpus.name in ENCODED else ():
+            yield family, corpus, "encoder", share, moved(encoded(data, corpus.name), corpus, share)
+    for family, corpus in corpora(data, OTHERS if sets == SETS else ()):
+        yield family, replace(corpus, training=[]), "other text", 0.0, learned(corpus)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--data", type=Path, required=True)
+    options = parser.parse_args()
+    rows: dict[tuple[str, float], dict[str, list[float]]] = defaultdict(dict)
+    lexicons: dict[tuple[str, int], float] = {}
+    for family, corpus, kind, share, links in experts(options.data, options.sets):
+        key = corpus.name, len(corpus.training)
+        lexicons.setdefault(key, aligned(corpus))
+        found = [error(corpus, links), lexicons[key], aligned(corpus, links)]
+        rows[kind, share][family] = [*found, min(found[:2])]
+        print(f"{corpus.name:20} {kind:10} {share:.1f}", *(f"{e:5.1f}" for e in found), flush=True)
+    print("\n| expert | errors | alone | lexicon | both | better of two |\n|---|---|---|---|---|---|")
+    for (kind, share), families in rows.items():
+        means = " | ".join(f"{e:.1f}" for e in np.mean(list(families.values()), axis=0))
+        print(f"| {kind} | {100 * share:.0f} % | {means} |")
+
+
+if __name__ == "__main__":
+    main()
