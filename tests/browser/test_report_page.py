@@ -526,40 +526,81 @@ def long_pair(length: int) -> SamplePair:
 
 
 @pytest.mark.parametrize(
-    ("width", "height", "beside"), [(390, 844, False), (700, 450, True), (1400, 900, True)]
+    ("width", "height", "beside"), [(390, 844, None), (1100, 700, False), (1600, 900, True)]
 )
 @pytest.mark.parametrize("length", [60, 300])
-def test_long_pairs_are_running_text_with_the_matrix_in_view(
-    open_report: Open, width: int, height: int, beside: bool, length: int
+def test_long_pairs_are_rows_of_curves(
+    open_report: Open, width: int, height: int, beside: bool | None, length: int
 ) -> None:
     page = open_report([long_pair(length)], width=width, height=height)
     go_to_pairs(page)
-    assert find(page, ".sentences.text")
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
-    curves = "return [...document.querySelectorAll('.pair .link')].map((path) => path.getBBox().height)"
-    assert max(page.execute_script(curves), default=0) <= 2 * height
-    assert not [curve for curve in find(page, ".pair .link") if curve.value_of_css_property("opacity") != "0"]
-    link = max(long_pair(length).aligned.alignment)
+    for side in "st":  # all words, in their order
+        at = "return [...document.querySelectorAll(arguments[0])].map((word) => +word.dataset.at)"
+        assert page.execute_script(at, f'.row .token[data-side="{side}"]') == list(range(length))
+    lines = page.execute_script(
+        "const top = (node) => Math.round(node.getBoundingClientRect().top);"
+        "return [...document.querySelectorAll('.row .words')].map((line) =>"
+        "  new Set([...line.querySelectorAll('.token')].map(top)).size)"
+    )
+    assert set(lines) == {1}
+    assert max(page.execute_script(SEEN + ENDS_OF_CURVES)[0][1:]) >= len(long_pair(length).aligned.alignment)
+    assert page.execute_script(SEEN + ENDS_OF_CURVES)[0][2] < 2
+    inside = page.execute_script("return document.querySelectorAll('.link:not(.far)').length")
+    assert inside > 0.6 * len(long_pair(length).aligned.alignment)  # few lead to another row
+    assert bool(find(page, ".matrix")) == (beside is not None)
+    if beside is not None:
+        text, matrix = find(page, ".rows")[0].rect, find(page, ".matrix")[0].rect
+        assert (matrix["x"] >= text["x"] + text["width"]) == beside
+        assert (matrix["y"] >= text["y"] + text["height"]) != beside
+
+
+def test_words_stay_beside_a_matrix_that_is_moved_and_its_cells_have_a_size(open_report: Open) -> None:
+    page = open_report([long_pair(120)], width=1600, height=900)
+    go_to_pairs(page)
+    pan = "const pan = document.querySelector('.pan'), frame = pan.getBoundingClientRect();"
+    heads = (
+        "return ['s', 't'].map((side) => pan.querySelector(`text[data-side=${side}][data-at='90']`)"
+        ".getBoundingClientRect()).map(({ x, y, right, bottom }) =>"
+        "[x - frame.x, y - frame.y, right - frame.x, bottom - frame.y])"
+    )
+    link = sorted(long_pair(120).aligned.alignment)[-20]
     chosen = find(page, f'.token[data-side="s"][data-at="{link.source}"]')[0]
     page.execute_script("arguments[0].scrollIntoView({ block: 'center' })", chosen)
     point_at(page, chosen)
-    assert "Linked to" in tip(page)
-    lit = [curve.get_attribute("data-link") for curve in find(page, ".link.on")]
-    assert lit == [f"{link.source}-{link.target}"] or (length == 300 and not lit)  # too far for a curve
-    assert find(page, f'.token.on[data-side="t"][data-at="{link.target}"]')
-    assert bool(find(page, ".matrix")) == beside
-    if beside:
-        assert len(find(page, ".matrix .band")) == 1
-        place = find(page, ".matrix svg")[0]
-        seen = page.execute_script("return arguments[0].getBoundingClientRect().toJSON()", place)
-        assert seen["top"] >= 0  # beside the word that is read
-        assert seen["bottom"] <= height
-        assert (
-            seen["left"]
-            > page.execute_script("return document.querySelector('.text').getBoundingClientRect().right") - 1
-        )
-        place.click()
-        assert "→" in tip(page)
+    cell = page.execute_script(
+        pan + "const dots = [...pan.querySelectorAll('.dot')], [s, t, size] = arguments;"
+        "const box = pan.querySelector(`text[data-side=t][data-at='${t}']`).getBoundingClientRect();"
+        "const column = pan.querySelector('.band').getBoundingClientRect();"
+        "return [column.x - frame.x, column.right - frame.x, box.y - frame.y, box.bottom - frame.y,"
+        "  pan.clientWidth, pan.clientHeight]",
+        *link,
+    )
+    assert 0 < cell[0] < cell[1] <= cell[4]  # the matrix moved to the link of the word
+    assert 0 < cell[2] < cell[3] <= cell[5]
+    page.execute_script(pan + "pan.scrollTo(900, 900)")
+    wait(page, pan + "return pan.querySelector('text[data-side=t]').parentNode.getAttribute('transform')")
+    above, left = page.execute_script(pan + heads)
+    assert 0 <= above[1] < above[3] < 150  # at the top of what is seen, and at its left
+    assert 0 <= left[0] < left[2] < 150
+    wide = "return document.querySelector('.matrix svg').getBoundingClientRect().width"
+    before = page.execute_script(wide)
+    find(page, "[aria-label='Smaller cells']")[0].click()
+    assert page.execute_script(wide) < before
+    assert page.execute_script("return document.activeElement.ariaLabel") == "Smaller cells"
+    find(page, "[aria-label='Larger cells']")[0].click()
+    assert page.execute_script(wide) == before
+
+
+def test_all_weights_of_a_long_pair_leave_its_words_their_room(open_report: Open) -> None:
+    page = open_report([replace(long_pair(100), parts={"first": long_pair(100).aligned.forward})], width=1600)
+    select = "const node = document.querySelector('[data-key=beside]'); node.value = '=all';"
+    page.execute_script(select + "node.dispatchEvent(new Event('change'))")
+    room = find(page, ".pair")[0].rect["width"]
+    assert find(page, ".rows")[0].rect["width"] > room - 60
+    assert all(figure.rect["width"] > room / 3 for figure in find(page, ".matrix"))
+    page.execute_script("document.querySelector('.pan').scrollTo(300, 200)")
+    wait(page, "return [...document.querySelectorAll('.pan')].every((pan) => pan.scrollLeft === 300)")
 
 
 def background(page: Any) -> str:
@@ -732,7 +773,7 @@ SEEN = """
 ENDS_OF_CURVES = """
     // of each card in the window: its number, its curves, and the pixels that they end away from their words
     const away = (card) => [...card.querySelectorAll("path.link")].flatMap((path) => {
-      const frame = path.ownerSVGElement.getBoundingClientRect(), across = card.querySelector(".across");
+      const frame = path.ownerSVGElement.getBoundingClientRect(), across = !card.querySelector(".down");
       return path.dataset.link.split("-").map((i, k) => {
         const button = card.querySelector(`.token[data-side="${"st"[k]}"][data-at="${i}"]`);
         const word = button.getBoundingClientRect(), end = path.getPointAtLength(k * path.getTotalLength());

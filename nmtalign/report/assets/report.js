@@ -111,9 +111,10 @@ new ResizeObserver(() => {
 }).observe(list);
 document.addEventListener("copy", copySentences);
 document.addEventListener("chosen", () => {
-  showEditor();
-  drawKey();
-  redraw();
+  redraw(() => {
+    showEditor();
+    drawKey();
+  });
   find();
 });
 document.addEventListener("sorted", find);

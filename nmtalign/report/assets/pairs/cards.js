@@ -30,7 +30,8 @@ export function makeCard(pair) {
 export function guessHeight(pair) {
   const wide = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
   if (isLong(pair)) {
-    return 90 + Math.max(state.matrices ? 420 : 0, (2 * 25 * wide) / (state.matrices ? room / 2 : room));
+    const rows = Math.ceil((1.2 * wide) / (room * (state.matrices ? 0.52 : 1)));
+    return 60 + Math.max(state.matrices ? 600 : 0, 130 * rows);
   }
   const words = wide < (state.matrices ? 0.5 : 1) * room ? 136 : Math.max(pair.S, pair.T) * 24.8;
   const cell = clamp(440 / Math.max(pair.S, pair.T, 1), 11, 27);
@@ -44,12 +45,13 @@ function drawWords(pair) {
   pair.bands = [];
   if (beside !== null) drawTwo(pair, body, view, beside);
   else {
-    const { layout, left } = placeWords(pair);
-    showLayout(pair, layout);
-    body.replaceChildren(drawSentences(pair, pair.card, layout, view));
-    if (!state.matrices || onPaper()) return markFound(pair);
     const all = state.beside === "=all" ? data.views.filter((other) => other !== view && pair.m[other]) : [];
-    const space = all.length ? Math.max(220, room / 4 - 36) : (left ?? room);
+    const { size, left } = all.length ? { size: sizeOfWords(pair, room, 1), left: null } : placeWords(pair);
+    showLayout(pair, size.layout, left);
+    body.replaceChildren(drawSentences(pair, pair.card, size, view));
+    if (!state.matrices || onPaper()) return markFound(pair);
+    const columns = Math.min(isLong(pair) ? 2 : 4, all.length + 1);
+    const space = all.length ? Math.max(220, room / columns - 36) : (left ?? room);
     body.append(...[view, ...all].map((shown) => drawMatrix(pair, pair.card, space, shown)));
   }
   markFound(pair);
@@ -58,18 +60,18 @@ function drawWords(pair) {
 // The layout of the words, and the room that is left for a matrix beside them, if that is enough. Words that leave too
 // little beside their lines stand in columns, where that leaves enough.
 function placeWords(pair) {
-  const beside = ({ layout, wide }) => ({
-    layout,
-    left: fitsBeside(pair, room - wide - 36) ? room - wide - 36 : null,
+  const beside = (size) => ({
+    size,
+    left: fitsBeside(pair, room - size.wide - 36) ? room - size.wide - 36 : null,
   });
   const usual = beside(sizeOfWords(pair, room));
-  if (!state.matrices || onPaper() || usual.left !== null || usual.layout !== "across") return usual;
+  if (!state.matrices || onPaper() || usual.left !== null || usual.size.layout !== "across") return usual;
   const down = beside(sizeOfColumns(pair, room));
   return down.left === null ? usual : down;
 }
 
-function showLayout(pair, layout) {
-  pair.card.classList.toggle("long", isLong(pair) && layout !== "across" && !besideOf(pair));
+function showLayout(pair, layout, left = null) {
+  pair.card.classList.toggle("long", layout === "rows" && left !== null);
   pair.card.classList.toggle("narrow", layout === "down");
 }
 
@@ -77,15 +79,15 @@ function showLayout(pair, layout) {
 function drawTwo(pair, body, ...views) {
   const half = room > 560 ? (room - 36) / 2 : room;
   const third = (room - 80) / 3;
-  const { layout } = sizeOfWords(pair, half);
+  const size = sizeOfWords(pair, half, 1);
   const words = (view) =>
     html(
       "figure",
       { class: "view" },
       html("figcaption", {}, nameOf(view)),
-      drawSentences(pair, pair.card, layout, view),
+      drawSentences(pair, pair.card, size, view),
     );
-  showLayout(pair, layout);
+  showLayout(pair, size.layout);
   body.replaceChildren(...views.map(words));
   const space = fitsBeside(pair, third) ? third : half;
   if (state.matrices) {
@@ -97,7 +99,7 @@ function drawTwo(pair, body, ...views) {
 
 // Whether the matrix has room beside the words, with cells that can be pointed at.
 function fitsBeside(pair, space) {
-  if (isLong(pair)) return space > 200;
+  if (isLong(pair)) return space > 300;
   const g = matrixSizes(pair, space);
   return g.cell >= 10 && g.left + pair.S * g.cell + 8 <= space;
 }

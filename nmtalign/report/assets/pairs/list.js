@@ -32,7 +32,7 @@ export const pairAt = (y) => shown[indexAt(y - list.getBoundingClientRect().top)
 function hold() {
   const { top, bottom } = list.getBoundingClientRect();
   if (top >= 0 || onPaper()) return () => {};
-  const read = present.find(({ card }) => card.getBoundingClientRect().bottom > barHeight());
+  const read = present.find(({ card }) => card.getBoundingClientRect().bottom > barHeight() + 40);
   const place = () =>
     bottom > window.innerHeight
       ? read?.card?.getBoundingClientRect().top
@@ -50,6 +50,14 @@ function measure() {
   shown.forEach((pair, i) => {
     tops[i + 1] = tops[i] + (pair.height ||= guessHeight(pair));
   });
+}
+
+// Make the space above and below as high as the cards that are not in the page.
+function fit() {
+  measure();
+  const first = Math.max(0, shown.indexOf(present[0]));
+  before.style.height = `${tops[first]}px`;
+  after.style.height = `${tops.at(-1) - tops[first + present.length]}px`;
 }
 
 function replace(wanted) {
@@ -80,9 +88,7 @@ function step() {
   const same = wanted.length === present.length && wanted.every((pair, i) => pair === present[i]);
   const putBack = hold();
   if (!same) replace(wanted);
-  measure();
-  before.style.height = `${tops[first]}px`;
-  after.style.height = `${tops.at(-1) - tops[first + wanted.length]}px`;
+  fit();
   putBack();
   return !same;
 }
@@ -99,11 +105,13 @@ export function show(chosen) {
   render();
 }
 
-// Draw anew what has changed for all pairs.
-export function redraw() {
+// Draw anew what has changed for all pairs, after a change of the tools around them.
+export function redraw(change = () => {}) {
   const putBack = hold();
+  change();
   for (const pair of pairs) pair.height = 0;
   draw(...present);
+  fit();
   putBack();
   render();
 }

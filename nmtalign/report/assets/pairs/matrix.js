@@ -1,5 +1,5 @@
-// The matrix of a pair. Columns of a right-to-left sentence run from right to left, as its words do. Long pairs have
-// no labels: their words stand beside the matrix as running text.
+// The matrix of a pair. Columns of a right-to-left sentence run from right to left, as its words do. A matrix that is
+// larger than its place is moved under its words, which stay in sight, and has buttons for the size of its cells.
 
 import {
   barHeight,
@@ -8,14 +8,13 @@ import {
   colors,
   data,
   html,
-  room,
   share,
   shorten,
   state,
   svg,
   width,
 } from "../page.js";
-import { showTip, tip } from "../tooltip.js";
+import { hideTip, showTip, tip } from "../tooltip.js";
 import { nameOf, positions, weightsOf } from "./pairs.js";
 import { chooseCell, goldOf } from "./corrections.js";
 import { isLong } from "./words.js";
@@ -27,14 +26,12 @@ const BOLD = 1.12; // labels are bold, and so wider, while they are pointed at
 
 export function matrixSizes(pair, space) {
   const wide = Math.max(pair.S, pair.T, 1);
-  if (isLong(pair)) {
-    const most = Math.min(space, Math.max(240, window.innerHeight - barHeight() - 110));
-    return { cell: clamp(Math.floor((2 * (most - 6)) / wide) / 2, 1, 9), size: 0, left: 3, top: 3 };
-  }
   const longest = (words, size) =>
     Math.min(130, Math.max(12, ...words.map((word) => BOLD * width(shorten(word, 18), size)))) + 8;
-  const cell = clamp(Math.floor((Math.min(space, 560) - longest(pair.t, 14) - 8) / wide), 9, 27);
-  const size = clamp(cell * 0.8, 9, 14);
+  const fitting = clamp(Math.floor((Math.min(space, 560) - longest(pair.t, 14) - 8) / wide), 9, 27);
+  const cell = pair.cell ?? (isLong(pair) ? 15 : fitting);
+  const size = cell < 9 ? 0 : clamp(cell * 0.8, 9, 14);
+  if (!size) return { cell, size, left: 3, top: 3 };
   return { cell, size, left: longest(pair.t, size), top: longest(pair.s, size) };
 }
 
@@ -103,20 +100,29 @@ export function drawMatrix(pair, card, space, view, minus = null) {
     picture.append(svg("rect", { class: "lacking", x, y, width: wide * g.cell, height: high * g.cell }));
   for (const s of source) band(...place(s, 0), 1, T);
   for (const t of target) band(g.left, place(0, t)[1], S, 1);
-  if (g.size) drawLabels(pair, picture, place, g);
   drawMarks(pair, picture, place, g.cell);
   const cursor = svg("g", { class: "cursors" });
   picture.append(cursor);
+  const pan = html("div", { class: "pan" }, picture);
+  const most = clamp(window.innerHeight - barHeight() - 110, 240, 1.2 * space);
+  const scrolls = g.left + S * g.cell + 8 > space || g.top + T * g.cell + 8 > most;
+  if (scrolls) Object.assign(pan.style, { maxWidth: `${space}px`, maxHeight: `${most}px` });
+  if (g.size) keepInSight(pan, drawLabels(pair, picture, place, g));
   followCells(pair, card, picture, cursor, place, column, g);
-  const scrolls = g.left + S * g.cell + 8 > room; // then it must be reachable by key
-  const about = scrolls ? { tabindex: 0, role: "region", "aria-label": `Matrix of pair ${pair.n}` } : {};
-  return html(
-    "figure",
-    { class: "matrix", ...about },
-    picture,
+  const figure = html("figure", { class: "matrix" }, pan);
+  const again = (cell) => {
+    pair.cell = cell;
+    const [x, y] = [pan.scrollLeft / pan.scrollWidth, pan.scrollTop / pan.scrollHeight];
+    const other = drawMatrix(pair, card, space, view, minus);
+    figure.replaceWith(other);
+    other.firstChild.scrollTo(x * other.firstChild.scrollWidth, y * other.firstChild.scrollHeight);
+    return other;
+  };
+  figure.append(
     html(
       "figcaption",
       {},
+      scrolls || pair.cell ? zoomButtons(g.cell, again) : null,
       scaleBar(low, high, ramp),
       title,
       html(
@@ -130,26 +136,61 @@ export function drawMatrix(pair, card, space, view, minus = null) {
       ),
     ),
   );
+  if (pair.rtl.s) requestAnimationFrame(() => pan.scrollTo(pan.scrollWidth, 0));
+  return figure;
+}
+
+const ZOOMS = [4, 6, 9, 12, 15, 20, 27]; // pixels of a cell; from 9 on words fit beside it
+
+function zoomButtons(cell, again) {
+  const nearest = ZOOMS.reduce((a, b) => (Math.abs(b - cell) < Math.abs(a - cell) ? b : a));
+  const button = (text, label, step) => {
+    const next = ZOOMS[ZOOMS.indexOf(nearest) + step];
+    const node = html("button", { type: "button", "aria-label": label, disabled: !next }, text);
+    node.addEventListener("click", () => again(next).querySelector(`[aria-label="${label}"]`).focus());
+    return node;
+  };
+  return html("span", { class: "zoom" }, button("−", "Smaller cells", -1), button("+", "Larger cells", 1));
+}
+
+// The words above stay above, and those on the left stay on the left, when the matrix is moved under them; the other
+// matrices of the pair move with it.
+function keepInSight(pan, { above, left, corner }) {
+  pan.addEventListener("scroll", () => {
+    const { scrollLeft: x, scrollTop: y } = pan;
+    above.setAttribute("transform", `translate(0 ${y})`);
+    left.setAttribute("transform", `translate(${x} 0)`);
+    corner.setAttribute("transform", `translate(${x} ${y})`);
+    for (const other of pan.closest(".pair").querySelectorAll(".pan")) other.scrollTo(x, y);
+    hideTip();
+  });
 }
 
 // A square root shows small weights; linear colors are those of `nmtalign heatmap --linear`.
 const toScale = (x) => (state.linear ? x : Math.sqrt(x));
 
 function drawLabels(pair, picture, place, g) {
+  const strip = (width, height) => {
+    const group = svg("g", {}, svg("rect", { class: "strip", width, height }));
+    picture.append(group);
+    return group;
+  };
+  const left = strip(g.left, g.top + pair.T * g.cell + 8);
+  const above = strip(g.left + pair.S * g.cell + 8, g.top);
   const label = (side, at, word, where) =>
-    picture.append(
-      svg(
-        "text",
-        { "data-side": side, "data-at": at, "font-size": g.size, "dominant-baseline": "central", ...where },
-        shorten(word, 18),
-      ),
+    svg(
+      "text",
+      { "data-side": side, "data-at": at, "font-size": g.size, "dominant-baseline": "central", ...where },
+      shorten(word, 18),
     );
-  pair.s.forEach((word, s) =>
-    label("s", s, word, { transform: `translate(${place(s, 0)[0] + g.cell / 2} ${g.top - 5}) rotate(-90)` }),
-  );
+  pair.s.forEach((word, s) => {
+    const [x] = place(s, 0);
+    above.append(label("s", s, word, { transform: `translate(${x + g.cell / 2} ${g.top - 5}) rotate(-90)` }));
+  });
   pair.t.forEach((word, t) =>
-    label("t", t, word, { x: g.left - 5, y: g.top + (t + 0.5) * g.cell, "text-anchor": "end" }),
+    left.append(label("t", t, word, { x: g.left - 5, y: g.top + (t + 0.5) * g.cell, "text-anchor": "end" })),
   );
+  return { above, left, corner: strip(g.left, g.top) };
 }
 
 export function drawMarks(pair, picture, place, cell) {
@@ -200,7 +241,21 @@ function followCells(pair, card, picture, cursor, place, column, g) {
         : { class: "band", x, y: g.top, width: g.cell, height: pair.T * g.cell },
     );
   };
-  pair.bands.push((side, at) => cursor.replaceChildren(band(side, at)));
+  // moves the matrix until a cell is in sight; one of them alone may be given
+  const reveal = (s, t) => {
+    const pan = picture.parentElement;
+    const [x, y] = place(s ?? 0, t ?? 0);
+    const off = (at, from, to) => (at < from ? at - from : Math.max(0, at + g.cell - to));
+    const near = (at, size) => (at ? at + Math.sign(at) * Math.min(size / 3, 5 * g.cell) : 0);
+    const over = s === null ? 0 : off(x, pan.scrollLeft + g.left, pan.scrollLeft + pan.clientWidth);
+    const down = t === null ? 0 : off(y, pan.scrollTop + g.top, pan.scrollTop + pan.clientHeight);
+    if (over || down) pan.scrollBy(near(over, pan.clientWidth), near(down, pan.clientHeight));
+  };
+  pair.bands.push((side, at) => {
+    cursor.replaceChildren(band(side, at));
+    const link = [...pair.links.keys()].map(positions).find((one) => one[side === "s" ? 0 : 1] === at);
+    reveal(...(link ?? (side === "s" ? [at, null] : [null, at])));
+  });
   const show = (s, t, spoken) => {
     now = pair.cursor = [s, t];
     const [x, y] = place(s, t);
@@ -209,6 +264,7 @@ function followCells(pair, card, picture, cursor, place, column, g) {
       band("s", s),
       svg("rect", { class: "cursor", x, y, width: g.cell, height: g.cell }),
     );
+    if (spoken) reveal(s, t);
     clearAttention(card);
     light(card, (key) => key === `${s}-${t}`);
     for (const node of card.querySelectorAll(
@@ -234,6 +290,8 @@ function followCells(pair, card, picture, cursor, place, column, g) {
   const leave = () => unlight(card);
   const point = (event) => {
     const frame = picture.getBoundingClientRect();
+    const seen = picture.parentElement.getBoundingClientRect();
+    if (event.clientX < seen.left + g.left || event.clientY < seen.top + g.top) return leave(); // on words
     const s = column(Math.floor((event.clientX - frame.x - g.left) / g.cell));
     const t = Math.floor((event.clientY - frame.y - g.top) / g.cell);
     if (s < 0 || t < 0 || s >= pair.S || t >= pair.T) return leave();

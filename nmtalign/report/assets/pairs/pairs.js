@@ -34,6 +34,7 @@ export class Pair {
   decoded = {};
   pinned = null;
   check = null;
+  cell = null; // pixels of a cell of its matrix, where that was chosen
   #links; #gold; #others; #rtl;
 
   constructor(raw) {

@@ -4,22 +4,29 @@ import { html, state, svg } from "../page.js";
 import { boxOf, hideTip, showTip } from "../tooltip.js";
 import { positions } from "./pairs.js";
 import { NEXT, drawnLinks, goldOf, setLink } from "./corrections.js";
-import { focusWord, markDifferences, wordAt, wordList } from "./words.js";
+import { focusWord, rowsOf, wordAt, wordList } from "./words.js";
 import { clearAttention } from "./attention.js";
 import { explainCell, explainWord } from "./reasons.js";
 import { light, lightWord, pin, unlight } from "./light.js";
 
-export function drawSentences(pair, card, layout, view) {
+function drawRowsOfWords(pair, wide) {
+  const cuts = rowsOf(pair, wide);
+  return cuts.slice(1).map(([s, t], k) => {
+    const [first, other] = cuts[k];
+    const source = s > first || !pair.S ? wordList(pair, "s", first, s) : null;
+    const target = t > other || !pair.T ? wordList(pair, "t", other, t) : null;
+    return html("div", { class: "row" }, source, target);
+  });
+}
+
+export function drawSentences(pair, card, { layout, wide }, view) {
   const curves = svg("svg", { class: "curves", "aria-hidden": "true" });
   const across = layout !== "down";
-  const box = html(
-    "div",
-    { class: `sentences ${layout}`, "data-view": view },
-    wordList(pair, "s"),
-    curves,
-    wordList(pair, "t"),
-  );
-  if (layout === "text") markDifferences(pair, box);
+  const about = { class: `sentences ${layout}`, "data-view": view };
+  const box =
+    layout === "rows"
+      ? html("div", about, ...drawRowsOfWords(pair, wide), curves)
+      : html("div", about, wordList(pair, "s"), curves, wordList(pair, "t"));
   box.addEventListener("pointerover", (event) => overWord(pair, card, event.target));
   box.addEventListener("focusin", (event) => overWord(pair, card, event.target));
   box.addEventListener("click", (event) => {
@@ -66,8 +73,8 @@ export function copySentences(event) {
   const inside = chosen.rangeCount && chosen.getRangeAt(0).commonAncestorContainer;
   const box = inside && (inside.nodeType === 1 ? inside : inside.parentElement).closest(".sentences");
   if (!box) return;
-  const lines = [...box.querySelectorAll(".words")].map((list) =>
-    [...list.querySelectorAll(".token")]
+  const lines = ["s", "t"].map((side) =>
+    [...box.querySelectorAll(`.token[data-side="${side}"]`)]
       .filter((word) => chosen.containsNode(word, true))
       .map((word) => word.firstChild.data)
       .join(" "),

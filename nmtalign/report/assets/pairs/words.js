@@ -1,16 +1,19 @@
-// How the words of a pair stand: two lines, two columns, or for long pairs running text.
+// How the words of a pair stand: two lines, two columns, or for long pairs two lines in each of several rows.
 
 import { html, onPaper, state, width } from "../page.js";
-import { TAGS, positions } from "./pairs.js";
-import { drawnLinks, goldOf } from "./corrections.js";
+import { positions } from "./pairs.js";
+import { goldOf } from "./corrections.js";
 
-const LONG = 60; // words; longer pairs are running text
+const LONG = 60; // words; longer pairs are cut into rows
+const LEAST_FOR_BOTH = 760; // room for rows with a matrix beside them
 
-export function wordList(pair, side) {
+// The words of a side, or some of them.
+export function wordList(pair, side, from = 0, to = pair[side].length) {
   const linked = new Set(
     [...(state.edit ? goldOf(pair) : pair.links).keys()].map((key) => positions(key)[side === "s" ? 0 : 1]),
   );
-  const words = pair[side].map((word, i) => {
+  const words = pair[side].slice(from, to).map((word, k) => {
+    const i = from + k;
     const alone = !linked.has(i);
     const unknown = pair.u && pair.u[side === "s" ? 0 : 1].includes(i);
     const token = html(
@@ -37,18 +40,20 @@ export function wordList(pair, side) {
     },
     ...words,
   );
-  if (!words.length) list.append(html("li", {}, html("em", {}, "no words")));
+  if (!pair[side].length) list.append(html("li", {}, html("em", {}, "no words")));
   return list;
 }
 
-// How the words stand, and how wide that is: computed, for asking the page would lay it out.
-export function sizeOfWords(pair, room) {
+// How the words stand, and how wide that is: computed, for asking the page would lay it out. Rows with a matrix beside
+// them take a part of the room.
+export function sizeOfWords(pair, room, part = 0.52) {
   const type = onPaper() ? 12 : 15;
-  const line = (words) => words.reduce((sum, word) => sum + width(word, type) + 13, 0);
+  const line = (words) => words.reduce((sum, word) => sum + width(word, type) + SPACE, 0);
   const wide = Math.max(line(pair.s), line(pair.t));
   if (!state.down && wide <= room) return { layout: "across", wide };
-  if (isLong(pair) && !onPaper()) {
-    return { layout: "text", wide: room > 520 && state.matrices ? 0.5 * room : room };
+  if (isLong(pair) && !state.down) {
+    const half = state.matrices && !onPaper() && room > LEAST_FOR_BOTH;
+    return { layout: "rows", wide: half ? Math.round(part * room) : room };
   }
   return sizeOfColumns(pair, room);
 }
@@ -61,11 +66,40 @@ export function sizeOfColumns(pair, room) {
 
 export const isLong = (pair) => Math.max(pair.S, pair.T) >= LONG;
 
-// In running text the words of wrong and missing links are underlined, for their curves are not always seen.
-export function markDifferences(pair, box) {
-  for (const [key, kind] of drawnLinks(pair)) {
-    if (TAGS[kind]) key.split("-").forEach((at, side) => wordAt(box, "st"[side], at).classList.add(kind));
+const SPACE = 13; // what a word takes beside its letters
+
+// A long pair as rows of words: where each begins and ends on both sides, [[s, t], [s, t], ...]. Each row is as long as
+// its place, or ends sooner, where fewer links lead out of it.
+export function rowsOf(pair, room) {
+  const ends = { s: widthsUpTo(pair.s), t: widthsUpTo(pair.t) };
+  const links = [...pair.links.keys()].map(positions);
+  const cuts = [[0, 0]];
+  const whole = [pair.S, pair.T];
+  while (cuts.at(-1).some((at, k) => at < whole[k])) cuts.push(nextCut(links, ends, cuts.at(-1), room));
+  return cuts;
+}
+
+function widthsUpTo(words) {
+  const found = [0];
+  for (const word of words) found.push(found.at(-1) + width(word, onPaper() ? 12 : 15) + SPACE);
+  return found;
+}
+
+function nextCut(links, ends, before, room) {
+  const ways = (side, from) => {
+    const most = ends[side].findLastIndex((end) => end - ends[side][from] <= room);
+    const last = Math.max(most, Math.min(from + 1, ends[side].length - 1));
+    const least = last === ends[side].length - 1 ? last : from + Math.ceil(0.6 * (last - from));
+    return Array.from({ length: last - least + 1 }, (_, i) => last - i);
+  };
+  let best = null;
+  for (const a of ways("s", before[0])) {
+    for (const b of ways("t", before[1])) {
+      const out = links.filter(([x, y]) => x < a !== y < b).length;
+      if (best === null || out < best.out) best = { out, cut: [a, b] };
+    }
   }
+  return best.cut;
 }
 
 export const wordAt = (box, side, at) => box.querySelector(`.token[data-side="${side}"][data-at="${at}"]`);
