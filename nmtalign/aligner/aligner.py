@@ -25,16 +25,15 @@ from nmtalign.door import Listed, ProgressLine, expect_kind, one_line, place_of
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, BothWords
 from nmtalign.links.given import GivenLinks, given_links
+from nmtalign.positions.experts import trust_of, voted
 from nmtalign.positions.link_probabilities import LinkProbabilities
 from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
-from nmtalign.positions.voted import voted
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
 from nmtalign.state import State, Stored
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
-from nmtalign.training.experts import trust_of
 
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 Done = Callable[[int], None] | None

@@ -13,7 +13,7 @@ import numpy as np
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedBatch, Link
 from nmtalign.links.given import batch_of_links
-from nmtalign.positions.voted import Trust
+from nmtalign.positions.experts import Trust
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import SentencePair
 from nmtalign.text.pairs import Pair, Words
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nmtalign.aligner.links_from import Linker
 
 METHOD = "simalign-argmax"  # of an encoder: few links, most of them right
+BELOW_1 = 1 - 1e-12  # precision and recall of an expert that is always right are less
 PAIRS = 500  # whose links an encoder makes at a time
 
 
@@ -108,7 +109,7 @@ class Expert:
     encoder : EncoderLinks, optional
         What makes the links; left out, pairs are given with theirs.
     trust : Trust, optional
-        The votes; None before they are computed from a text.
+        None before it is computed from a text.
     """
 
     encoder: EncoderLinks | None = None
@@ -127,14 +128,14 @@ class Expert:
         self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]
     ) -> AlignedBatch | None:
         """Return the links of pairs; None if they have no vote."""
-        if self.trust is not None and not any(self.trust):
+        if self.trust is not None and self.trust.yes + self.trust.no == 0:
             return None
         if self.encoder is None:
             return batch_of_links(getattr(pair, "links", ()) for pair in pairs)
         return self.encoder.of([tokens_of(pair) for pair in pairs])
 
     def state(self) -> State:
-        """Return the votes, and the encoder by its name."""
+        """Return the trust, and the encoder by its name."""
         assert self.trust is not None  # as a fitted aligner has
         values: dict[str, Any] = dict(self.trust._asdict())
         if (own := self.encoder) is not None:
@@ -144,7 +145,7 @@ class Expert:
     @classmethod
     def from_state(cls, stored: Stored) -> Expert:
         """Return what :meth:`state` was made of; the encoder is opened when needed, never downloaded."""
-        trust = Trust(stored.number("yes", low=0), stored.number("no", low=0))
+        trust = Trust(*(stored.number(name, low=0, high=BELOW_1) for name in Trust._fields))
         if "encoder" not in stored.meta:
             return cls(None, trust)
         running = {"layer": stored.whole("layer", low=0, high=1000), "download": False}

@@ -35,6 +35,7 @@ from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batche
 from nmtalign.links.formats import read_gold
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.names import MODEL
+from nmtalign.positions.experts import prime
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
@@ -45,16 +46,15 @@ from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
 from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
-from nmtalign.training.checkpoint import checkpoint_of
+from nmtalign.training.checkpoint import NAME, checkpoint_of
 from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexicon
-from nmtalign.training.experts import prime
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
 from nmtalign.training.settings import preset as named_preset
 from nmtalign.vectors.embeddings import Embeddings
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
-TRUSTED = 1 << 23  # cells whose posteriors tell how far an expert is to be trusted
+TRUSTED = 1 << 22  # cells whose posteriors tell how far an expert is to be trusted
 _ENCODER = ("encoder", "layer", "device", "cache")
 KNOWN = 0.8  # share of the words of either side that it has to know
 
@@ -309,14 +309,13 @@ def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
     learning = learning or Learning()
     bitext = prepare(pairs, learning)
     found = estimate(bitext, learning)
-    scorer = mix(found.lexicon, learning)
-    positions = HiddenMarkov(
-        found.estimate.transitions, found.lexicon.numbers, learning.settings.null, agree=True
-    )
-    about = {"settings": learning.settings.as_dict(), "corpus": bitext.corpus}
-    aligner = Aligner(scorer, positions, text=learning.text, languages=learning.languages, training=about)
-    aligner = trust(teach(aligner, bitext, learning), found.estimator, bitext, learning)
-    own = _own_links(aligner, scorer, bitext.text, found, learning)
+    aligner = compose(found, bitext, learning)
+    if learning.expert is not None:
+        expert = trusted(aligner, found.estimator, bitext, learning)
+        found = estimate_again(found.estimator, bitext, learning, expert)
+        aligner = replace(compose(found, bitext, learning), expert=expert)
+    aligner = teach(aligner, bitext, learning)
+    own = _own_links(aligner, bitext.text, found, learning)
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
         if doubt := one_word_lines(bitext.text):
@@ -339,8 +338,6 @@ class Prepared(NamedTuple):
         What the model folder records about the bitext.
     text : EncodedText
         Both sides with long pairs cut into pieces, without buckets.
-    prior : Prior or None
-        That of the options, with the word pairs of the expert.
     """
 
     source: EncodedSide
@@ -348,7 +345,6 @@ class Prepared(NamedTuple):
     gold: Mapping[int, GoldAlignment]
     corpus: Mapping[str, object]
     text: EncodedText
-    prior: Prior | None
 
 
 def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
@@ -376,13 +372,11 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
     if learning.expert is not None:
         counted = None if learning.expert.of_tokens else words
         expert = links_of_tokens(joined_batches(links), counted, (source.lengths, target.lengths))
-        prior = replace(prior, words=[*prior.words, *prime(expert, source, target)])
     source, target = prior.extend(source, target)
     if learning.vectors is not None:
         check_vectors(learning.vectors, (source.words, target.words))
     text = EncodedText(*cut_long_pairs(source, target), (), words, expert)
-    given = learning.prior is not None or learning.expert is not None
-    return Prepared(source, target, gold, corpus, text, prior if given else None)
+    return Prepared(source, target, gold, corpus, text)
 
 
 def _linked(
@@ -425,7 +419,7 @@ class Estimated(NamedTuple):
 
 def estimate(bitext: Prepared, learning: Learning) -> Estimated:
     """Estimate lexicon and transitions by expectation-maximization."""
-    text, settings, prior = bitext.text, learning.settings, bitext.prior
+    text, settings, prior = bitext.text, learning.settings, learning.prior
     estimator = Estimator(
         text.source,
         text.target,
@@ -438,6 +432,27 @@ def estimate(bitext: Prepared, learning: Learning) -> Estimated:
     checkpoint = checkpoint_of(learning.checkpoints, bitext.source, bitext.target, settings, prior or Prior())
     found = estimator.run(checkpoint)
     return Estimated(estimator, found, stored_lexicon(estimator, found))
+
+
+def estimate_again(estimator: Estimator, bitext: Prepared, learning: Learning, expert: Expert) -> Estimated:
+    """Estimate lexicon and transitions with the word pairs of the expert as a prior."""
+    sides, links = (bitext.source, bitext.target), bitext.text.expert
+    prior = learning.prior or Prior()
+    if links is not None and expert.trust is not None:
+        prior = replace(prior, words=[*prior.words, *prime(links, *sides, expert.trust.weight)])
+    estimator.prime(prior)
+    checkpoint = checkpoint_of(learning.checkpoints, *sides, learning.settings, prior, name=f"primed-{NAME}")
+    found = estimator.run(checkpoint)
+    return Estimated(estimator, found, stored_lexicon(estimator, found))
+
+
+def compose(found: Estimated, bitext: Prepared, learning: Learning) -> Aligner:
+    """Return the aligner of an estimate."""
+    settings = learning.settings
+    positions = HiddenMarkov(found.estimate.transitions, found.lexicon.numbers, settings.null, agree=True)
+    about = {"settings": settings.as_dict(), "corpus": bitext.corpus}
+    words: Any = {"text": learning.text, "languages": learning.languages}
+    return Aligner(mix(found.lexicon, learning), positions, **words, training=about)
 
 
 def mix(lexicon: Lexicon, learning: Learning) -> Mixture:
@@ -489,20 +504,19 @@ def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     return decoder.probabilities.taught(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def trust(aligner: Aligner, estimator: Estimator, bitext: Prepared, learning: Learning) -> Aligner:
-    """Return the aligner with its expert, who is trusted as far as the primed posteriors say."""
-    if learning.expert is None:
-        return aligner
-    buckets = estimator.buckets
-    step = -(-sum(bucket.cells for bucket in buckets) // TRUSTED)  # of a large text every n-th bucket
-    text = replace(bitext.text, buckets=buckets[::step])
+def trusted(aligner: Aligner, estimator: Estimator, bitext: Prepared, learning: Learning) -> Expert:
+    """Return the expert, who is trusted as far as an aligner tells that was learned without."""
+    step = -(
+        -sum(bucket.cells for bucket in estimator.buckets) // TRUSTED
+    )  # of a large text every n-th bucket
+    text = replace(bitext.text, buckets=estimator.buckets[::step])
     aligner = replace(aligner, expert=learning.expert, workers=learning.workers).trusting(text)
-    learning.report(f"expert: {aligner.expert}")
-    return replace(aligner, workers=None)
+    learning.report(f"{aligner.expert}; learned again with its links as a prior")
+    return cast(Expert, aligner.expert)
 
 
 def _own_links(
-    aligner: Aligner, scorer: Mixture, text: EncodedText, found: Estimated, learning: Learning
+    aligner: Aligner, text: EncodedText, found: Estimated, learning: Learning
 ) -> Callable[..., AlignedBatch]:
     """Return a function that aligns the training text; reading its forms releases them."""
     estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
@@ -514,7 +528,7 @@ def _own_links(
 
     @cache
     def scores() -> WordPairScores:
-        return scorer.read(text, forms.pop())
+        return cast(Mixture, aligner.scorer).read(text, forms.pop())
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction)

@@ -267,8 +267,8 @@ def links_of_tokens(
     if len(outside):
         n = outside[0]
         link, (S, T) = f"{batch.source[n]}-{batch.target[n]}", (int(size[pair[n]]) for size in lengths)
-        found = f"pair {first + pair[n]:,}: link {link} lies outside of a pair of {S} and {T} tokens"
-        raise DataError(f"{found}; positions count the words of the pair, from 0")
+        found = f"pair {first + pair[n]:,}: the expert's link {link} lies outside of {S} and {T} tokens"
+        raise DataError(f"{found}; positions count the words between spaces of the line, from 0")
     if words is None:
         return batch
     (start, count, _), (other_start, other_count, _) = spans

@@ -80,7 +80,7 @@ class Checkpoint:
 
 
 def checkpoint_of(
-    folder: str | Path | None, source: EncodedSide, target: EncodedSide, *others: object
+    folder: str | Path | None, source: EncodedSide, target: EncodedSide, *others: object, name: str = FILE
 ) -> Checkpoint | None:
     """Return the checkpoint of a training run in a folder; None without a folder.
 
@@ -91,13 +91,13 @@ def checkpoint_of(
         return None
     key = hashlib.sha256()
     _feed(key, (source, target, *others))
-    return Checkpoint(Path(folder, FILE), key.hexdigest())
+    return Checkpoint(Path(folder, name), key.hexdigest())
 
 
 def remove_checkpoints(folder: str | Path) -> None:
     """Remove the checkpoints in a folder, and the folder if nothing else is in it."""
     folder = Path(folder)
-    for path in (folder / FILE, *folder.glob(f".partial-*-{FILE}")):  # left by a killed run
+    for path in folder.glob(f"*{FILE}"):  # with those that a killed run left
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

@@ -108,11 +108,16 @@ class Estimator:
         kind = partial(make_form_pairs, source, target, self.index, spelling=settings.spelling)
         several = self.workers if self.index.complete else 1  # the forms of a large bitext take much memory
         self.forms: list[FormPairs] = list(in_order(kind, self._letters(), several))
-        self.form_priors = [form_prior(kind, self.prior) for kind in self.forms] if prior else []
+        self.prime(prior)
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
             f" {len(self.index) - 1:,} co-occurring word pairs"
         )
+
+    def prime(self, prior: Prior | None) -> None:
+        """Take another prior, whose words the vocabularies contain."""
+        self.prior = prior or Prior()
+        self.form_priors = [form_prior(kind, self.prior) for kind in self.forms] if prior else []
 
     def _letters(self) -> list[Letters]:
         """Return the letters of each kind of form; an older model determines them."""

@@ -17,10 +17,11 @@ from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.given import batch_of_links
+from nmtalign.positions.experts import Trust, prime, trust_of, voted
 from nmtalign.positions.model import BucketPosteriors, Posteriors
-from nmtalign.positions.voted import Trust, voted
 from nmtalign.text.bitext import SentencePair, cut
-from nmtalign.training.experts import prime, trust_of
+from nmtalign.training.prior import Prior
+from nmtalign.training.settings import PRESETS
 from tests.aligner.toy_language import links_of, toy_bitext
 
 TOY = toy_bitext(40, seed=8, vocabulary=300, disorder=9)  # so little text that the lexicon is poor
@@ -44,10 +45,10 @@ def table(links, forward, reverse, joint):
 
 
 def test_votes_by_hand():
-    """log 3 for a link and log 2 against: odds are three times as high, or half."""
+    """Precision 3/4 and recall 1/2: odds are three times as high for a link, half against."""
     forward, reverse = [[0.5, 0.25], [0.0, 0.8]], [[0.6, 0.5], [0.0, 0.5]]
     text, attend = table([(0, 0), (1, 1)], forward, reverse, [[0.5, 0.2], [0.0, 0.8]])
-    found = voted(attend, text, Trust(math.log(3), math.log(2)))(0).posteriors
+    found = voted(attend, text, Trust(0.75, 0.5))(0).posteriors
     own = [part[:2, :2, 0] for part in (found.joint, found.forward, found.reverse)]
     np.testing.assert_allclose(own[0], [[3 / 4, 1 / 9], [0, 12 / 13]], rtol=1e-6)
     sums = 3 * 0.5 + 0.25 / 2 + 0.25, 3 * 0.8 + 0.2  # with null, which nobody votes on
@@ -56,43 +57,49 @@ def test_votes_by_hand():
     assert found.joint[2:].sum() == found.joint[:, 2:].sum() == 0
 
 
-def test_the_constant_by_hand():
-    """The mean of .9 and .7 has odds of four to one; links that the aligner does not believe have no vote."""
-    posteriors = [[0.9, 0.2], [0.1, 0.7]]
-    text, attend = table([(0, 0), (1, 1)], posteriors, posteriors, posteriors)
-    assert trust_of(attend, text, 1) == pytest.approx((math.log(4), math.log(4)), rel=1e-6)
-    text, attend = table([(1, 0), (0, 1)], posteriors, posteriors, posteriors)
-    assert trust_of(attend, text, 1) == (0, 0)
-    assert voted(attend, text, Trust(0, 0)) is attend
+def test_trust_by_hand():
+    """Of three sure links the expert has one; of its links two are between words with sure links."""
+    joint = [[0.95, 0.1, 0.0, 0.0], [0.0, 0.95, 0.1, 0.0], [0.0, 0.0, 0.95, 0.3], [0.0, 0.0, 0.0, 0.8]]
+    text, attend = table([(0, 0), (2, 1), (3, 3), (3, 2)], joint, joint, joint)
+    assert trust_of(attend, text, 1) == (2 / 4, 1 / 4)
+    assert (Trust(0.5, 0.25).yes, Trust(0.3, 0.25).yes) == (0, 0)
+    assert Trust(0.5, 0.25).no == pytest.approx(math.log(4 / 3))
+    assert Trust(0.5, 0.25).weight == 1 / 16
+    text, attend = table([], joint, joint, joint)
+    assert trust_of(attend, text, 1) == (0.5, 0)  # nothing is known
 
 
 def test_the_prior_counts_word_pairs():
     sides = encode([["a", "b"], ["b", "a"], ["c"]]), encode([["x", "y"], ["x", "y"], ["x"]])
     links = batch_of_links([{(0, 0), (1, 1)}, {(1, 0), (0, 0)}, set()])
-    assert sorted(prime(links, *sides)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
+    assert sorted(prime(links, *sides, 1.0)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
     links.probability[0] = 0.25  # a soft count
     assert sorted(prime(links, *sides, 2.0)) == [("a", "x", 2.5), ("b", "x", 2), ("b", "y", 2)]
 
 
 def test_an_expert_is_what_prior_counts_and_votes_make(advised):
-    """Learned by hand: the counts as a word list, then EM as always; the constant is that of the links."""
-    counts: dict[tuple[str, str], int] = {}
+    """Learned by hand: alone, which tells the trust, and with the links as a word list of this weight."""
+    alone = learn(TOY.pairs, Learning(PRESETS["fast"], workers=1)).aligner
+    precision, recall = trust_by_hand(alone)
+    assert advised.expert.trust == pytest.approx((precision, recall))
+    counts: dict[tuple[str, str], float] = {}
     for (source, target), links in zip(TOY.words, TOY.links, strict=True):
         for s, t in links:
-            counts[source[s], target[t]] = counts.get((source[s], target[t]), 0) + 1
-    from nmtalign.training.prior import Prior
-    from nmtalign.training.settings import PRESETS
-
-    prior = Prior([(s, t, float(n)) for (s, t), n in sorted(counts.items())])
+            counts[source[s], target[t]] = counts.get((source[s], target[t]), 0.0) + precision**4
+    prior = Prior([(s, t, n) for (s, t), n in sorted(counts.items())])
     primed = learn(TOY.pairs, Learning(PRESETS["fast"], prior=prior, workers=1)).aligner
     assert links_of(primed.align_batch(TOY.pairs)) == links_of(advised.align_batch(TOY.pairs))
-    believed = [
-        primed.align(*pair).posterior[t, s]
-        for pair, links in zip(TOY.pairs, TOY.links, strict=True)
-        for s, t in links
-    ]
-    mean = float(np.mean(believed))
-    assert advised.expert.trust == pytest.approx([math.log(mean / (1 - mean))] * 2, rel=1e-4)
+
+
+def trust_by_hand(aligner: nmtalign.Aligner) -> tuple[float, float]:
+    """Return precision and recall of all links, as the sure links of an aligner tell."""
+    both = judged = sure = 0
+    for pair, links in zip(TOY.pairs, TOY.links, strict=True):
+        certain = {(s, t) for t, s in np.argwhere(aligner.align(*pair).posterior > 0.9).tolist()}
+        sure, both = sure + len(certain), both + len(certain & links)
+        words = {s for s, _ in certain}, {t for _, t in certain}
+        judged += sum(s in words[0] and t in words[1] for s, t in links)
+    return (both + 1) / (judged + 2), both / (sure + 1)
 
 
 def test_a_perfect_expert_is_reached(advised):
@@ -115,7 +122,7 @@ def test_no_opinion_is_no_expert(advised):
     for name, own in alone.aligner.state().parts["scorer"].parts["lexicon"].arrays.items():
         np.testing.assert_array_equal(own, told.aligner.state().parts["scorer"].parts["lexicon"].arrays[name])
     assert links_of(told.align()) == links_of(alone.align())
-    assert told.aligner.expert.trust == (0, 0)
+    assert told.aligner.expert.trust == (0.5, 0)
     wrong = [{(s, (t + 1) % len(links)) for s, t in links} for links in TOY.links]
     half = [links if n % 2 else set() for n, links in enumerate(wrong)]
     batches = [advised.align_batch(TOY.pairs, expert=expert) for expert in (wrong, None, half)]
@@ -163,14 +170,7 @@ def test_a_model_keeps_the_constant(advised, tmp_path):
 def test_a_model_without_an_expert_trusts_as_the_text_tells():
     alone = nmtalign.train(TOY.pairs, preset="fast", workers=1)
     found = alone.align_batch(TOY.pairs, expert=TOY.links)
-    believed = [
-        alone.align(*pair).posterior[t, s]
-        for pair, links in zip(TOY.pairs, TOY.links, strict=True)
-        for s, t in links
-    ]
-    mean = float(np.mean(believed))
-    aligner = found.origin.aligner
-    assert aligner.expert.trust.yes == pytest.approx(math.log(mean / (1 - mean)), rel=1e-4)
+    assert found.origin.aligner.expert.trust == pytest.approx(trust_by_hand(alone))
     assert TOY.error(links_of(found)) < TOY.error(links_of(alone.align_batch(TOY.pairs)))
     assert alone.expert is None
 
@@ -180,7 +180,7 @@ def test_links_of_words_are_those_of_their_tokens():
     lines = [("Hund. Katze!", "dog, cat;")] * 3
     text = {"tokenizer": "simple", "preset": "fast", "workers": 1}
     aligner = nmtalign.train(lines, expert=["0-1 1-0"] * 3, **text)
-    aligner = replace(aligner, expert=Expert(None, Trust(2.0, 1.0)))
+    aligner = replace(aligner, expert=Expert(None, Trust(0.999, 0.99)))
     encoded = aligner.encoded(list(with_links(lines, [frozenset({(0, 1)})] * 3)))
     weights, opinion = encoded.expert_links(0)
     assert weights[:4, :4, 0].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0, 0], [0.25, 0.25, 0, 0]]
@@ -212,7 +212,7 @@ def test_votes_reach_the_pieces_of_a_long_pair():
     [
         (["0-0"], DataError, "an empty line where it has no opinion; found 1 lines, and more pairs"),
         (["0-0"] * 3, DataError, "expected the links of the expert for 2 pairs, found more lines"),
-        (["0-0", "0-0 4-1"], DataError, "pair 2: link 4-1 lies outside of a pair of 2 and 2 tokens"),
+        (["0-0", "0-0 4-1"], DataError, "pair 2: the expert's link 4-1 lies outside of 2 and 2 tokens"),
         (["0-0", "0p0"], DataError, "pair 2: expected links like 0-1 between spaces, found '0p0'"),
         (["0-0", [(-1, 0)]], DataError, "pair 2: a link has a negative position"),
         (7, UsageError, "expected links of each pair, or a path, found 7"),

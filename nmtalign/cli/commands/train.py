@@ -209,6 +209,7 @@ def _costs(settings: Settings, **more: Any) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
     iterations = [1.0] * (settings.model1_iterations - 1) + [4.0] * settings.hmm_iterations
     begin = 23.0 if more["encoder"] else 3.0
+    iterations *= 1 + any(more[name] is not None for name in ("expert", "encoder"))
     end = 1.0 + 2.0 * bool(settings.spectral_weight) + 10.0 * bool(more["gold"])
     return [begin, 3.0, *iterations, end, *([4.0] if any(more[name] for name in LINKS) else [])]
 
