@@ -82,8 +82,8 @@ def _opened(path: str | Path | tuple[Any, Any] | None, settings: dict[str, Any])
     if isinstance(path, tuple | list):
         from nmtalign.vectors.storage import both_embeddings
 
-        of_files = any(isinstance(side, str | Path) for side in path)
-        return _over(both_embeddings(path, **(_reading(settings) if of_files else {})), settings)
+        reading = _reading(settings) if all(isinstance(side, str | Path) for side in path) else {}
+        return _over(both_embeddings(path, **reading), settings)
     folder = shipped(MODEL) if path is None else place_of(path)
     if not folder.is_dir():
         raise DataError("expected a folder with a learned model or word vectors of two languages").at(folder)

@@ -46,7 +46,7 @@ from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
 from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
-from nmtalign.training.checkpoint import NAME, checkpoint_of
+from nmtalign.training.checkpoint import FILE, checkpoint_of
 from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexicon
 from nmtalign.training.prior import Prior, read_word_list, similar_words
 from nmtalign.training.settings import PRESETS, Settings
@@ -441,7 +441,7 @@ def estimate_again(estimator: Estimator, bitext: Prepared, learning: Learning, e
     if links is not None and expert.trust is not None:
         prior = replace(prior, words=[*prior.words, *prime(links, *sides, expert.trust.weight)])
     estimator.prime(prior)
-    checkpoint = checkpoint_of(learning.checkpoints, *sides, learning.settings, prior, name=f"primed-{NAME}")
+    checkpoint = checkpoint_of(learning.checkpoints, *sides, learning.settings, prior, name=f"primed-{FILE}")
     found = estimator.run(checkpoint)
     return Estimated(estimator, found, stored_lexicon(estimator, found))
 

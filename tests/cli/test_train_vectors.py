@@ -66,11 +66,7 @@ def test_a_folder_or_two_files_make_the_same_model(folder, tmp_path: Path, capsy
         ),
         (("--vectors-weight", "0.2"), 2, "add --vectors"),
         (("--vectors", "@vectors", "--vectors-weight", "1.5"), 2, "1.5 is not in the range"),
-        (
-            ("--source-vectors", "@first", "--target-vectors", "@short"),
-            3,
-            "has 24 dimensions",
-        ),
+        (("--source-vectors", "@first", "--target-vectors", "@short"), 3, "has 24 dimensions, "),
         (
             ("--source-vectors", "@second", "--target-vectors", "@first"),
             3,
