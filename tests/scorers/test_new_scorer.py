@@ -23,6 +23,7 @@ from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import LogRatios, Scorer
 from nmtalign.state import State, Stored
 from nmtalign.text.bitext import SentencePair
+from tests.report.sample_pairs import data_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:(only|the sides are swapped)")  # made-up words
 
@@ -96,9 +97,7 @@ def test_a_new_scorer_is_mixed_saved_opened_drawn_and_explained(learned, tmp_pat
     [shown] = show([Record(1, SentencePair(" ".join(SOURCE), " ".join(TARGET)), None, {})], opened)
     assert list(shown.parts) == ["lexicon", "spectral", "mirror"]  # drawn by itself, too
     assert set(zip(*np.nonzero(shown.parts["mirror"] > 0.9), strict=True)) == {(t, s) for s, t in MIRRORED}
-    page = html_report([shown])
-    assert "mirror" in page
-    assert "scorers=lexicon,spectral,mirror" in page
+    assert "scorers=lexicon,spectral,mirror" in str(data_of(html_report([shown])))
     alone = opened.with_scorers(["mirror"])
     assert alone.scorer.names == ("mirror",)
     assert alone.align(SOURCE, TARGET).links == MIRRORED
@@ -116,7 +115,7 @@ def test_a_scorer_alone_is_two_short_classes(positions, tmp_path, monkeypatch):
     batch = opened.align_batch([(SOURCE, TARGET), (SOURCE[:1], [])])
     assert opened.align(SOURCE, TARGET).links == batch.links(0) == MIRRORED
     assert batch.links(1) == []
-    assert "scorers=mirror" in html_report([SamplePair(1, batch[0])])
+    assert "scorers=mirror" in str(data_of(html_report([SamplePair(1, batch[0])])))
     assert repr(opened).startswith("Aligner, scorers mirror")
     with pytest.raises(UsageError, match="this aligner has the scorers mirror, not lexicon"):
         opened.with_scorers("lexicon")

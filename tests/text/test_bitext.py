@@ -68,7 +68,7 @@ def test_files_of_different_length_are_an_error_with_both_counts(tmp_path, sourc
 def test_what_is_not_utf8_is_an_error_with_the_line(tmp_path):
     path = tmp_path / "a"
     path.write_bytes("été\n".encode() + b"caf\xe9\n")
-    found = r"a, line 2: expected utf-8 text, found the byte 0xe9 at column 4; .*--encoding NAME"
+    found = r"a, line 2: expected utf-8 text, found the byte 0xe9 at column 4; .*`encoding=NAME`"
     with pytest.raises(DataError, match=found):
         list(read_lines(path))
     assert list(read_lines(path, encoding="latin-1"))[1] == "café"

@@ -200,6 +200,8 @@ def align(
         aligner = replace(load_aligner(options), workers=engine.workers)
         if expert is not None:
             aligner, pairs = aligner.with_given_links(), with_expert(pairs, expert, marked=bad is not None)
+        if engine.engine == "dask" and not aligner.parallel:
+            raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
         pairs = bound.pairs(pairs, aligner.text, aligner.languages)
         aligner, pairs = fit_text(aligner, pairs, count=count)
         values = written.values_of(aligner)
@@ -280,8 +282,6 @@ def _aligned(
     chunks = run.missing(pairs) if run else cut(pairs, chunk=size, cells=most)
     if client is None:
         return align_chunks(aligner, chunks, workers=workers, count=count, values=values)
-    if not aligner.parallel:
-        raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
     from nmtalign.batch.cluster import align_on_cluster
 
     return align_on_cluster(client, aligner, chunks, count=count, values=values)

@@ -197,7 +197,6 @@ def open_sink(output: str, path: str, files: Outputs) -> Sink:
     if output == "attention":
         archive = files.enter_context(ArchiveWriter(files.binary(path)))
         return lambda chunk: _write_attention(archive, chunk)
-
     if output == "table":
         table = files.enter_context(TableWriter(files.name(path)))
         return lambda chunk: table.write(_rows(chunk))
