@@ -652,14 +652,14 @@ def test_nothing_is_fetched(open_report: Open) -> None:
 
 
 def test_right_to_left_words_run_from_right_to_left(open_report: Open) -> None:
-    arabic, chinese = ["ذهبنا", "اليوم", "إلى", "الحديقة"], ["今天", "我们", "去", "公园"]
-    pair = aligned_pair(arabic, chinese)
+    arabic, hebrew = ["ذهبنا", "اليوم", "إلى", "الحديقة"], ["הלכנו", "היום", "אל", "הגן"]
+    pair = aligned_pair(arabic, hebrew)
     page = open_report([SamplePair(1, pair)])
     places = {
         side: [button.rect["x"] for button in find(page, f".{side} .token")] for side in ("source", "target")
     }
     assert places["source"] == sorted(places["source"], reverse=True)
-    assert places["target"] == sorted(places["target"])
+    assert places["target"] == sorted(places["target"], reverse=True)
     starts = [float(path.get_attribute("d")[1:].split(",")[0]) for path in find(page, ".pair .link")]
     assert len(starts) == len(pair.alignment)
     columns = [float(dot.get_attribute("cx")) for dot in find(page, ".matrix .dot")]
@@ -672,6 +672,31 @@ def test_right_to_left_words_run_from_right_to_left(open_report: Open) -> None:
     point_at(page, matrix, int(columns[0] - matrix.rect["width"] / 2), int(20 - matrix.rect["height"] / 2))
     press(page, "TAB", "ARROW_LEFT")
     assert f"{arabic[1]}’" in texts(page, "#live")[0]
+
+
+def test_lines_that_run_against_each_other_stand_in_columns(open_report: Open) -> None:
+    pair = aligned_pair(["ذهبنا", "اليوم", "إلى", "الحديقة"], ["今天", "我们", "去", "公园"])
+    page = open_report([SamplePair(1, pair)])
+    for side in ("source", "target"):
+        heights = [button.rect["y"] for button in find(page, f".{side} .token")]
+        assert heights == sorted(set(heights))
+    assert page.execute_script(SEEN + ENDS_OF_CURVES)[0][2] < 2
+
+
+def test_a_color_means_the_same_in_all_pairs_and_the_key_says_it_once(open_report: Open) -> None:
+    def pair(n: int, top: float) -> SamplePair:
+        matrix = AlignmentMatrix(np.array([[0.0, top]]), ("a", "b"), ("c",))
+        return SamplePair(n, AlignedPair(Alignment(frozenset(), 2, 1), matrix))
+
+    page = open_report([pair(1, 0.25), pair(2, 1.0), pair(3, 1.0)])
+    fills = page.execute_script(
+        "return [...document.querySelectorAll('.matrix svg > path')].map((path) => path.getAttribute('fill'))"
+    )
+    from nmtalign.report.style import LEVELS, scale
+
+    assert fills == [scale()[round((LEVELS - 1) * x)] for x in (0.5, 1, 1)]  # square roots
+    assert texts(page, "#key .scales") == ["0.00  1.00square-root scale, middle 0.25"]
+    assert texts(page, ".matrix figcaption") == ["combined weights"] * 3
 
 
 @pytest.mark.parametrize("width", [360, 800, 1400])
@@ -750,7 +775,7 @@ def test_weights_are_read_back_as_they_were_written(open_report: Open, linear: b
     told = "linear scale" if linear else f"square-root scale, middle {middle:.2f}"
     if linear:
         find(page, "[data-key=linear]")[0].click()
-    assert told in texts(page, ".matrix figcaption")[0]
+    assert told in texts(page, "#key")[0]
     cells = page.execute_script("""
         const paths = [...document.querySelectorAll('.matrix svg > path[shape-rendering]')];
         const corners = (path) => [...path.getAttribute('d').matchAll(/M([\\d.]+) ([\\d.]+)/g)];

@@ -382,7 +382,7 @@ def test_all_gold_lines_travel(open_report: Open, tmp_path: Path) -> None:
     lines = ["0-0 1p1"] * 19 + ["", "2-2"]
     lines[16] = "0-0 1-2 3-3"  # that of the pair that is shown
     page = open_report([CAT, replace(CAT, number=20, gold=None)], gold=lines)
-    assert texts(page, ".review") == ["gold as given", ""]
+    assert texts(page, ".review") == ["gold", ""]
     edit(page)
     assert downloaded(page, tmp_path).read_text() == "".join(f"{line}\n" for line in lines)
     word(page, "sleeps").click()
@@ -403,6 +403,7 @@ def test_corrections_travel_to_another_report_of_the_text(open_report: Open, tmp
     word(page, "dort").click()
     find(page, "#pair-3 .check input")[0].click()
     assert texts(page, "#pair-17 .review")[0].startswith("✓ reviewed by Ann <b>, 20")
+    assert texts(page, "#index a") == ["17 ✓", "3 ✓"]
     file = downloaded(page, tmp_path, "corrections.jsonl")
     found = read_corrections(file)
     assert {n: (one.by, format_gold(one.gold)) for n, one in found.items()} == {

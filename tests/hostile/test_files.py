@@ -188,7 +188,7 @@ def test_compressed_vectors_unpack_to_a_bound(
 @pytest.mark.parametrize("word", ["a\nb", "\ud800"])
 def test_words_that_no_line_can_hold_are_not_written(word: str, format: str, tmp_path: Path) -> None:
     embeddings = nmtalign.Embeddings(Vocabulary.from_words([word]), np.eye(1))
-    with pytest.raises(DataError, match="cannot keep (it|the word)"):
+    with pytest.raises(DataError, match=r"cannot keep (it|the word)"):
         save_embeddings(embeddings, tmp_path / "x", format=format)
 
 

@@ -1,7 +1,7 @@
 // The attention of a word: a curve to every word of the other side, as wide as its weight, and a stub for null.
 
 import { quote, share, svg } from "../page.js";
-import { OTHER, weightsOf } from "./pairs.js";
+import { OTHER, extentOf, weightsOf } from "./pairs.js";
 import { wordAt } from "./words.js";
 import { placesOf } from "./curves.js";
 
@@ -37,7 +37,7 @@ export function drawAttention(pair, card, side, i) {
     const view = box.dataset.view;
     const { weights, none } = attentionOf(pair, side, i, view);
     const { ends, bend, across } = placesOf(box);
-    const whole = Math.max(1, pair.m[view]?.[1] ?? 1);
+    const whole = Math.max(1, extentOf(view)[1]);
     const drawn = svg("g", { class: "attention" });
     const line = (d, w) =>
       drawn.append(

@@ -97,10 +97,11 @@ export function editorOf(pair) {
 export function tellReview(pair, told = pair.card.querySelector(".review")) {
   const { by, at } = pair.reviewed ?? {};
   pair.check.checked = Boolean(pair.reviewed);
+  told.classList.toggle("done", Boolean(pair.reviewed));
   told.textContent = pair.reviewed
     ? `✓ reviewed${by ? ` by ${by}` : ""}, ${at.slice(0, 10)}`
     : pair.inherited
-      ? "gold as given"
+      ? "gold"
       : "";
 }
 

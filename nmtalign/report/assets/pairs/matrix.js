@@ -15,7 +15,7 @@ import {
   width,
 } from "../page.js";
 import { hideTip, showTip, tip } from "../tooltip.js";
-import { nameOf, positions, weightsOf } from "./pairs.js";
+import { extentOf, nameOf, positions, viewOf, weightsOf } from "./pairs.js";
 import { chooseCell, goldOf } from "./corrections.js";
 import { isLong } from "./words.js";
 import { clearAttention } from "./attention.js";
@@ -38,7 +38,7 @@ export function matrixSizes(pair, space) {
 // What a matrix shows: the weights of a view, or the difference of two, whose colors are the same at both ends of 0.
 function weightsToDraw(pair, view, minus) {
   const w = weightsOf(pair, view);
-  const [low, high] = pair.m[view] ?? [0, 1];
+  const [low, high] = extentOf(view);
   const last = colors.length - 1;
   if (minus === null) {
     return {
@@ -123,17 +123,10 @@ export function drawMatrix(pair, card, space, view, minus = null) {
       "figcaption",
       {},
       scrolls || pair.cell ? zoomButtons(g.cell, again) : null,
-      scaleBar(low, high, ramp),
       title,
-      html(
-        "span",
-        {},
-        state.linear
-          ? "linear scale"
-          : minus !== null
-            ? "square-root scale"
-            : `square-root scale, middle ${share(low + (high - low) / 4)}`,
-      ),
+      minus !== null || String(extentOf(view)) !== String(extentOf(viewOf(pair)))
+        ? tellScale(low, high, ramp)
+        : null,
     ),
   );
   if (pair.rtl.s) requestAnimationFrame(() => pan.scrollTo(pan.scrollWidth, 0));
@@ -316,6 +309,15 @@ function followCells(pair, card, picture, cursor, place, column, g) {
     const [s, t] = now ?? [0, 0];
     show(clamp(s + (pair.rtl.s ? -1 : 1) * step[0], 0, pair.S - 1), clamp(t + step[1], 0, pair.T - 1), true);
   });
+}
+
+// The colors of the weights that all pairs show; others tell theirs below the matrix.
+export const tellColors = (view) => tellScale(...extentOf(view), colors);
+
+function tellScale(low, high, ramp) {
+  const middle = ramp === colors ? `, middle ${share(low + (high - low) / 4)}` : "";
+  const told = state.linear ? "linear scale" : `square-root scale${middle}`;
+  return html("span", { class: "of-matrix scales" }, scaleBar(low, high, ramp), told);
 }
 
 function scaleBar(low, high, ramp) {

@@ -86,6 +86,19 @@ export function weightsOf(pair, view) {
     : cellsOf(pair, linksOf(pair, view)));
 }
 
+export const extents = new Map();
+
+// The smallest and the largest weight of a view in all pairs, so that a color means the same in all of them.
+export function extentOf(view) {
+  if (!extents.has(view)) {
+    const own = pairs.map((pair) => pair.m[view]).filter(Boolean);
+    const least = own.reduce((low, [one]) => Math.min(low, one), Infinity);
+    const most = own.reduce((high, [, one]) => Math.max(high, one), -Infinity);
+    extents.set(view, own.length ? [least, most] : [0, 1]);
+  }
+  return extents.get(view);
+}
+
 export const linksOf = (pair, view) =>
   view === "=links" ? pair.links : view === "=gold" ? pair.gold : pair.others[view.slice(1)];
 const hasView = (pair, view) => Boolean(pair.m[view] ?? (view[0] === "=" && linksOf(pair, view)));

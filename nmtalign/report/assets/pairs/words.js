@@ -50,8 +50,9 @@ export function sizeOfWords(pair, room, part = 0.52) {
   const type = onPaper() ? 12 : 15;
   const line = (words) => words.reduce((sum, word) => sum + width(word, type) + SPACE, 0);
   const wide = Math.max(line(pair.s), line(pair.t));
-  if (!state.down && wide <= room) return { layout: "across", wide };
-  if (isLong(pair) && !state.down) {
+  const down = state.down || pair.rtl.s !== pair.rtl.t; // where lines run against each other, all curves would cross
+  if (!down && wide <= room) return { layout: "across", wide };
+  if (isLong(pair) && !down) {
     const half = state.matrices && !onPaper() && room > LEAST_FOR_BOTH;
     return { layout: "rows", wide: half ? Math.round(part * room) : room };
   }

@@ -21,6 +21,7 @@ import { doubt, drawRows, sortPairs } from "./index.js";
 
 const KEPT = "nmtalign "; // then key and number of a pair
 const NAME = "nmtalign-name";
+let telling = null; // when some corrections, one after the other, are told of once
 let keeps = true; // whether the browser keeps anything
 
 export function makeEditor() {
@@ -63,7 +64,11 @@ export function makeEditor() {
       tellReview(pair);
       draw(pair);
     }
-    tellCount();
+    telling ??= Promise.resolve().then(() => {
+      telling = null;
+      tellCount();
+      drawRows();
+    });
   });
   window.addEventListener("storage", ({ key, newValue }) => {
     const pair = key?.startsWith(KEPT) && byNumber.get(`pair-${key.split(" ").at(-1)}`);
@@ -174,7 +179,6 @@ async function openFile(file) {
   });
   const { taken, foreign, older } = newer(records);
   if (taken.length) correct(taken);
-  drawRows();
   const parts = [`${taken.length} of ${records.length} corrections taken`];
   if (older) parts.push(`${older} not newer than what is here`);
   if (foreign) parts.push(`${foreign} left out, which are none, or of another text`);

@@ -2,7 +2,7 @@
 
 import { byId, colors, data, html, onPaper, root, state, svg } from "../page.js";
 import { TAGS, pairs } from "../pairs/pairs.js";
-import { drawMarks } from "../pairs/matrix.js";
+import { drawMarks, tellColors } from "../pairs/matrix.js";
 
 export function choice(label, key, options) {
   const select = html(
@@ -57,7 +57,7 @@ export function makeToolbar() {
   if (against.length > 1) {
     tools.append(choice("Compare with", "compare", against), tick("only pairs that differ", "only"));
   }
-  tools.append(tick("matrices", "matrices"), tick("linear colors", "linear"), tick("columns", "down"));
+  tools.append(tick("matrices", "matrices"), tick("linear", "linear"), tick("columns", "down"));
   // only the pairs of a report are lines of a text
   if (root.dataset.kind !== "cards") tools.append(tick("edit links", "edit"));
 }
@@ -114,6 +114,7 @@ export function drawKey() {
     key.append(html("span", { class: "of-matrix" }, sample, text));
   };
   if (!state.matrices) return;
+  key.append(tellColors(state.view));
   const nothing = { links: new Map(), gold: null, others: {} };
   const one = new Map([["0-0", 1]]);
   cell({ ...nothing, links: one }, "link in the matrix");

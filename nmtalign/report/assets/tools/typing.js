@@ -2,7 +2,7 @@
 
 import "../report.js";
 import { data, html, inflate, state } from "../page.js";
-import { Pair, byNumber, pairs } from "../pairs/pairs.js";
+import { Pair, byNumber, extents, pairs } from "../pairs/pairs.js";
 import { drawKey, makeToolbar } from "./toolbar.js";
 import { drawIndex } from "./index.js";
 import { find } from "./find.js";
@@ -30,6 +30,7 @@ function showAnswer(answer) {
   Object.assign(data, answer);
   pairs.splice(0, pairs.length, ...data.pairs.map((raw) => new Pair(raw)));
   byNumber.clear();
+  extents.clear();
   for (const pair of pairs) byNumber.set(`pair-${pair.n}`, pair);
   if (data.usual !== before || !data.views.includes(state.view)) state.view = data.usual;
   document.querySelector(".toolbar").replaceChildren();
