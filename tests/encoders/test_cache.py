@@ -121,6 +121,13 @@ def test_a_damaged_entry_is_computed_again(tiny, tmp_path, damage):
     np.testing.assert_allclose(*values, atol=1e-5)
 
 
+def test_numbers_that_overflow_are_told(tiny, monkeypatch):
+    whole = Encoder._run
+    monkeypatch.setattr(Encoder, "_run", lambda self, batch: [own * np.inf for own in whole(self, batch)])
+    with pytest.raises(DataError, match=r"pair 1: .* NaN or infinity, by layer 2 in float32; --device cpu"):
+        aligned(tiny, None)
+
+
 def test_what_is_no_cache_is_refused_and_left(tiny, tmp_path):
     aligned(tiny, tmp_path / "whole")
     whole = (tmp_path / "whole").read_bytes()
