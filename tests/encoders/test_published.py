@@ -12,6 +12,7 @@ import pytest
 
 import nmtalign
 from nmtalign.aligner.links_from import encoder_linker
+from nmtalign.encoders.transformer import Encoder, limit_of
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
 
@@ -161,6 +162,17 @@ def test_links_are_those_of_the_program_of_that_name(random, method):
     assert found == [program(pair, own) for pair in vectors]
     words = links_of(nmtalign.links_from(TEXT, encoder=folder, layer=LAYER, method=method, units="words"))
     assert sum(a != b for a, b in zip(words, found, strict=True)) > PAIRS / 2
+
+
+def test_the_longest_window_is_all_that_the_model_takes(random):
+    """Where the tokenizer has no limit; models of the kind of RoBERTa reserve positions."""
+    model, (pieces, _) = Encoder(str(random[0]), LAYER)._opened
+    pieces.tokenizer.model_max_length = 10**9
+    limit = limit_of(pieces.tokenizer, model)
+    with torch.no_grad():
+        assert model(torch.full((1, limit), 7)).last_hidden_state.shape[1] == limit
+        with pytest.raises((IndexError, RuntimeError)):
+            model(torch.full((1, limit + 1), 7))
 
 
 def test_a_pair_to_look_at_has_words(random):
