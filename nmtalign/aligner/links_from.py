@@ -235,12 +235,11 @@ def _of_similarities(kind: str, **given: Any) -> Linker:
     if kind == "encoder":
         return encoder_linker(**given)
     path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
-    own = _checked(method, units)
+    own, place = _checked(method, units), path if isinstance(path, str | Path) else "arrays"
+    name = f"{kind.replace('_', '-')}={place} method={method}"
     read = partial(read_similarities, path)
     if kind == "token_vectors":
-        read = partial(read_vectors, path, own.product, units)
-    place = path if isinstance(path, str | Path) else "arrays"
-    name = f"{kind.replace('_', '-')}={place} method={method}"
+        name, read = f"{name} units={units}", partial(read_vectors, path, own.product, units)
     return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))
 
 
