@@ -198,7 +198,6 @@ def test_no_more_is_read_than_a_block(tiny, monkeypatch):
         assert len(read) == 4 * n
         assert links_of(batch) == links_of(next(whole))
     source = linker.read.__self__
-    assert not source._memory
     assert all(len(pieces._known) <= 10 + 14 * 4 for pieces in source.encoder._opened[1])
 
 
