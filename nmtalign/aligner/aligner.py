@@ -227,8 +227,10 @@ class Aligner(Listed):
             text = encode_lines(lines, self.text, self.languages)
         else:
             text = encode_text([self.words_of(pair) for pair in pairs])
-        links = None if self.expert is None else self.expert.links(pairs, self.tokens_of)
-        if self.expert is None or links is None or not len(links.source):
+        if self.expert is None:
+            return text
+        links = self.expert.links(pairs, self.tokens_of)
+        if not len(links.source):
             return text
         words = None if self.expert.of_tokens or count == "tokens" else text.line_words
         lengths = text.segments.source_lengths, text.segments.target_lengths

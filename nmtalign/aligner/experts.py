@@ -124,12 +124,8 @@ class Expert:
         """Whether the links count tokens, not the words between spaces of lines."""
         return self.encoder is not None
 
-    def links(
-        self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]
-    ) -> AlignedBatch | None:
-        """Return the links of pairs; None if they have no vote."""
-        if self.trust is not None and self.trust.yes + self.trust.no == 0:
-            return None
+    def links(self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]) -> AlignedBatch:
+        """Return the links of pairs."""
         if self.encoder is None:
             return batch_of_links(getattr(pair, "links", ()) for pair in pairs)
         return self.encoder.of([tokens_of(pair) for pair in pairs])

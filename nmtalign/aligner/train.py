@@ -392,7 +392,7 @@ def _linked(
 
     rest = iter(pairs)
     while part := list(islice(rest, PAIRS)):
-        links.append(cast(AlignedBatch, expert.links(part, tokens)))
+        links.append(expert.links(part, tokens))
         yield from part
 
 

@@ -45,10 +45,10 @@ def table(links, forward, reverse, joint):
 
 
 def test_votes_by_hand():
-    """Precision 3/4 and recall 1/2: odds are three times as high for a link, half against."""
+    """Odds are three times as high for a link, half against: at the constant 1.5."""
     forward, reverse = [[0.5, 0.25], [0.0, 0.8]], [[0.6, 0.5], [0.0, 0.5]]
     text, attend = table([(0, 0), (1, 1)], forward, reverse, [[0.5, 0.2], [0.0, 0.8]])
-    found = voted(attend, text, Trust(0.75, 0.5))(0).posteriors
+    found = voted(attend, text, Trust(3 ** (2 / 3) / (1 + 3 ** (2 / 3)), 1 - 2 ** (-2 / 3)))(0).posteriors
     own = [part[:2, :2, 0] for part in (found.joint, found.forward, found.reverse)]
     np.testing.assert_allclose(own[0], [[3 / 4, 1 / 9], [0, 12 / 13]], rtol=1e-6)
     sums = 3 * 0.5 + 0.25 / 2 + 0.25, 3 * 0.8 + 0.2  # with null, which nobody votes on
@@ -61,12 +61,12 @@ def test_trust_by_hand():
     """Of three sure links the expert has one; of its links two are between words with sure links."""
     joint = [[0.95, 0.1, 0.0, 0.0], [0.0, 0.95, 0.1, 0.0], [0.0, 0.0, 0.95, 0.3], [0.0, 0.0, 0.0, 0.8]]
     text, attend = table([(0, 0), (2, 1), (3, 3), (3, 2)], joint, joint, joint)
-    assert trust_of(attend, text, 1) == (2 / 4, 1 / 4)
+    assert trust_of(attend, text, 1) == ((1 + 4) / (2 + 5), (1 + 3) / (3 + 5))
     assert (Trust(0.5, 0.25).yes, Trust(0.3, 0.25).yes) == (0, 0)
-    assert Trust(0.5, 0.25).no == pytest.approx(math.log(4 / 3))
+    assert Trust(0.5, 0.25).no == pytest.approx(1.5 * math.log(4 / 3))
     assert Trust(0.5, 0.25).weight == 1 / 16
     text, attend = table([], joint, joint, joint)
-    assert trust_of(attend, text, 1) == (0.5, 0)  # nothing is known
+    assert trust_of(attend, text, 1) == (0.8, 0.6)  # nothing is known
 
 
 def test_the_prior_counts_word_pairs():
@@ -99,7 +99,7 @@ def trust_by_hand(aligner: nmtalign.Aligner) -> tuple[float, float]:
         sure, both = sure + len(certain), both + len(certain & links)
         words = {s for s, _ in certain}, {t for _, t in certain}
         judged += sum(s in words[0] and t in words[1] for s, t in links)
-    return (both + 1) / (judged + 2), both / (sure + 1)
+    return (both + 4) / (judged + 5), (both + 3) / (sure + 5)
 
 
 def test_a_perfect_expert_is_reached(advised):
@@ -122,7 +122,7 @@ def test_no_opinion_is_no_expert(advised):
     for name, own in alone.aligner.state().parts["scorer"].parts["lexicon"].arrays.items():
         np.testing.assert_array_equal(own, told.aligner.state().parts["scorer"].parts["lexicon"].arrays[name])
     assert links_of(told.align()) == links_of(alone.align())
-    assert told.aligner.expert.trust == (0.5, 0)
+    assert told.aligner.expert.trust == (0.8, 0.6)
     wrong = [{(s, (t + 1) % len(links)) for s, t in links} for links in TOY.links]
     half = [links if n % 2 else set() for n, links in enumerate(wrong)]
     batches = [advised.align_batch(TOY.pairs, expert=expert) for expert in (wrong, None, half)]
