@@ -230,11 +230,10 @@ def _of_similarities(kind: str, **given: Any) -> Linker:
     if kind == "encoder":
         return encoder_linker(**given)
     path, method, units = given[kind], given.get("method", USUAL), given.get("units", UNITS[0])
-    own = _checked(method, units)
+    own, name = _checked(method, units), f"{kind.replace('_', '-')}={path} method={method}"
     read = partial(read_similarities, path)
     if kind == "token_vectors":
-        read = partial(read_vectors, path, own.product, units)
-    name = f"{kind.replace('_', '-')}={path} method={method}"
+        name, read = f"{name} units={units}", partial(read_vectors, path, own.product, units)
     return Linker(name, read, own.posteriors, make_extraction(own.extract, own.threshold))
 
 

@@ -89,7 +89,11 @@ class EncoderSimilarities:
                     f"expected at most {CELLS:,} cells (target by source {self.units}), found {cells:,}"
                 )
                 raise DataError(f"pair {number}: {expected}; cut the pair into shorter ones")
-            found[number] = similar(pair, own, self.product, self.units)
+            try:
+                found[number] = similar(pair, own, self.product, self.units)
+            except DataError as error:
+                place = f"layer {self.encoder.layer} in {PRECISION[self.encoder.device]}"
+                raise DataError(f"pair {number}: {error}, by {place}; --device cpu is more precise") from None
         return found
 
     @cached_property

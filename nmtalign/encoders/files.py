@@ -114,6 +114,7 @@ def _similarities(words: WordPair, found: Reals) -> Given:
     return Given(words, finite(found))
 
 
+@np.errstate(invalid="ignore", over="ignore")  # `finite` tells
 def similar(words: WordPair, found: Sequence[Tokens], product: str, units: str) -> Given:
     """Return the products of the vectors of a pair; of sub-words, if there are any, or of the means of words.
 
@@ -125,15 +126,12 @@ def similar(words: WordPair, found: Sequence[Tokens], product: str, units: str) 
     product : {"cosine", "dot"}
     units : {"subwords", "words"}
     """
-    of_word = [np.arange(len(vectors)) if own is None else own for vectors, own in found]
-    sides = [vectors for vectors, _ in found]
     if units == "words":
-        sides = [
-            vectors if own is None else _means(vectors, own, len(side))
-            for (vectors, own), side in zip(found, words, strict=True)
-        ]
-    joined = None if units == "words" else (of_word[0], of_word[1])
-    return Given(words, finite(PRODUCTS[product](*sides)), joined)
+        pairs = zip(found, words, strict=True)
+        means = [own if of is None else _means(own, of, len(side)) for (own, of), side in pairs]
+        return Given(words, finite(PRODUCTS[product](*means)))
+    source, target = (np.arange(len(own)) if of is None else of for own, of in found)
+    return Given(words, finite(PRODUCTS[product](*(own for own, _ in found))), (source, target))
 
 
 def _means(vectors: Reals, of_word: Integers, count: int) -> Reals:
@@ -180,7 +178,7 @@ def _products(words: WordPair, found: Sequence[Tokens], product: str, units: str
     if not all(words):
         return Given(words, np.zeros((len(words[1]), len(words[0]))))
     for name, (vectors, of_word), side in zip(SIDES, found, words, strict=True):
-        count = len(vectors) if of_word is None else _count_words(vectors, of_word)
+        count = sum(vectors.shape[:1]) if of_word is None else _count_words(vectors, of_word)
         if vectors.ndim != 2 or count != len(side) or vectors.shape[1] != found[0][0].shape[-1]:
             expected = f"expected vectors of {len(side)} {name} words, all of one length"
             raise DataError(f"{expected}, found an array of {vectors.shape} of {count} words")

@@ -121,6 +121,13 @@ def test_a_damaged_entry_is_computed_again(tiny, tmp_path, damage):
     np.testing.assert_allclose(*values, atol=1e-5)
 
 
+def test_numbers_that_overflow_are_told(tiny, monkeypatch):
+    whole = Encoder._run
+    monkeypatch.setattr(Encoder, "_run", lambda self, batch: [own * np.inf for own in whole(self, batch)])
+    with pytest.raises(DataError, match=r"pair 1: .* NaN or infinity, by layer 2 in float32; --device cpu"):
+        aligned(tiny, None)
+
+
 def test_what_is_no_cache_is_refused_and_left(tiny, tmp_path):
     aligned(tiny, tmp_path / "whole")
     whole = (tmp_path / "whole").read_bytes()
@@ -192,13 +199,13 @@ def test_no_more_is_read_than_a_block(tiny, monkeypatch):
     read = []
     pairs = (read.append(n) or pair for n, pair in enumerate(TOY.words))
     linker = encoder_linker(tiny, layer=1)
-    whole = encoder_linker(tiny, layer=1).batches(TOY.words)
+    whole = links_of(nmtalign.links_from(TOY.words, encoder=tiny, layer=1))
     batches = linker.batches(pairs)
     for n, batch in enumerate(islice(batches, 3), 1):
         assert len(read) == 4 * n
-        assert links_of(batch) == links_of(next(whole))
-    source = linker.read.__self__
-    assert all(len(pieces._known) <= 10 + 14 * 4 for pieces in source.encoder._opened[1])
+        assert links_of(batch) == whole[4 * n - 4 : 4 * n]
+    source = linker.read.__self__  # sentences have seven words
+    assert all(len(pieces._known) <= 10 + 7 for pieces in source.encoder._opened[1])
 
 
 def test_forgotten_words_are_cut_again(tiny, monkeypatch):

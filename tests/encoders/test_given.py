@@ -140,6 +140,14 @@ def test_links_of_subwords_are_joined_or_subwords_to_words_by_mean(tmp_path):
     ]
 
 
+def test_token_vectors_without_axes_in_an_archive(tmp_path):
+    np.savez(tmp_path / "v.npz", **{"source-0": np.array(2.0), "target-0": np.ones((1, 3))})
+    with pytest.raises(
+        DataError, match=r"v.npz: pair 1: expected vectors of 1 source words, .* array of \(\)"
+    ):
+        aligned([(["a"], ["c"])], token_vectors=tmp_path / "v.npz")
+
+
 @pytest.mark.parametrize("words", [[0, 2], [1, 1], [1, 0], [0], [0.0, 1.0], [-1, 0]])
 def test_words_of_subwords_that_do_not_fit(tmp_path, words):
     arrays = {"source-0": np.ones((2, 3)), "target-0": np.ones((2, 3)), "words-source-0": np.array(words)}

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import nmtalign
+from nmtalign.aligner.links_from import encoder_linker
+from nmtalign.encoders.transformer import Encoder, limit_of
 from tests.aligner.toy_language import links_of
 from tests.conftest import REPOSITORY
 
@@ -160,6 +162,32 @@ def test_links_are_those_of_the_program_of_that_name(random, method):
     assert found == [program(pair, own) for pair in vectors]
     words = links_of(nmtalign.links_from(TEXT, encoder=folder, layer=LAYER, method=method, units="words"))
     assert sum(a != b for a, b in zip(words, found, strict=True)) > PAIRS / 2
+
+
+def test_the_longest_window_is_all_that_the_model_takes(random):
+    """Where the tokenizer has no limit; models of the kind of RoBERTa reserve positions."""
+    model, (pieces, _) = Encoder(str(random[0]), LAYER)._opened
+    pieces.tokenizer.model_max_length = 10**9
+    limit = limit_of(pieces.tokenizer, model)
+    with torch.no_grad():
+        assert model(torch.full((1, limit), 7)).last_hidden_state.shape[1] == limit
+        with pytest.raises((IndexError, RuntimeError)):
+            model(torch.full((1, limit + 1), 7))
+
+
+def test_a_pair_to_look_at_has_words(random):
+    folder, _ = random
+    linker = encoder_linker(folder, layer=LAYER)
+    given = next(linker.read(TEXT))
+    pair, joined = linker.pair(given), np.zeros((len(TEXT[0][1]), len(TEXT[0][0])))
+    for (t, s), similarity in np.ndenumerate(given.matrix):
+        cell = given.of_word[1][t], given.of_word[0][s]
+        joined[cell] = max(joined[cell], (1 + similarity) / 2)
+    assert pair.tokens == tuple(map(tuple, TEXT[0]))
+    np.testing.assert_allclose(pair.matrix.weights, joined, rtol=1e-6)
+    np.testing.assert_allclose(pair.forward.sum(axis=1), 1, rtol=1e-5)
+    assert pair.alignment.links == set(next(linker.batches(TEXT[:1])).links(0))
+    assert "units=subwords" in pair.settings
 
 
 def test_words_are_means_of_their_subwords(random):
