@@ -205,7 +205,6 @@ def test_no_more_is_read_than_a_block(tiny, monkeypatch):
         assert len(read) == 4 * n
         assert links_of(batch) == whole[4 * n - 4 : 4 * n]
     source = linker.read.__self__  # sentences have seven words
-    assert not source._memory
     assert all(len(pieces._known) <= 10 + 7 for pieces in source.encoder._opened[1])
 
 
