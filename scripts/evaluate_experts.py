@@ -51,6 +51,7 @@ ENCODED, MOVED = ("zhen_225", "jaen_291"), (0.0, 0.3, 0.6, 0.9)
 ALONE = ("europarl_enes_200", "bicici_deen_100", "golden_enes_100", "golden_enfr_100")
 SETS = ("a0", "h1k", *ALONE, *(name for names in list(FAMILIES.values())[6:] for name in names))
 OTHERS = ("h10k", *(names[0] for names in list(FAMILIES.values())[2:6]), *SETS[7:11])
+READERS = {"beg": europarl_corpora, "xzj": distant_corpora, "a": alibi_corpora, "h": hansard_corpora}
 BESIDE = np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
 FREQUENT = 30  # words of a side that are hard
 FAR = 5  # words between a link and the diagonal
@@ -175,8 +176,8 @@ def aligned(corpus: Corpus, expert: list[Links] | None = None) -> float:
 def corpora(data: Path, wanted: Sequence[str]) -> Iterator[tuple[str, Corpus]]:
     """Yield the wanted sets with the name of their family."""
     families = {name.split("+")[0]: family for family, names in FAMILIES.items() for name in names}
-    for every in (europarl_corpora, distant_corpora, alibi_corpora, hansard_corpora):
-        for corpus in every(data):
+    for letters, every in READERS.items():
+        for corpus in every(data) if any(name[0] in letters for name in wanted) else ():
             if corpus.name in wanted:
                 yield families.get(corpus.name.split("+")[0], "NAACL"), corpus
 
