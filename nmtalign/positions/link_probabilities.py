@@ -34,7 +34,7 @@ class Coefficients(NamedTuple):
     learned: float
 
 
-FITTED = Coefficients(-0.72, 0.3, 0.62, 0.62)
+FITTED = Coefficients(-0.7, 0.29, 0.62, 0.54)
 LARGEST, STEPS = 3.0, 30  # greatest |d|, and halvings of its interval
 SUREST = 1e-6  # least distance of a probability from 0 and 1
 FEW = 10  # links for each unit of d, so that few gold links move little
