@@ -71,8 +71,8 @@ class Links(NamedTuple):
 def expected_error(probability: np.ndarray, right: np.ndarray) -> float:
     """Return the expected calibration error.
 
-    >>> round(expected_error(np.array([0.85, 0.8, 0.8, 0.75]), np.array([1.0, 1, 0, 1])), 4)
-    0.1
+    >>> round(expected_error(np.array([0.85, 0.85, 0.85, 0.75]), np.array([1.0, 1, 0, 1])), 4)
+    0.2
     """
     numbers = np.minimum(BINS - 1, (probability * BINS).astype(int))
     gaps = np.bincount(numbers, probability, BINS) - np.bincount(numbers, right, BINS)
