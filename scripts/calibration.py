@@ -18,6 +18,7 @@ family are means over its texts.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -70,8 +71,8 @@ class Links(NamedTuple):
 def expected_error(probability: np.ndarray, right: np.ndarray) -> float:
     """Return the expected calibration error.
 
-    >>> round(expected_error(np.array([0.85, 0.8, 0.8, 0.75]), np.array([1.0, 1, 0, 1])), 4)
-    0.1
+    >>> round(expected_error(np.array([0.85, 0.85, 0.85, 0.75]), np.array([1.0, 1, 0, 1])), 4)
+    0.2
     """
     numbers = np.minimum(BINS - 1, (probability * BINS).astype(int))
     gaps = np.bincount(numbers, probability, BINS) - np.bincount(numbers, right, BINS)
@@ -232,7 +233,10 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[0, 1_000, 10_000])
     parser.add_argument("--fit", action="store_true", help="also fit curves, leaving out one family")
     options = parser.parse_args()
-    texts = list(aligned(options.data, options.preset, options.sizes))
+    texts = []
+    for text in aligned(options.data, options.preset, options.sizes):
+        print(f"{text.family} {text.name}{' new' if text.new else ''}", file=sys.stderr)
+        texts.append(text)
     seen = [text for text in texts if not text.new]
     kinds = {"text learned from": seen, "new text": [text for text in texts if text.new], "both": texts}
     print("Mean of families:\n")

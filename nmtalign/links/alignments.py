@@ -228,7 +228,7 @@ class AlignedPair(Viewable):
     extraction : str
         Name of the method that chose the links.
     threshold : float, optional
-        Least probability of a link, where the method has one.
+        Least posterior of a link, where the method has one.
     second : float, optional
         Least probability of a second word in its direction, where the method looks for second words.
     usual : str

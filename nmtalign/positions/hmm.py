@@ -25,7 +25,7 @@ def joint_probability(forward: Floats, reverse: Floats) -> Floats:
     """Return the probability of links, whose logit is half the mean logit of p(s|t) and p(t|s).
 
     ``g / (g + h)`` with ``g = (forward reverse)^(1/4)`` and ``h = ((1 - forward) (1 - reverse))^(1/4)``.
-    Each direction is overconfident; halving calibrates (``scripts/calibration.py``).
+    Each direction is overconfident; halving calibrates it on new text (``scripts/calibration.py``).
 
     Examples
     --------

@@ -24,17 +24,7 @@ import numpy as np
 from nmtalign.arrays import Doubles, Flags, Longs, Reals
 from nmtalign.corpus.buckets import Bucket
 
-
-class Coefficients(NamedTuple):
-    """Coefficients of logit q."""
-
-    constant: float
-    posterior: float
-    evidence: float
-    learned: float
-
-
-FITTED = Coefficients(-0.72, 0.3, 0.62, 0.62)
+FITTED = -0.7, 0.29, 0.62, 0.54  # a0 to a3
 LARGEST, STEPS = 3.0, 30  # greatest |d|, and halvings of its interval
 SUREST = 1e-6  # least distance of a probability from 0 and 1
 FEW = 10  # links for each unit of d, so that few gold links move little
@@ -58,10 +48,9 @@ class LinkProbabilities(NamedTuple):
     def of_training_text(self, posterior: Reals, evidence: Reals) -> Doubles:
         """Return the probability of links (L,) of the training text, rising with posterior and evidence."""
         p = np.clip(np.asarray(posterior, np.float64), SUREST, 1 - SUREST)
-        a = FITTED
-        logit = a.constant + a.posterior * np.log(p / (1 - p)) + a.evidence * np.asarray(evidence, np.float64)
-        logit += a.learned * self.size + self.gold
-        return np.asarray(np.minimum(p, 1 / (1 + np.exp(-logit))))
+        constant, of_posterior, of_evidence, of_size = FITTED
+        logit = constant + of_posterior * np.log(p / (1 - p)) + of_evidence * np.asarray(evidence, np.float64)
+        return np.asarray(np.minimum(p, 1 / (1 + np.exp(-logit - of_size * self.size - self.gold))))
 
     def of(self, bucket: Bucket, column: Longs, posterior: Reals, evidence: Reals) -> Reals:
         """Return the probability of links (L,) in some columns of a bucket."""

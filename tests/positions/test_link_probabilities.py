@@ -27,11 +27,11 @@ def one(posterior: float, evidence: float, size: float, gold: float = 0.0) -> fl
 
 
 def test_worked_numbers():
-    """-0.72 + 0.3 log(0.9 / 0.1) + 0.62 * 1 + 0.62 * 0.5 = 0.869; 1 / (1 + exp(-0.869)) = 0.7046."""
-    assert one(0.9, 1.0, 0.5) == pytest.approx(0.7046, abs=1e-4)
-    assert one(0.9, 1.0, 0.5, gold=-0.869) == pytest.approx(0.5, abs=1e-4)
-    assert one(0.6, 2.0, 0.5) == pytest.approx(0.6)  # 0.952 is above logit 0.6 = 0.405
-    assert FITTED == (-0.72, 0.3, 0.62, 0.62)
+    """-0.7 + 0.29 log(0.9 / 0.1) + 0.62 * 1 + 0.54 * 0.5 = 0.8272; 1 / (1 + exp(-0.8272)) = 0.6957."""
+    assert one(0.9, 1.0, 0.5) == pytest.approx(0.6957, abs=1e-4)
+    assert one(0.9, 1.0, 0.5, gold=-0.8272) == pytest.approx(0.5, abs=1e-4)
+    assert one(0.6, 2.0, 0.5) == pytest.approx(0.6)  # 0.928 is above logit 0.6 = 0.405
+    assert FITTED == (-0.7, 0.29, 0.62, 0.54)
 
 
 chances, evidences = st.floats(0, 1), st.floats(0, 60)

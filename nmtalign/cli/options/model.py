@@ -132,7 +132,7 @@ extraction_options = (
         help="Choice of links.  [posterior; without null: mutual]",
     ),
     click.option(
-        "--threshold", type=Number(0, 1), help="Least probability of a link; leaves second words out."
+        "--threshold", type=Number(0, 1), help="Least posterior of a link; leaves second words out."
     ),
     click.option("--symmetrize", type=click.Choice(SYMMETRIZATIONS), help="Join both directions' argmax."),
 )

@@ -31,7 +31,9 @@ function preference(pair, s, t, side) {
 
 // The side whose word is linked as a second word, and the neighbor beside which it is; null for other links.
 function secondWord(pair, s, t) {
-  const likely = (a, b) => (pair.links.get(`${a}-${b}`) ?? 0) >= 1000 * data.rule.threshold - 0.5;
+  const least = data.rule.threshold - 1 / 510; // weights are in 255ths
+  const p = weightsOf(pair, "combined");
+  const likely = (a, b) => pair.links.has(`${a}-${b}`) && p[b * pair.S + a] >= least;
   const signs = [pair.s[s], pair.t[t]].some((word) => !/[\p{L}\p{N}]/u.test(word));
   if (data.rule.second === null || likely(s, t) || signs) return null;
   for (const k of [t - 1, t + 1]) {
