@@ -224,3 +224,31 @@ def test_these_rules_can_fail():
     assert parameters(function) == ["a", "b", "c"]
     assert lines_of_code(function) == 2
     assert asked_classes(tree) == ["Alignment"]
+
+
+MOST_MODULES = 44  # of which a function runs when one pair is aligned
+COUNT = """
+import sys
+from nmtalign.cli import main
+ran = set()
+def note(frame, event, arg):
+    code, outer = frame.f_code, frame
+    if event == "call" and "/nmtalign/" in code.co_filename and code.co_flags & 1:  # no body of a class
+        while outer is not None and outer.f_code.co_name != "<module>":
+            outer = outer.f_back
+        if outer.f_globals["__name__"] == "__main__":  # not while a module is imported
+            ran.add(code.co_filename)
+sys.setprofile(note)
+try: main(sys.argv[1:])
+except SystemExit: sys.setprofile(None)
+print(len(ran))
+"""
+
+
+def test_a_command_of_one_pair_runs_few_modules(tmp_path):
+    for name, line in (("en", "the black cat"), ("fr", "le chat noir")):
+        (tmp_path / name).write_text(f"{line}\n")
+    command = "align", tmp_path / "en", tmp_path / "fr", "-o", tmp_path / "links", "--model", "en_fr_model"
+    done = subprocess.run([sys.executable, "-c", COUNT, *command], check=True, capture_output=True, text=True)
+    assert (tmp_path / "links").read_text() == "0-0 1-2 2-1\n"
+    assert 20 < int(done.stdout) <= MOST_MODULES
