@@ -326,8 +326,8 @@ def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
     """
     if name not in FILES or not (folder / FILES[name]).exists():
         if name == "bahdanau":
-            learn = "learn it (`nmtalign vectors attention`), or give `bahdanau=FILE`"
-            raise UsageError(f"{folder} holds no {FILES[name]}; {learn}")
+            learn = f"learn it: nmtalign vectors attention SOURCE TARGET --vectors {folder} --score bahdanau"
+            raise UsageError(f"{folder} holds no {FILES[name]}; {learn}; or give `bahdanau=FILE`")
         return name
     path = file_in(folder, FILES[name])
     return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)
