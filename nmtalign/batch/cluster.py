@@ -230,7 +230,7 @@ def align_on_cluster(
     aligner: Aligner,
     chunks: Iterable[Chunk],
     *,
-    count: str = "words",
+    unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on a cluster; arguments and chunks as of :func:`nmtalign.batch.stream.align_chunks`.
@@ -246,7 +246,7 @@ def align_on_cluster(
     with _sent(client, replace(aligner, workers=1)) as name:
 
         def submit(chunk: Chunk) -> Future[AlignedChunk]:
-            return client.submit(_align, name, pack(chunk), count, values, pure=False)
+            return client.submit(_align, name, pack(chunk), unit, values, pure=False)
 
         for chunk, found in in_order(client, submit, chunks):
             yield found._replace(lines=chunk.lines)
@@ -289,11 +289,11 @@ def _holder(data: bytes) -> WorkerPlugin:
     return Holder()
 
 
-def _align(name: str, packed: Packed, count: str, values: str | None) -> AlignedChunk:
+def _align(name: str, packed: Packed, unit: str, values: str | None) -> AlignedChunk:
     """Align a chunk in a worker."""
     from distributed import get_worker
 
-    return align_packed(get_worker().plugins[name].aligner, packed, count, values)
+    return align_packed(get_worker().plugins[name].aligner, packed, unit, values)
 
 
 # --- training ------------------------------------------------------------------------------------

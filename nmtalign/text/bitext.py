@@ -336,8 +336,6 @@ PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
 CELLS = 16_000_000  # weights (target by source words) that are kept at a time; a million takes 8 MB
 
-CELLS = 16_000_000  # weights (target by source words) that are kept at a time; a million takes 8 MB
-
 
 class Chunk(NamedTuple):
     """Consecutive pairs of a bitext; `first` is the number of the first one, from 1."""
