@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
@@ -243,6 +244,8 @@ def align_on_cluster(
     WorkerError
         If the cluster is lost.
     """
+    if not hasattr(client, "register_plugin"):
+        raise UsageError(f"expected a client of dask, found {short(client)}")
     with _sent(client, replace(aligner, workers=1)) as name:
 
         def submit(chunk: Chunk) -> Future[AlignedChunk]:
