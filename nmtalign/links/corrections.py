@@ -60,7 +60,8 @@ def text_key(source: Sequence[str], target: Sequence[str]) -> str:
 
 def are_corrections(path: str | Path) -> bool:
     """Tell by its name whether a file of gold links holds corrections."""
-    return as_path(path).name.endswith(tuple(ENDING + packed for packed in ("", ".gz", ".bz2", ".xz", ".zst")))
+    packed = "", ".gz", ".bz2", ".xz", ".zst"
+    return as_path(path).name.endswith(tuple(ENDING + ending for ending in packed))
 
 
 def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, Correction]:
