@@ -166,7 +166,7 @@ def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, Align
     if values == "all":
         known.pop("scores", None)
         return {name: replace(pair.matrix, weights=weights) for name, weights in known.items()}
-    if values not in known:
+    if values not in list(known):
         raise UsageError(f"expected one of the values {', '.join(known)} or all, found {values!r}")
     if np.isnan(known[values]).any():
         raise DataError("the pair was aligned in pieces, and words that no piece has together have no score")
@@ -255,10 +255,17 @@ def _save_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> N
     count = 0
     with PdfPages(partial, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
         for figure in figures:
-            pages.savefig(figure)
+            pages.savefig(_figure(figure))
             count += 1
     if not count:
         raise UsageError(f"{path}: expected at least one picture to save, found none")
+
+
+def _figure(figure: Any) -> Figure:
+    from matplotlib.figure import Figure
+
+    expect_kind(figure, Figure, "pictures, as of draw_heatmap")
+    return figure  # type: ignore[no-any-return]
 
 
 def _save_one(figures: Iterable[Figure], partial: str | Path, dpi: int, path: Path) -> None:
@@ -266,7 +273,7 @@ def _save_one(figures: Iterable[Figure], partial: str | Path, dpi: int, path: Pa
     if len(listed) != 1:
         raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(listed)}; save to .pdf")
     metadata = {"Date": None, "Creator": "nmtalign"} if path.suffix.lower() == ".svg" else {"Software": None}
-    listed[0].savefig(partial, dpi=dpi, metadata=metadata)
+    _figure(listed[0]).savefig(partial, dpi=dpi, metadata=metadata)
 
 
 def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:

@@ -11,17 +11,17 @@ import pytest
 
 import nmtalign
 from nmtalign.aligner.experts import Expert, with_links
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.batch.stream import align_chunks, align_stream
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.given import batch_of_links
-from nmtalign.positions.experts import Trust, prime, trust_of, voted
+from nmtalign.positions.experts import Trust, expert_word_counts, trust_of, voted
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import SentencePair, cut
+from nmtalign.training.hyperparameters import PRESETS
 from nmtalign.training.prior import Prior
-from nmtalign.training.settings import PRESETS
 from tests.aligner.toy_language import links_of, toy_bitext
 
 TOY = toy_bitext(40, seed=8, vocabulary=300, disorder=9)  # so little text that the lexicon is poor
@@ -72,14 +72,14 @@ def test_trust_by_hand():
 def test_the_prior_counts_word_pairs():
     sides = encode([["a", "b"], ["b", "a"], ["c"]]), encode([["x", "y"], ["x", "y"], ["x"]])
     links = batch_of_links([{(0, 0), (1, 1)}, {(1, 0), (0, 0)}, set()])
-    assert sorted(prime(links, *sides, 1.0)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
+    assert sorted(expert_word_counts(links, *sides, 1.0)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
     links.probability[0] = 0.25  # a soft count
-    assert sorted(prime(links, *sides, 2.0)) == [("a", "x", 2.5), ("b", "x", 2), ("b", "y", 2)]
+    assert sorted(expert_word_counts(links, *sides, 2.0)) == [("a", "x", 2.5), ("b", "x", 2), ("b", "y", 2)]
 
 
 def test_an_expert_is_what_prior_counts_and_votes_make(advised):
     """Learned by hand: alone, which tells the trust, and with the links as a word list of this weight."""
-    alone = learn(TOY.pairs, Learning(PRESETS["fast"], workers=1)).aligner
+    alone = learn(TOY.pairs, LearnOptions(PRESETS["fast"], workers=1)).aligner
     precision, recall = trust_by_hand(alone)
     assert advised.expert.trust == pytest.approx((precision, recall))
     counts: dict[tuple[str, str], float] = {}
@@ -87,7 +87,7 @@ def test_an_expert_is_what_prior_counts_and_votes_make(advised):
         for s, t in links:
             counts[source[s], target[t]] = counts.get((source[s], target[t]), 0.0) + precision**4
     prior = Prior([(s, t, n) for (s, t), n in sorted(counts.items())])
-    primed = learn(TOY.pairs, Learning(PRESETS["fast"], prior=prior, workers=1)).aligner
+    primed = learn(TOY.pairs, LearnOptions(PRESETS["fast"], prior=prior, workers=1)).aligner
     assert links_of(primed.align_batch(TOY.pairs)) == links_of(advised.align_batch(TOY.pairs))
 
 
@@ -116,7 +116,7 @@ def test_a_perfect_expert_is_reached(advised):
 def test_no_opinion_is_no_expert(advised):
     """Of a text without links at all, and of single pairs."""
     alone, told = (
-        learn(pairs, Learning(expert=expert, workers=1))
+        learn(pairs, LearnOptions(expert=expert, workers=1))
         for pairs, expert in ((TOY.pairs, None), (with_links(TOY.pairs, [frozenset()] * 40), Expert()))
     )
     for name, own in alone.aligner.state().parts["scorer"].parts["lexicon"].arrays.items():
@@ -153,7 +153,7 @@ def test_the_same_links_in_any_company(advised):
     assert whole[1].links == whole.links(1)
     alone = advised.attend(next(with_links(pairs[1:2], expert[1:2])))
     assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
-    trained = learn(with_links(pairs, TOY.links), Learning(expert=Expert(), workers=2))
+    trained = learn(with_links(pairs, TOY.links), LearnOptions(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
     assert links_of(trained.align()) == links_of(again)
 

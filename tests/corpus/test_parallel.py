@@ -158,7 +158,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         import hashlib, pathlib, tempfile
         from nmtalign.aligner import aligner
         from nmtalign.corpus import parallel, word_pairs as pairs
-        from nmtalign.aligner.train import Learning, learn
+        from nmtalign.aligner.train import LearnOptions, learn
         from nmtalign.training import bitext
         from tests.aligner.toy_language import toy_bitext
 
@@ -173,7 +173,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         parallel._processes = lambda *given: forks.append(1) or own(*given)
         for parallel.MUCH in 1, 1 << 40:
             for workers in 1, 2, 3:
-                training = learn(toy.pairs, Learning(workers=workers))
+                training = learn(toy.pairs, LearnOptions(workers=workers))
                 with tempfile.TemporaryDirectory() as folder:
                     training.aligner.save(folder + "/model")
                     paths = sorted(pathlib.Path(folder, "model").iterdir())
