@@ -261,6 +261,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
         "usual": made.usual if made else "combined",
+        "parts": "attention" if made is None or made.scores is None else "posterior",  # of heads, of scorers
         "colors": scale(),
         "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],
