@@ -338,6 +338,8 @@ class Prepared(NamedTuple):
         What the model folder records about the bitext.
     text : EncodedText
         Both sides with long pairs cut into pieces, without buckets.
+    counted : AlignedBatch, optional
+        The links of an expert, or cells of graded similarities, whose probabilities count word pairs.
     """
 
     source: EncodedSide
@@ -345,12 +347,13 @@ class Prepared(NamedTuple):
     gold: Mapping[int, GoldAlignment]
     corpus: Mapping[str, object]
     text: EncodedText
+    counted: AlignedBatch | None
 
 
 def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
     """Number the words of a bitext, and warn if the bitext looks wrong."""
     workers = default_workers(learning.workers)
-    links: list[AlignedBatch] = []
+    links: list[tuple[AlignedBatch, ...]] = []
     if learning.expert is not None:
         pairs = _linked(pairs, learning.expert, learning, links)
     source, target, digest = encode_bitext(pairs, learning.text, learning.languages, workers)
@@ -368,19 +371,21 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
         learning.warn(warning)
     if prior.swapped(source, target):
         learning.warn("the sides look like those of the older model the other way round; are they swapped?")
-    words, expert = line_words_of(source, target), None
+    words = line_words_of(source, target)
+    told: Sequence[AlignedBatch | None] = [None]
     if learning.expert is not None:
         counted = None if learning.expert.of_tokens else words
-        expert = links_of_tokens(joined_batches(links), counted, (source.lengths, target.lengths))
+        lengths = source.lengths, target.lengths
+        told = [links_of_tokens(joined_batches(own), counted, lengths) for own in zip(*links, strict=True)]
     source, target = prior.extend(source, target)
     if learning.vectors is not None:
         check_vectors(learning.vectors, (source.words, target.words))
-    text = EncodedText(*cut_long_pairs(source, target), (), words, expert)
-    return Prepared(source, target, gold, corpus, text)
+    text = EncodedText(*cut_long_pairs(source, target), (), words, told[0])
+    return Prepared(source, target, gold, corpus, text, told[-1])
 
 
 def _linked(
-    pairs: Iterable[Pair], expert: Expert, learning: Learning, links: list[AlignedBatch]
+    pairs: Iterable[Pair], expert: Expert, learning: Learning, links: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield pairs, and note the links that the expert gives them."""
 
@@ -392,7 +397,7 @@ def _linked(
 
     rest = iter(pairs)
     while part := list(islice(rest, PAIRS)):
-        links.append(expert.links(part, tokens))
+        links.append(expert.counted(part, tokens))
         yield from part
 
 
@@ -436,7 +441,7 @@ def estimate(bitext: Prepared, learning: Learning) -> Estimated:
 
 def estimate_again(estimator: Estimator, bitext: Prepared, learning: Learning, expert: Expert) -> Estimated:
     """Estimate lexicon and transitions with the word pairs of the expert as a prior."""
-    sides, links = (bitext.source, bitext.target), bitext.text.expert
+    sides, links = (bitext.source, bitext.target), bitext.counted
     prior = learning.prior or Prior()
     if links is not None and expert.trust is not None:
         prior = replace(prior, words=[*prior.words, *prime(links, *sides, expert.trust.weight)])
