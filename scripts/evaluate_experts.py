@@ -13,6 +13,7 @@ consistent  all links of a source word go to the next target word
 missing     links are lost
 crowded     there is another link beside a link
 graded      half of the share hard; then mutual argmax of similarities with noise
+soft        the same, but the similarities are given, as an encoder gives them: soft counts are the prior
 
 Real experts: an aligner that was learned from the training text without the gold lines, where the lexicon is
 learned from the gold lines alone; and the links of an encoder, some of which are moved.
@@ -24,7 +25,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
@@ -43,6 +44,12 @@ from _corpora import (
 )
 
 import nmtalign
+from nmtalign.aligner.experts import METHOD, EncoderLinks, Expert
+from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.links_from import Linker
+from nmtalign.aligner.train import Learning, learn
+from nmtalign.encoders.files import Given
+from nmtalign.encoders.published import METHODS
 from nmtalign.links.extraction import mutual_argmax
 
 KINDS = ("moved", "hard", "consistent", "missing", "crowded", "graded")
@@ -67,6 +74,7 @@ class Gold:
         self.seed = crc32(corpus.name.split("+")[0].encode())
         self.words = [(source.split(), target.split()) for source, target in corpus.gold_text]
         rng, self.links = np.random.default_rng(self.seed), Triples()
+        self.alike: list[np.ndarray] = []  # of the last graded expert
         for n, line in enumerate(lines_of(corpus.gold)):
             sure, both = ({tuple(map(int, link.split("-"))) for link in own} for own in parse_links(line))
             self.links += [(n, *link) for link in sorted(both) if link in sure or rng.random() < 0.5]
@@ -127,12 +135,13 @@ class Gold:
 
     def graded(self, links: list[Links], noise: float, rng: np.random.Generator) -> list[Links]:
         """Return the mutual argmax of similarities with noise."""
-        found = []
+        self.alike, found = [], []
         for (source, target), own in zip(self.words, links, strict=True):
             alike = 0.5 + noise * rng.normal(size=(len(target), len(source)))
             for s, t in own:
                 alike[t, s] += 0.35
-            found.append({(int(s), int(t)) for t, s in np.argwhere(mutual_argmax(alike.astype(np.float32)))})
+            self.alike.append(alike.astype(np.float32))
+            found.append({(int(s), int(t)) for t, s in np.argwhere(mutual_argmax(self.alike[-1]))})
         return found
 
 
@@ -165,6 +174,28 @@ def error(corpus: Corpus, links: list[Links]) -> float:
     return score(lines, lines_of(corpus.gold)).aer
 
 
+def encoder_of(corpus: Corpus, alike: list[np.ndarray]) -> Expert:
+    """Return an encoder that finds these similarities in the gold lines, and has no opinion on others."""
+    known = dict(zip(corpus.gold_text, alike, strict=True))
+
+    def read(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Iterator[Given]:
+        for source, target in pairs:
+            own = known.get((" ".join(source), " ".join(target)))
+            yield Given(([], []), np.zeros((0, 0))) if own is None else Given((source, target), own)
+
+    encoder = EncoderLinks("similarities", {})
+    extraction = make_extraction(METHODS[METHOD].extract)
+    encoder.__dict__["_linker"] = Linker("similarities", read, METHODS[METHOD].posteriors, extraction)
+    return Expert(encoder)
+
+
+def softly(corpus: Corpus, alike: list[np.ndarray]) -> float:
+    """Return the error of an aligner that is learned from a set, with similarities of the gold lines."""
+    learning = Learning(expert=encoder_of(corpus, alike))
+    batch = learn([*corpus.training, *corpus.gold_text], learning).aligner.align_batch(corpus.gold_text)
+    return error(corpus, [set(batch.links(n)) for n in range(len(batch))])
+
+
 def aligned(corpus: Corpus, expert: list[Links] | None = None) -> float:
     """Return the error of an aligner that is learned from a set, with an expert's links or without."""
     given = {} if expert is None else {"expert": [*([Links()] * len(corpus.training)), *expert]}
@@ -182,17 +213,22 @@ def corpora(data: Path, wanted: Sequence[str]) -> Iterator[tuple[str, Corpus]]:
                 yield families.get(corpus.name.split("+")[0], "NAACL"), corpus
 
 
-def experts(data: Path, sets: Sequence[str]) -> Iterator[tuple[str, Corpus, str, float, list[Links]]]:
-    """Yield family, set, kind and share of errors of each expert, and the links."""
+def experts(
+    data: Path, sets: Sequence[str]
+) -> Iterator[tuple[str, Corpus, str, float, list[Links], list[np.ndarray]]]:
+    """Yield family, set, kind and share of errors of each expert, the links, and similarities if any."""
     for family, corpus in corpora(data, sets):
         gold = Gold(corpus)
         for kind in KINDS:
             for share in NOISE:
-                yield family, corpus, kind, share, gold.expert(kind, share)
+                links = gold.expert(kind, share)
+                yield family, corpus, kind, share, links, []
+                if kind == "graded":
+                    yield family, corpus, "soft", share, links, gold.alike
         for share in MOVED if corpus.name in ENCODED else ():
-            yield family, corpus, "encoder", share, moved(encoded(data, corpus.name), corpus, share)
+            yield family, corpus, "encoder", share, moved(encoded(data, corpus.name), corpus, share), []
     for family, corpus in corpora(data, OTHERS if sets == SETS else ()):
-        yield family, replace(corpus, training=[]), "other text", 0.0, learned(corpus)
+        yield family, replace(corpus, training=[]), "other text", 0.0, learned(corpus), []
 
 
 def main() -> None:
@@ -204,10 +240,11 @@ def main() -> None:
     options = parser.parse_args()
     rows: dict[tuple[str, float], dict[str, list[float]]] = defaultdict(dict)
     lexicons: dict[tuple[str, int], float] = {}
-    for family, corpus, kind, share, links in experts(options.data, options.sets):
+    for family, corpus, kind, share, links, alike in experts(options.data, options.sets):
         key = corpus.name, len(corpus.training)
         lexicons.setdefault(key, aligned(corpus))
-        found = [error(corpus, links), lexicons[key], aligned(corpus, links)]
+        both = softly(corpus, alike) if alike else aligned(corpus, links)
+        found = [error(corpus, links), lexicons[key], both]
         rows[kind, share][family] = [*found, min(found[:2])]
         print(f"{corpus.name:20} {kind:10} {share:.1f}", *(f"{e:5.1f}" for e in found), flush=True)
     print("\n| expert | errors | alone | lexicon | both | better of two |\n|---|---|---|---|---|---|")

@@ -364,7 +364,7 @@ class Aligner(Listed):
         probabilities = None
         if self.expert is not None and self.expert.trust is not None:
             bucket_posteriors = voted(bucket_posteriors, scores.text, self.expert.trust)
-        elif scores.vocabularies is not None:  # encoders and given vectors have not learned from any text
+        if scores.vocabularies is not None:  # encoders and given vectors have not learned from any text
             source, target = scores.training_counts
             known, gold = (source > 0, target > 0), self.positions.gold_log_odds
             probabilities = LinkProbabilities(known, size.log_size, gold)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 METHOD = "simalign-argmax"  # of an encoder: few links, most of them right
 BELOW_1 = 1 - 1e-12  # precision and recall of an expert that is always right are less
 PAIRS = 500  # whose links an encoder makes at a time
+COUNTED = 0.01  # least soft count of a cell; with 0.001 a prior has up to twice the pairs and is no better
 
 
 class ExpertPair(SentencePair):
@@ -99,8 +100,24 @@ class EncoderLinks:
 
     def of(self, words: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Return the links of pairs of words, each with probability 1."""
-        found = joined_batches([self._linker.align([]), *self._linker.batches(words)])
-        return replace(found, probability=np.ones_like(found.probability))
+        return _certain(joined_batches([self._linker.align([]), *self._linker.batches(words)]))
+
+    def counted(self, words: Iterable[tuple[Words, Words]]) -> tuple[AlignedBatch, AlignedBatch]:
+        """Return the links of pairs of words, and soft counts of cells, from the same similarities.
+
+        The count of two words is the greatest of :func:`nmtalign.encoders.published.soft_posteriors` of their
+        sub-words.
+        """
+        from nmtalign.aligner.extraction import Threshold
+        from nmtalign.encoders.published import soft_posteriors
+
+        given = list(self._linker.read(words))
+        soft = replace(self._linker, posteriors=soft_posteriors, extraction=Threshold(COUNTED))
+        return _certain(self._linker.align(given)), soft.align(given)
+
+
+def _certain(batch: AlignedBatch) -> AlignedBatch:
+    return replace(batch, probability=np.ones_like(batch.probability))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,6 +149,14 @@ class Expert:
         if self.encoder is None:
             return batch_of_links(getattr(pair, "links", ()) for pair in pairs)
         return self.encoder.of([tokens_of(pair) for pair in pairs])
+
+    def counted(
+        self, pairs: Sequence[Pair], tokens_of: Callable[[Pair], tuple[Words, Words]]
+    ) -> tuple[AlignedBatch, ...]:
+        """Return the links of pairs, and after them what counts word pairs if that is something else."""
+        if self.encoder is None:
+            return (self.links(pairs, tokens_of),)
+        return self.encoder.counted(tokens_of(pair) for pair in pairs)
 
     def state(self) -> State:
         """Return the trust, and the encoder by its name."""

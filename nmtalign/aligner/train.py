@@ -339,6 +339,8 @@ class PreparedBitext(NamedTuple):
         What the model folder records about the bitext.
     text : EncodedText
         Both sides with long pairs cut into pieces, without buckets.
+    counted : AlignedBatch, optional
+        The links of an expert, or cells of graded similarities, whose probabilities count word pairs.
     """
 
     source: EncodedSide
@@ -346,12 +348,13 @@ class PreparedBitext(NamedTuple):
     gold: Mapping[int, GoldAlignment]
     corpus: Mapping[str, object]
     text: EncodedText
+    counted: AlignedBatch | None
 
 
 def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     """Number the words of a bitext, and warn if the bitext looks wrong."""
     workers = default_workers(options.workers)
-    links: list[AlignedBatch] = []
+    links: list[tuple[AlignedBatch, ...]] = []
     if options.expert is not None:
         pairs = _linked(pairs, options.expert, options, links)
     source, target, digest = encode_bitext(pairs, options.text, options.languages, workers)
@@ -369,19 +372,21 @@ def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
         options.warn(warning)
     if prior.swapped(source, target):
         options.warn("the sides look like those of the older model the other way round; are they swapped?")
-    words, expert = line_words_of(source, target), None
+    words = line_words_of(source, target)
+    told: Sequence[AlignedBatch | None] = [None]
     if options.expert is not None:
         counted = None if options.expert.of_tokens else words
-        expert = links_of_tokens(joined_batches(links), counted, (source.lengths, target.lengths))
+        lengths = source.lengths, target.lengths
+        told = [links_of_tokens(joined_batches(own), counted, lengths) for own in zip(*links, strict=True)]
     source, target = prior.extend(source, target)
     if options.vectors is not None:
         check_vectors(options.vectors, (source.words, target.words))
-    text = EncodedText(*cut_long_pairs(source, target), (), words, expert)
-    return PreparedBitext(source, target, gold, corpus, text)
+    text = EncodedText(*cut_long_pairs(source, target), (), words, told[0])
+    return PreparedBitext(source, target, gold, corpus, text, told[-1])
 
 
 def _linked(
-    pairs: Iterable[Pair], expert: Expert, options: LearnOptions, links: list[AlignedBatch]
+    pairs: Iterable[Pair], expert: Expert, options: LearnOptions, links: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield pairs, and note the links that the expert gives them."""
 
@@ -393,7 +398,7 @@ def _linked(
 
     rest = iter(pairs)
     while part := list(islice(rest, PAIRS)):
-        links.append(expert.links(part, tokens))
+        links.append(expert.counted(part, tokens))
         yield from part
 
 
@@ -429,8 +434,8 @@ def estimate(
     """Estimate lexicon and transitions by expectation-maximization; links of an expert are a prior."""
     sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), FILE
     if expert is not None:
-        if bitext.text.expert is not None and expert.trust is not None:
-            counts = expert_word_counts(bitext.text.expert, *sides, expert.trust.weight)
+        if bitext.counted is not None and expert.trust is not None:
+            counts = expert_word_counts(bitext.counted, *sides, expert.trust.weight)
             prior = replace(prior, words=[*prior.words, *counts])
         estimator.set_prior(prior)
         name = f"primed-{FILE}"

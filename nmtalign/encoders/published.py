@@ -12,6 +12,7 @@ import numpy as np
 
 from nmtalign.arrays import Flags, Reals
 from nmtalign.attention.weights import entmax15, softmax
+from nmtalign.corpus.buckets import PADDED
 from nmtalign.positions.model import Posteriors
 
 
@@ -51,6 +52,23 @@ METHODS = {
     "transport": Method("transport"),
 }
 USUAL = "simalign-itermax"
+SHARPNESS = 4  # logits of a similarity that is a standard deviation greater
+SAME = 1e-6  # deviation below which similarities are equal but for rounding
+
+
+def soft_posteriors(similarities: Reals, inside: Flags) -> Posteriors:
+    """Return posteriors that count words: of a cell the product of both softmaxes of sharpened similarities.
+
+    Similarities (T, S, B) are measured in their standard deviation over the cells of their sentence pair, so
+    that no pair depends on others, and an encoder whose cosines are all alike is as sharp as any other.
+    """
+    cells = np.maximum(inside.sum(axis=(0, 1)), 1)
+    mean = np.sum(similarities, axis=(0, 1), where=inside) / cells
+    centered = np.where(inside, similarities - mean, 0)
+    deviation = np.sqrt(np.sum(centered**2, axis=(0, 1)) / cells)
+    sharp = np.where(inside, SHARPNESS * centered / np.maximum(deviation, SAME), PADDED)
+    forward, reverse = (softmax(sharp, axis) * inside for axis in (1, 0))
+    return Posteriors(forward, reverse, forward * reverse)
 
 
 def attention_posteriors(weights: Reals, inside: Flags) -> Posteriors:

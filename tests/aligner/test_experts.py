@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 import nmtalign
-from nmtalign.aligner.experts import Expert, with_links
-from nmtalign.aligner.train import LearnOptions, learn
+from nmtalign.aligner.experts import EncoderLinks, Expert, with_links
+from nmtalign.aligner.extraction import make_extraction
+from nmtalign.aligner.links_from import Linker
+from nmtalign.aligner.train import LearnOptions, learn, prepare
 from nmtalign.batch.stream import align_chunks, align_stream
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
+from nmtalign.encoders.files import Given
+from nmtalign.encoders.published import METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.given import batch_of_links
 from nmtalign.positions.experts import Trust, expert_word_counts, trust_of, voted
@@ -75,6 +79,111 @@ def test_the_prior_counts_word_pairs():
     assert sorted(expert_word_counts(links, *sides, 1.0)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
     links.probability[0] = 0.25  # a soft count
     assert sorted(expert_word_counts(links, *sides, 2.0)) == [("a", "x", 2.5), ("b", "x", 2), ("b", "y", 2)]
+
+
+def similarity(pair) -> np.ndarray:
+    """Return what stands for the cosines of an encoder: higher, with noise, for words of the same number."""
+    numbers = [[int("0" + "".join(filter(str.isdigit, word))) for word in side] for side in pair]
+    noise = np.random.default_rng([*map(len, pair), *numbers[0], 0, *numbers[1]])
+    return 0.3 * np.equal.outer(numbers[1], numbers[0]) + noise.normal(0.5, 0.1, (len(pair[1]), len(pair[0])))
+
+
+def encoder(method="simalign-argmax") -> EncoderLinks:
+    found, own = EncoderLinks("e", {}), METHODS[method]
+    read = lambda pairs: (Given(pair, similarity(pair)) for pair in pairs)  # noqa: E731
+    found.__dict__["_linker"] = Linker("e", read, own.posteriors, make_extraction(own.extract, own.threshold))
+    return found
+
+
+def soft_counts(matrix: np.ndarray) -> np.ndarray:
+    sharp = 4 * matrix / (np.sqrt(np.mean((matrix - np.mean(matrix)) ** 2)) or 1)
+    found = np.empty_like(matrix)
+    for t, s in np.ndindex(*matrix.shape):
+        row, column = (sum(math.exp(x - sharp[t, s]) for x in own) for own in (sharp[t], sharp[:, s]))
+        found[t, s] = 1 / (row * column)
+    return found
+
+
+def test_similarities_prime_by_soft_counts_and_vote_by_hard_links():
+    """Beside a slow version, whatever the company of a pair; the links are those of the method."""
+    pairs = [pair for pair in TOY.words if all(pair)]
+    links, counts = encoder().counted(iter(pairs))
+    assert links_of(links) == links_of(encoder().of(pairs))
+    assert set(links.probability.tolist()) == {1}
+    for n, pair in enumerate(pairs):
+        rows, found = slice(*counts.offsets[n : n + 2]), soft_counts(similarity(pair))
+        expected = np.where(found >= 0.01, found, 0)
+        expected[counts.target[rows], counts.source[rows]] -= counts.probability[rows]
+        assert np.abs(expected).max() < 1e-5
+    assert len(counts.source) > len(links.source)
+    alone = [encoder().counted([pair])[1] for pair in pairs]
+    np.testing.assert_array_equal(np.concatenate([own.probability for own in alone]), counts.probability)
+
+
+def test_the_similarities_of_one_word_or_of_equal_words():
+    inside = np.ones((1, 1, 3), bool) & [True, True, False]
+    assert soft_posteriors(np.array([[[0.7, -2.0, -1e30]]]), inside).joint.tolist() == [[[1, 1, 0]]]
+    assert soft_posteriors(np.full((2, 2, 1), 0.1), np.ones((2, 2, 1), bool)).joint.tolist() == [
+        [[0.25], [0.25]],
+        [[0.25], [0.25]],
+    ]
+
+
+def test_the_count_of_words_is_the_greatest_of_their_sub_words():
+    own, pair = encoder(), (["ab", "c"], ["xy"])
+    matrix, of_word = np.array([[0.9, 0.1, 0.2], [0.3, 0.8, 0.1]]), (np.array([0, 0, 1]), np.array([0, 0]))
+    own.__dict__["_linker"] = replace(own._linker, read=lambda pairs: iter([Given(pair, matrix, of_word)]))
+    links, counts = own.counted([pair])
+    assert links_of(links) == [{(0, 0)}]
+    assert (counts.links(0), counts.probability[0]) == ([(0, 0)], pytest.approx(soft_counts(matrix).max()))
+
+
+def test_soft_counts_reach_the_prior():
+    """Those of pairs are summed, in words; given links count as they are."""
+    learning = LearnOptions(PRESETS["fast"], expert=Expert(encoder()), workers=1)
+    bitext = prepare(TOY.pairs, learning)
+    expected: dict[tuple[str, str], float] = {}
+    for source, target in TOY.words:
+        found = soft_counts(similarity((source, target)))
+        for t, s in np.argwhere(found >= 0.01):
+            expected[source[s], target[t]] = expected.get((source[s], target[t]), 0.0) + found[t, s] / 2
+    primed = {
+        (s, t): count for s, t, count in expert_word_counts(bitext.counted, bitext.source, bitext.target, 0.5)
+    }
+    assert primed == pytest.approx(expected, rel=1e-4)
+    advised = learn(TOY.pairs, learning).aligner
+    weight = 2 * advised.expert.trust.weight
+    prior = Prior([(s, t, weight * count) for (s, t), count in sorted(expected.items())])
+    by_hand = learn(TOY.pairs, replace(learning, expert=None, prior=prior)).aligner
+    voteless = advised.with_scorers("lexicon")
+    assert links_of(voteless.align_batch(TOY.pairs)) == links_of(by_hand.align_batch(TOY.pairs))
+    given = prepare(with_links(TOY.pairs, TOY.links), LearnOptions(expert=Expert(), workers=1))
+    assert given.counted is given.text.expert
+
+
+def test_gold_links_beside_an_expert():
+    """They teach the network and the probabilities, which an expert's model has as any other."""
+    more = toy_bitext(60, seed=8, vocabulary=300, disorder=9)
+    told = {"expert": more.links, "preset": "fast", "workers": 1}
+    taught = nmtalign.train(more.pairs, gold=more.links, **told)
+    assert taught.positions.gold_log_odds != 0
+    found = taught.align_batch(more.pairs, expert=more.links)
+    assert more.error(links_of(found)) == 0
+
+
+def test_probabilities_of_links_that_were_voted_for(advised):
+    """In the training text they are below the posterior; not where a word is new."""
+    new = (f"{TOY.pairs[0][0]} unheard", f"{TOY.pairs[0][1]} unerhört")
+    pairs, links = [*TOY.pairs, new], [*TOY.links, TOY.links[0]]
+    batch, lower = advised.align_batch(pairs, expert=links), 0
+    for n in range(len(pairs)):
+        posterior = batch[n].posterior
+        rows = slice(*batch.offsets[n : n + 2])
+        own = posterior[batch.target[rows], batch.source[rows]]
+        assert (batch.probability[rows] <= own).all()
+        assert pairs[n] != new or (batch.probability[rows] == own).all()
+        lower += (batch.probability[rows] < own).sum()
+    assert lower > 0.5 * len(batch.source)
 
 
 def test_an_expert_is_what_prior_counts_and_votes_make(advised):

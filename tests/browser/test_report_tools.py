@@ -139,7 +139,10 @@ def test_all_weights_stand_side_by_side(open_report: Open) -> None:
     choose(page, "beside", "all weights")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     shown = [label.split(",")[1].split(":")[0] for label in labels]
-    assert shown == [" combined posterior", *(f" {view} attention" for view in ("forward", "reverse", "first"))]
+    assert shown == [
+        " combined posterior",
+        *(f" {view} attention" for view in ("forward", "reverse", "first")),
+    ]
     point_at(page, word(page, "cat"))
     assert len(find(page, ".matrix .band")) == 4
 
