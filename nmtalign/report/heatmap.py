@@ -6,6 +6,7 @@ Only matplotlib's object interface is used: no pyplot, no global figure.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -340,7 +341,8 @@ def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
             whole, part = MEANINGS[name]
             sentences.append(named + (whole if any(_sums(weights)) else part))
         if _uniform([matrix]):
-            low, high = (f"{own:.3f}".lstrip("0") for own in (weights.min(), weights.max()))
+            digits = max(3, _digits(float(np.ptp(weights))))
+            low, high = (f"{own:.{digits}f}".lstrip("0") for own in (weights.min(), weights.max()))
             sentences.append(f"{named}nearly uniform, all from {low} to {high}")
     first = next(iter(matrices.values()))
     sides = first.source_tokens, first.target_tokens
@@ -460,21 +462,28 @@ def _write_numbers(axes: Axes, image: Any, matrix: AlignmentMatrix, cell: float)
     from matplotlib.colors import to_hex
 
     source, target = matrix.unknown or ((), ())
+    digits = _digits(image.norm.vmax - image.norm.vmin)
     for (t, s), weight in np.ndenumerate(matrix.weights):
         if abs(weight) >= SMALLEST_NUMBER and s not in source and t not in target:
             color = "black" if is_light(to_hex(image.cmap(image.norm(weight)))) else "white"
-            axes.text(s, t + 0.08, number(weight), ha="center", va="center", size=cell * 20, color=color)
+            text = number(weight, digits)
+            axes.text(s, t + 0.08, text, ha="center", va="center", size=cell * 20, color=color)
 
 
-def number(weight: float) -> str:
-    """Return a weight in at most four characters where that is possible: 0.07 as ``.07``.
+def _digits(span: float) -> int:
+    """Return how many digits tell weights apart that differ by at most `span`: 2, for flat weights to 4."""
+    return int(np.clip(1 - math.floor(math.log10(span)), 2, 4)) if span > 0 else 2
 
-    >>> [number(x) for x in (0.07, 0.999, -0.5, 12.34)]
-    ['.07', '1.0', '-.50', '12.3']
+
+def number(weight: float, digits: int = 2) -> str:
+    """Return a weight, with two digits in at most four characters if possible: 0.07 as ``.07``.
+
+    >>> [number(x) for x in (0.07, 0.999, -0.5, 12.34)], number(0.1234, digits=3)
+    (['.07', '1.0', '-.50', '12.3'], '.123')
     """
     if abs(weight) >= 0.995:
         return f"{weight:.1f}" if abs(weight) < 100 else f"{weight:.0f}"
-    return f"{weight:.2f}".replace("0.", ".", 1)
+    return f"{weight:.{digits}f}".replace("0.", ".", 1)
 
 
 def _draw_legend(page: Page, names: Sequence[str], colors: str) -> None:
