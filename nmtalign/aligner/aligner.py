@@ -86,6 +86,9 @@ class Aligner(Listed):
     expert: Expert | None = None
 
     def __post_init__(self) -> None:
+        expect_kind(self.scorer, Scorer, "a scorer")
+        expect_kind(self.positions, PositionModel, "a position model")
+        expect_kind(self.extraction, (Extraction, type(None)), "an extraction, as of make_extraction")
         check_languages(self.languages)
         default_workers(self.workers)
 

@@ -282,7 +282,8 @@ class AlignedPair(Viewable):
 
     def probability(self, link: tuple[int, int]) -> float:
         """Return the probability of a chosen link; where it has none of its own, the weight of its cell."""
-        found = self.probabilities.get(Link(*link))
+        (cell,) = as_links([link])
+        found = self.probabilities.get(cell)
         if found is None:
             (cell,) = _checked([link], *self.matrix.weights.shape[::-1])
             found = self.matrix.weights[cell.target, cell.source]

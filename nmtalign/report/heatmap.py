@@ -119,11 +119,14 @@ def draw_heatmap(
     expect_kind(matrices, Mapping, "an AlignmentMatrix, such as pair.matrix, or several by their titles")
     for matrix in matrices.values():
         expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix")
+    expect_kind(gold, (GoldAlignment, type(None)), "a GoldAlignment")
+    expect_kind(title, str, "a title")
     first = _same_words(list(matrices.values()))
     chosen = _inside(() if links is None else links, first)
     sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
     marks[NO_VECTOR] = any(matrix.unknown and any(matrix.unknown) for matrix in matrices.values())
+    _check_colors(colors)
     norm = _norm(list(matrices.values()), linear)
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
@@ -141,6 +144,13 @@ def draw_heatmap(
             page.add_color_bar(image, _name_of_scale(matrices, norm))
         _draw_legend(page, [name for name, used in marks.items() if used], colors)
     return page.figure
+
+
+def _check_colors(colors: str) -> None:
+    from matplotlib import colormaps
+
+    if colors not in colormaps:
+        raise UsageError(f"matplotlib has no color map {colors!r}")
 
 
 def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
@@ -296,7 +306,7 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
             f"expected links of {S} source and {T} target words,"
             f" found links of {links.source_length} and {links.target_length}"
         )
-    return set(Alignment(frozenset(Link(*link) for link in links), S, T).links)
+    return set(Alignment(links, S, T).links)
 
 
 def _norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Normalize:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from reprlib import repr as short
@@ -290,6 +290,8 @@ class Embeddings:
         array of shape (N, D)
             float32 or wider; the rows of equal words are exactly equal.
         """
+        if isinstance(words, str) or not isinstance(words, Iterable):
+            raise UsageError(f"expected a list of words, found {short(words)}")
         rows = self.vocabulary.rows(words)
         dtype = np.result_type(self.matrix.dtype, np.float32)
         result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)
