@@ -102,7 +102,8 @@ def both_sides(
     """
     if hasattr(tokenizer, "src_lang") != (languages is not None):
         needs = "takes no languages" if languages else "needs source and target language"
-        advice = "leave `languages` out" if languages else "give `languages` in its own codes"
+        own_codes = "give `languages` in its own codes; those of an expert, to links_from"
+        advice = "leave `languages` out" if languages else own_codes
         raise UsageError(f"{name} {needs}; {advice}")
     if languages is not None:
         for language in languages:  # M2M writes __en__ for en, and has it in no vocabulary
