@@ -80,6 +80,7 @@ class SummedScore:
     scale: float = 1.0
     null: float = 0.1
     costly: bool = True
+    raw: bool = False
     settings: str = "score=both"
 
     def queries(self, vectors: Any) -> Any:
