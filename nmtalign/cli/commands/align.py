@@ -208,8 +208,8 @@ def align(
         chunks = _aligned(aligner, pairs, run, engine.client(stack), count=count, values=values)
         stack.enter_context(closing(chunks))
         settings = aligner.settings
-        languages = languages_of_files(bitext.source, bitext.target)  # a model does not know what a text is
-        done = partial(say_done, languages, paths["links"], bound, run)
+        # the languages of the model say nothing about the text
+        done = partial(say_done, languages_of_files(bitext.source, bitext.target), paths["links"], bound, run)
         write = partial(write_chunks, chunks, progress, errors.strict, done)
         if run is None:
             _run_whole(write, paths, stack)
