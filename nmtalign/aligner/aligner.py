@@ -103,6 +103,96 @@ class Aligner(Listed):
         known = " and ".join(f"{len(words) - ('' in words):,}" for words in sides)
         return one_line(", ".join([*parts, *([f"{known} words known"] if known else [])]))
 
+    def align(self, source: Sentence, target: Sentence) -> AlignedPair:
+        """Align two sentences, and return their attention weights, too.
+
+        Parameters
+        ----------
+        source, target : str or sequence of str
+            A line of text, or its words. Links count the words that the matrix shows: a line's tokens.
+
+        Returns
+        -------
+        AlignedPair
+            Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
+            a null word. The matrix shows the words as they were given.
+
+        Warns
+        -----
+        UserWarning
+            If few words are known, or the sides are swapped.
+        """
+        pair = checked_pair(source, target)
+        self._with_warning(encode_text([self.words_of(pair)]))
+        return self.attend(pair)
+
+    def align_batch(
+        self,
+        pairs: Pairs,
+        *,
+        expert: GivenLinks | None = None,
+        workers: int | None = None,
+        progress: bool = False,
+    ) -> AlignedBatch:
+        """Align many sentence pairs.
+
+        Links of lines count the words between spaces, whatever the tokenizer: those of `align` where a word
+        is one token. Links of lists count the words of these.
+
+        Parameters
+        ----------
+        pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
+            Lines of text, or lists of their words.
+        expert : path or iterable, optional
+            Links of each pair by another system or a person, which vote: Pharaoh lines, or sets of
+            (source, target). Nothing is known of a pair without links. How far they are trusted was learned
+            with the model (:func:`nmtalign.train`), else these pairs tell.
+        workers : int, optional
+            Threads or processes; left out, those of the aligner.
+        progress : bool
+            Show on stderr how much is done.
+
+        Returns
+        -------
+        AlignedBatch
+            One entry for each pair, without links where a side has no words.
+
+        Warns
+        -----
+        UserWarning
+            If few words of all pairs are known, or the sides are swapped.
+        """
+        listed = list(checked_pairs(pairs))
+        aligner = self if workers is None else replace(self, workers=workers)
+        if expert is not None:
+            aligner, listed = aligner.with_given_links(), list(with_links(listed, given_links(expert)))
+        text = aligner.encoded(listed)
+        if aligner.needs_trust and expert is not None:
+            aligner = aligner.with_trust_from(text)
+        line = ProgressLine(progress, len(text.segments.pair))
+        batch = aligner.align_text(self._with_warning(text), line.advance)
+        line.show(f"{len(batch):,} pairs aligned", last=True)
+        return replace(links_of_words(batch, text.line_words), origin=_Pairs(aligner, listed))
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the aligner into a folder, from which :func:`nmtalign.load` opens it.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A new or an empty one; it gets its name when the model is whole.
+        overwrite : bool
+            Replace an older model. Anything else that is there is refused all the same.
+
+        Raises
+        ------
+        UsageError
+            If the folder holds anything else, or the aligner has to be fitted first.
+        """
+        if self.needs_fitting:
+            raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
+        save_state(self.state(), folder, overwrite=overwrite)
+
     @property
     def settings(self) -> str:
         """The settings that make the links, in one line."""
@@ -178,48 +268,6 @@ class Aligner(Listed):
         expert = stored.open("expert") if "expert" in stored.parts() else None
         return cls(scorer, positions, extraction, text, languages, training, expert=expert)
 
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the aligner into a folder, from which :func:`nmtalign.load` opens it.
-
-        Parameters
-        ----------
-        folder : str or Path
-            A new or an empty one; it gets its name when the model is whole.
-        overwrite : bool
-            Replace an older model. Anything else that is there is refused all the same.
-
-        Raises
-        ------
-        UsageError
-            If the folder holds anything else, or the aligner has to be fitted first.
-        """
-        if self.needs_fitting:
-            raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
-        save_state(self.state(), folder, overwrite=overwrite)
-
-    def align(self, source: Sentence, target: Sentence) -> AlignedPair:
-        """Align two sentences, and return their attention weights, too.
-
-        Parameters
-        ----------
-        source, target : str or sequence of str
-            A line of text, or its words. Links count the words that the matrix shows: a line's tokens.
-
-        Returns
-        -------
-        AlignedPair
-            Rows of `forward` and columns of `reverse` sum to 1, less the probability of null where there is
-            a null word. The matrix shows the words as they were given.
-
-        Warns
-        -----
-        UserWarning
-            If few words are known, or the sides are swapped.
-        """
-        pair = checked_pair(source, target)
-        self._with_warning(encode_text([self.words_of(pair)]))
-        return self.attend(pair)
-
     def encoded(self, pairs: Sequence[Pair], *, unit: str = "words", first: int = 1) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
@@ -265,54 +313,6 @@ class Aligner(Listed):
         unknown = [self.scorer.unknown(*self.words_of(pair)) for pair in pairs]
         more: Any = {"unknown": unknown, "usual": self.usual_values}
         return self._decoder_of(text).pairs(list(map(self.tokens_of, pairs)), self.settings, **more)
-
-    def align_batch(
-        self,
-        pairs: Pairs,
-        *,
-        expert: GivenLinks | None = None,
-        workers: int | None = None,
-        progress: bool = False,
-    ) -> AlignedBatch:
-        """Align many sentence pairs.
-
-        Links of lines count the words between spaces, whatever the tokenizer: those of `align` where a word
-        is one token. Links of lists count the words of these.
-
-        Parameters
-        ----------
-        pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
-            Lines of text, or their words, as of :func:`~nmtalign.text.pairs.checked_pairs`.
-        expert : path or iterable, optional
-            Links of each pair by another system or a person, which vote: Pharaoh lines, or sets of
-            (source, target). Nothing is known of a pair without links. How far they are trusted was learned
-            with the model (:func:`nmtalign.train`), else these pairs tell.
-        workers : int, optional
-            Threads or processes; left out, those of the aligner.
-        progress : bool
-            Show on stderr how much is done.
-
-        Returns
-        -------
-        AlignedBatch
-            One entry for each pair, without links where a side has no words.
-
-        Warns
-        -----
-        UserWarning
-            If few words of all pairs are known, or the sides are swapped.
-        """
-        listed = list(checked_pairs(pairs))
-        aligner = self if workers is None else replace(self, workers=workers)
-        if expert is not None:
-            aligner, listed = aligner.with_given_links(), list(with_links(listed, given_links(expert)))
-        text = aligner.encoded(listed)
-        if aligner.needs_trust and expert is not None:
-            aligner = aligner.with_trust_from(text)
-        line = ProgressLine(progress, len(text.segments.pair))
-        batch = aligner.align_text(self._with_warning(text), line.advance)
-        line.show(f"{len(batch):,} pairs aligned", last=True)
-        return replace(links_of_words(batch, text.line_words), origin=_Pairs(aligner, listed))
 
     def align_words(self, pairs: Iterable[tuple[Words, Words]]) -> AlignedBatch:
         """Align many pairs of words that are already normalized; warnings as of :meth:`align_batch`."""

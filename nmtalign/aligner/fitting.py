@@ -96,43 +96,41 @@ def learn_attention(
 ) -> LearnedAttention:
     """Learn the parameters of an attention score over given word vectors from the posteriors of an aligner.
 
-        Parameters
-        ----------
-        bitext : iterable of (source, target), or (list, list), or DataFrame
-            As of :func:`nmtalign.train`.
-        vectors : path or (Embeddings, Embeddings)
-            Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
-        score : {"bahdanau", "scaled-dot"}
-        model : Aligner or path, optional
-            The aligner whose posteriors are learned; left out, one is learned from the bitext.
-        units : int
-            Size of the attention layer.
-        workers : int, optional
-            Threads or processes; the parameters do not depend on it.
-        report : callable, optional
-            Called with a line of text after each pass.
-        progress : bool
-            Show progress on stderr.
-        **text
-            ``languages``, ``tokenizer``, ``lowercase``, ``unicode`` as of :func:`nmtalign.vector_aligner`.
+    Parameters
+    ----------
+    bitext : iterable of (source, target), or (list, list), or DataFrame
+        Lines of text, or lists of words; read once.
+    vectors : path or (Embeddings, Embeddings)
+        Word vectors of both languages, also gensim's, which stay as they are; they need share no space.
+    score : {"bahdanau", "scaled-dot"}
+    model : Aligner or path, optional
+        The aligner whose posteriors are learned; left out, one is learned from the bitext.
+    units : int
+        Size of the attention layer.
+    workers : int, optional
+        Threads or processes; the parameters do not depend on it.
+    report : callable, optional
+        Called with a line of text after each pass.
+    progress : bool
+        Show progress on stderr.
+    **text
+        ``languages``, ``tokenizer``, ``lowercase``, ``unicode``: how lines become words, as in
+        :func:`nmtalign.vector_aligner`. Left out: as the vectors were learned, else words between spaces.
 
-        Raises
-        ------
-        UsageError
-            If there is no such score, or the number of units is none.
-        DataError
-            If no pair has words on both sides, or no word of a side has a vector.
+    Raises
+    ------
+    UsageError
+        If there is no such score, or the number of units is none.
+    DataError
+        If no pair has words on both sides, or no word of a side has a vector.
 
-        Examples
-        --------
-        >>> from nmtalign.aligner.over_vectors import open_vectors
-    from nmtalign.aligner.opening import load
-        >>> from nmtalign.door import shipped
-        >>> source, target = load_pair(shipped("en_fr_vectors"))
-        >>> bitext = [("the black cat", "le chat noir"), ("the white dog", "le chien blanc")] * 20
-        >>> learned = learn_attention(bitext, (source, target), model=load(), units=16)
-        >>> vector_aligner(source, target, score=learned.score).align("the cat", "le chat").links
-        [Link(source=0, target=0), Link(source=1, target=1)]
+    Examples
+    --------
+    >>> import nmtalign as na
+    >>> bitext = [("the black cat", "le chat noir"), ("the white dog", "le chien blanc")] * 20
+    >>> learned = na.learn_attention(bitext, "en_fr_vectors", model=na.load(), units=16)
+    >>> na.load("en_fr_vectors", score=learned.score).align("the cat", "le chat").links
+    [Link(source=0, target=0), Link(source=1, target=1)]
     """
     expect_names([score], KINDS, "scores")
     line = ProgressLine(progress)

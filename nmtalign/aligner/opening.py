@@ -52,12 +52,19 @@ def load(path: str | Path | tuple[Any, Any] | None = None, **settings: Any) -> A
         target vectors: two files, embeddings or gensim's KeyedVectors. Left out: the shipped English-French
         model, whatever the settings.
     **settings
-        As of :func:`vector_aligner`; for vectors also ``languages`` (source and target, where the folder does
-        not tell), ``limit`` and ``unsafe_pickle``. A learned model takes ``scorers`` (names of some of its
-        scorers) and the settings of the extraction and of the text, which is otherwise cut into words as its
-        bitext was. ``encoder``, name or folder of a model of the package transformers, is an expert whose
-        links vote (``layer``, ``device``, ``cache`` as of :func:`nmtalign.links_from`); a model that was
-        learned with one needs no setting. One that was not is fitted by :func:`nmtalign.fit_to`.
+        For all: ``extract`` (how links are chosen: ``posterior``, ``mutual``, ``one-to-one`` and others, see
+        ``nmtalign align --help``), ``threshold`` (least posterior of a link), ``symmetrize`` (how the best
+        choices of both directions are joined), ``tokenizer``, ``lowercase`` and ``unicode`` (how lines
+        become words; left out, as the model was learned).
+
+        For a learned model: ``scorers`` (names of some of its scorers). ``encoder`` (name or folder of a
+        model of the package transformers) adds an expert whose links vote, with ``layer`` (which layer of
+        the encoder), ``device`` (``cpu``, ``cuda``) and ``cache`` (a file that keeps similarities). A model
+        that was learned with an encoder needs no setting; any other is then fitted by :func:`fit_to`.
+
+        For vectors: ``score``, ``temperature``, ``bahdanau``, ``positions``, ``diagonal`` and ``unknown``, as
+        :func:`vector_aligner` describes them; ``languages`` (source and target, if the folder does not say);
+        ``limit`` (read the first words only); ``unsafe_pickle`` (trust the code in a pickle).
 
     Raises
     ------
@@ -137,22 +144,27 @@ def vector_aligner(
     Parameters
     ----------
     source, target : Embeddings
-        Of one space.
-    score, temperature, bahdanau
-        As of :func:`nmtalign.scorers.vector_scores.make_score`; `bahdanau` is its `weights`. Or a score
-        such as that of :func:`nmtalign.learn_attention`.
-    positions, diagonal
-        Name and strength of :class:`~nmtalign.positions.softmax.SoftmaxPositions`; a strength that is left
-        out grows with the vectors for dot products. Left out: ``diagonal`` for ``cosine``, whose temperature
-        it is made for, else ``none``. ``hmm`` is a hidden Markov model, whose transitions are fitted to the
-        text, and the temperature where it is left out and was not learned.
-    unknown : str, optional
-        Policy for unknown words; that of the embeddings if left out.
+        Vectors of both languages, in one space.
+    score : {"cosine", "dot", "scaled-dot", "bahdanau"}, or a score
+        Score of a target and a source vector; also the `score` of :func:`nmtalign.learn_attention`.
+    temperature : float, optional
+        Divisor of the scores. Left out: 1; for ``cosine`` 1/sqrt(D), from 1/20 to 1/8.
+    bahdanau : path or BahdanauScore, optional
+        Weights of ``bahdanau``: an npz file with ``W``, ``U``, ``v`` and, if there is one, ``b``.
+    positions : {"diagonal", "none", "hmm"}, optional
+        Where attention may go: near the diagonal, anywhere, or as a hidden Markov model says, which
+        :func:`nmtalign.fit_to` fits to the text (and the temperature, if it is left out and was not
+        learned). Left out: ``diagonal`` for ``cosine``, else ``none``.
+    diagonal : float, optional
+        Strength of ``diagonal``. Left out, it grows with the vectors for dot products.
+    unknown : {"zero", "subword", "backoff"}, optional
+        What stands for a word without a vector. Left out: what the embeddings say.
     **common
-        ``languages``, source and target, for tokenizers; ``extract`` (the method), ``threshold`` and
-        ``symmetrize`` as of :class:`~nmtalign.aligner.extraction.Extraction`; ``tokenizer``, ``lowercase``
-        and ``unicode`` as of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: as the vectors were
-        learned, where they say so, else words between spaces in lower case.
+        ``languages`` (source and target, for tokenizers); ``extract`` (how links are chosen), ``threshold``
+        (least posterior of a link), ``symmetrize`` (how the best choices of both directions are joined);
+        ``tokenizer`` (``space``, ``simple``, ``moses``, ``icu``, ``sentencepiece:FILE``), ``lowercase`` and
+        ``unicode`` (``nfc``, ``nfkc``, ``strip-accents``, ``none``): how lines become words. Left out: as the
+        vectors were learned, if they say so, else words between spaces in lower case.
     """
     _check_settings(common | {"temperature": temperature, "diagonal": diagonal})
     if found := ", ".join(name for name in (*_ENCODER, *_READING) if name in common):
@@ -226,7 +238,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
         Made by ``load(vectors, positions="hmm")`` or ``load(model, encoder=name)``; others are returned as
         they are.
     bitext : iterable of (source, target), or (list, list), or DataFrame
-        As of :meth:`Aligner.align_batch`; at most 5,000 pairs are read.
+        Lines of text, or lists of words; at most 5,000 pairs are read.
 
     References
     ----------

@@ -85,7 +85,7 @@ class TrainOptions(TypedDict, total=False):
 
 
 def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
-    """Learn an aligner from sentence pairs; options as of ``nmtalign train``.
+    """Learn an aligner from sentence pairs, as ``nmtalign train`` does.
 
     Parameters
     ----------
@@ -93,10 +93,15 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         Lines of text, or lists of words, which are not cut, as in
         :func:`~nmtalign.text.pairs.checked_pairs`; read once.
     preset : {"default", "fast"}
-    tokenizer, lowercase, unicode
-        As of :class:`~nmtalign.text.tokenization.TextSettings`. Left out: those of the model `init`.
+        ``fast`` takes less time and has a higher error.
+    tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
+        How lines are cut. Left out: as for the model `init`, else at spaces.
+    lowercase : bool, optional
+        Look words up in lower case. Left out: as for the model `init`, else True.
+    unicode : {"nfc", "nfkc", "strip-accents", "none"}, optional
+        Form in which words are looked up. Left out: as for the model `init`, else ``nfc``.
     languages : (str or None, str or None), optional
-        For tokenizers.
+        Codes such as ``("en", "fr")``, for tokenizers.
     prior : path, optional
         Bilingual word list: word, translation, weight if not 1.
     init : path, optional
@@ -114,7 +119,12 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         Nothing is known of a pair without links. Links that were learned from the same text do harm.
     encoder : str or path, optional
         An encoder of the package transformers, whose links are the expert's; the model keeps its name.
-        `layer`, `device` and `cache` are as of :func:`nmtalign.links_from`.
+    layer : int, optional
+        The layer of the encoder whose vectors are compared.
+    device : str, optional
+        Where the encoder runs, such as ``cpu`` or ``cuda``.
+    cache : path, optional
+        A file that keeps the encoder's similarities for the next run.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
     progress : bool

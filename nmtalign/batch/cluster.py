@@ -234,10 +234,27 @@ def align_on_cluster(
     unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
-    """Align chunks on a cluster; arguments and chunks as of :func:`nmtalign.batch.stream.align_chunks`.
+    """Align chunks on a cluster.
 
     The aligner is sent to each worker once, through the scheduler; each chunk sends its text and returns its
     links. The bytes do not depend on the workers, as long as they have one kind of processor.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The connection to the cluster.
+    aligner : Aligner
+    chunks : iterable of Chunk
+        The text, as :func:`nmtalign.cut` cuts it; read as it is needed.
+    count : {"words", "tokens"}
+        What the links count: the words between spaces of the lines, or the tokens.
+    values : str, optional
+        Name of the values (such as ``forward`` or ``combined``) whose matrices are kept for each pair.
+
+    Yields
+    ------
+    AlignedChunk
+        In the order of the chunks.
 
     Raises
     ------

@@ -160,10 +160,12 @@ def write_report(
     pairs : AlignedBatch, or iterable of AlignedPair or of SamplePair
         All are shown, with their attention; a slice such as ``batch[:200]`` chooses some. Pairs count from 1.
     gold : path or iterable, optional
-        Gold links of each pair, as of :func:`nmtalign.evaluate`. For pairs of :class:`SamplePair`, which have
-        their own, Pharaoh lines of the whole corpus, as of :func:`html_report`.
-    title, corpus
-        As of :func:`html_report`.
+        Gold links of each pair, in any form that :func:`nmtalign.evaluate` takes. For pairs of
+        :class:`SamplePair`, which have their own, one Pharaoh line for each pair of the whole corpus.
+    title : str
+        Heading of the page.
+    corpus : sequence of Figure
+        Figures of the whole corpus, shown before those of the pairs.
     corrections : path, optional
         Links that were corrected in another report of this text, which are shown.
 

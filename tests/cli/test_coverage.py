@@ -76,6 +76,7 @@ def test_other_languages_and_swapped_sides_are_named(source, target, expected, t
     assert expected in warning
     assert ("other way round" if "swapped" in expected else "nmtalign train") in warning
     assert "words are known\n" in err
+    assert "en-fr" not in err  # what the model learned is not what the text is
 
     old = tmp_path / "links"
     old.write_text("older\n")

@@ -145,7 +145,7 @@ def test_a_terminal_shows_one_line_that_renews_itself(tmp_path, pairs):
     assert shown.startswith("\r\x1b[K20,000 pairs, ")
     assert " left" in shown
     assert "\n" not in shown
-    assert summary.startswith("25,000 en-fr pairs, ")
+    assert summary.startswith("25,000 pairs, ")
 
 
 def records(err: str) -> list[dict[str, object]]:

@@ -174,10 +174,10 @@ def align(
     """Align a bitext: two files, line by line, or one file with both sides (--pairs). `-` is stdin.
 
     Every pair gives one line of links `source-target`; an empty side gives an empty line. Positions count the
-    words between spaces of your lines from 0, whatever the tokenizer; with --tokens the tokens.
-    Without an option for the model, the shipped English-French one is used. An expert is trusted as far as
-    training with it told, else this text tells. Links by a published method, or from attention of another
-    program: links-from.
+    words between spaces of your lines, from 0, whatever the tokenizer. With --tokens they count the tokens.
+    Without --model or --vectors, the shipped English-French model is used. How far an expert is trusted was
+    learned by train; if the model had no expert, it is estimated on this text. For links by a published
+    method, or from the attention of another program, see links-from.
 
     Example: nmtalign align text.en text.fr -o links.txt --table links.tsv
     """
@@ -207,8 +207,9 @@ def align(
         values = written.values_of(aligner)
         chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
-        settings, languages = aligner.settings, _names(aligner.languages, bitext)
-        done = partial(say_done, languages, paths["links"], limit, run)
+        settings = aligner.settings
+        # the languages of the model say nothing about the text
+        done = partial(say_done, languages_of_files(bitext.source, bitext.target), paths["links"], limit, run)
         write = partial(write_chunks, chunks, progress, errors.strict, done)
         if run is None:
             _run_whole(write, paths, stack)
@@ -234,12 +235,6 @@ def paths_of(output: str | None, tokens: str | None, **more: str | None) -> dict
     if "table" in paths:
         table_format(paths["table"])  # before the work
     return paths | {side: f"{tokens}.{side}" for side in SIDES if tokens is not None}
-
-
-def _names(languages: tuple[str | None, str | None], bitext: BitextOptions) -> tuple[str, str]:
-    """Return what the closing line calls both sides."""
-    first, second = languages
-    return (first, second) if first and second else languages_of_files(bitext.source, bitext.target)
 
 
 def _opened(bitext: BitextOptions, bad: BadRecords | None) -> Iterator[SentencePair]:
