@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
@@ -129,6 +129,20 @@ def number_of(n: Any, count: int) -> int:
     if not -count <= n < count:
         raise IndexError(f"expected the number of one of {count:,} pairs, from 0, found {n}")
     return int(n) % count
+
+
+def numbers_of(chosen: Any, count: int) -> Sequence[int] | None:
+    """Return the numbers that a slice, a list or array of numbers, or a mask chooses; None for one number."""
+    if isinstance(chosen, slice):
+        return range(count)[chosen]
+    if not isinstance(chosen, list) and getattr(chosen, "ndim", 0) != 1:
+        return None
+    values = chosen if isinstance(chosen, list) else chosen.tolist()
+    if not values or not all(isinstance(value, bool) for value in values):
+        return [number_of(value, count) for value in values]
+    if len(values) != count:
+        raise UsageError(f"expected a truth value of each of {count:,} pairs, found {len(values):,}")
+    return [n for n, kept in enumerate(values) if kept]
 
 
 class ProgressLine:

@@ -229,6 +229,8 @@ _UNPACKERS: dict[str, Callable[[io.FileIO], Any]] = {
 
 def _open_output(path: str | Path) -> BinaryIO:
     ending = Path(path).suffix.lower()
+    if Path(path).is_dir():
+        raise UsageError(f"{path}: this is a folder; name a file")
     packed = _PACKERS[ending](path) if ending in _PACKERS else io.BufferedWriter(_Written(path, "w"))
     return cast(BinaryIO, packed)
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.text.bitext import SentencePair, read_bitext
 from nmtalign.text.tokenization import TextSettings
-from nmtalign.training.settings import preset
+from nmtalign.training.hyperparameters import preset
 
 BITEXTS = ("laws", "tatoeba", "tico19")
 PRUNE = 0.1
@@ -35,8 +35,8 @@ def main() -> None:
     arguments = parser.parse_args()
     aligner = learn(
         _pairs(arguments.bitexts),
-        Learning(
-            settings=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
+        LearnOptions(
+            hyperparameters=replace(preset("default"), prune=PRUNE, spectral_weight=SPECTRAL),
             text=TextSettings("simple"),
             languages=("en", "fr"),
             report=print,

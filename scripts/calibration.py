@@ -38,10 +38,10 @@ from _corpora import (
 from benchmark_aligners import markdown
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.positions.link_probabilities import FITTED
-from nmtalign.training.settings import PRESETS
+from nmtalign.training.hyperparameters import PRESETS
 
 BINS, NEWTON = 10, 100
 Gold = list[tuple[set[str], set[str]]]
@@ -139,7 +139,7 @@ def families(data: Path) -> Iterator[tuple[str, Pairs, Pairs, Path]]:
 
 def learned(pairs: Pairs, preset: str) -> Aligner:
     words = [(source.split(" "), target.split(" ")) for source, target in pairs]
-    return learn(words, Learning(settings=PRESETS[preset])).aligner
+    return learn(words, LearnOptions(PRESETS[preset])).aligner
 
 
 def links_of(family: str, name: str, new: bool, aligner: Aligner, pairs: Pairs, gold: Gold) -> Links:
@@ -154,7 +154,7 @@ def links_of(family: str, name: str, new: bool, aligner: Aligner, pairs: Pairs, 
         triples = zip(number, s.tolist(), t.tolist(), strict=True)
         right = [f"{s}-{t}" in gold[n][1] for n, s, t in triples]
         columns.append((found.posterior, found.probability, evidence[t, s, b], np.array(right, float)))
-    size = decoder.size.learned
+    size = decoder.size.log_size
     return Links(family, name, new, *map(np.concatenate, zip(*columns, strict=True)), size)
 
 

@@ -31,7 +31,7 @@ from nmtalign.aligner.train import learn as learn_aligner
 from nmtalign.corpus.sides import encode_pairs
 from nmtalign.links.formats import format_pharaoh, parse_gold, read_gold
 from nmtalign.rescoring.training import gold_of_pairs
-from nmtalign.training.settings import PRESETS
+from nmtalign.training.hyperparameters import PRESETS
 
 SETS = ("bicici_deen_100+10k", "golden_enes_100+5k", "golden_enfr_100+10k", "a10k")
 Words = list[tuple[list[str], list[str]]]
@@ -40,7 +40,7 @@ Words = list[tuple[list[str], list[str]]]
 def learn(folder: Path, preset: str) -> tuple[Aligner, Words]:
     """Learn an aligner from a corpus; return it and the words of the corpus."""
     text = list(zip(lines_of(folder / "src"), lines_of(folder / "tgt"), strict=True))
-    aligner = learn_aligner(text, settings=PRESETS[preset], workers=1).aligner
+    aligner = learn_aligner(text, hyperparameters=PRESETS[preset], workers=1).aligner
     return replace(aligner, workers=1), [(s.split(), t.split()) for s, t in text]
 
 

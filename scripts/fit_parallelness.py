@@ -23,7 +23,7 @@ from _corpora import lines_of
 from scipy.optimize import minimize
 
 from nmtalign.aligner import decoding
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.text.tokenization import TextSettings
 
 DOCUMENTS = (5, 15, 50)  # lines
@@ -77,7 +77,7 @@ def features_of(work: Path, sample: Sample, seed: int) -> list[tuple[np.ndarray,
     new = source[sample.learned :], target[sample.learned :]
     texts += [(documents(new[0], size), documents(new[1], size)) for size in (1, *DOCUMENTS)]
     dirty = [(source, *shuffled(target, seed)) for source, target in texts]
-    found = learn(zip(*dirty[0][:2], strict=True), Learning(workers=1))
+    found = learn(zip(*dirty[0][:2], strict=True), LearnOptions(workers=1))
     result: list[tuple[np.ndarray, np.ndarray]] = []
     for n, (source, target, parallel) in enumerate(dirty):
         words = [TextSettings().words_of_pair(pair) for pair in zip(source, target, strict=True)]

@@ -312,6 +312,7 @@ LOADED = {  # what is opened, and the settings
     "a setting of vectors": (None, {"score": "cosine"}, USAGE, "score: only for word vectors"),
     "a high threshold": (None, {"threshold": 1.5}, USAGE, "threshold from 0 to 1, found 1.5"),
     "NaN as threshold": (None, {"threshold": float("nan")}, USAGE, "threshold from 0 to 1, found nan"),
+    "a truth value as threshold": (None, {"threshold": True}, USAGE, "threshold from 0 to 1, found True"),
     "text as threshold": (None, {"threshold": "high"}, USAGE, "threshold from 0 to 1, found 'high'"),
     "an extraction": (None, {"extract": "viterbi"}, USAGE, "extractions posterior, .*found 'viterbi'"),
     "a score": ("en_fr_vectors", {"score": "l2"}, USAGE, "scores dot, .*found 'l2'"),
@@ -432,6 +433,83 @@ CALLS = {
         "found none for pair 2",
     ),
     "a batch without words": (lambda: links_alone()[0], USAGE, "links without words"),
+    "letters for words": (lambda: words("a").vectors("cat"), USAGE, "expected a list of words, found 'cat'"),
+    "vectors of no words": (lambda: words("a").vectors(None), USAGE, "expected a list of words, found None"),
+    "no vectors to save": (lambda: na.save_embeddings(3, "a"), USAGE, "expected Embeddings, found 3"),
+    "no vectors to align": (lambda: na.vector_aligner(3, 4), USAGE, "expected Embeddings, found 3"),
+    "no scorer": (lambda: na.Aligner(3), USAGE, "expected a scorer, found 3"),
+    "an extraction by name": (
+        lambda: na.Aligner(na.load().scorer, extraction="mutual"),
+        USAGE,
+        "expected an extraction, .*found 'mutual'",
+    ),
+    "a probability of text": (
+        lambda: na.load().align("a", "b").probability("0-0"),
+        DATA,
+        r"expected links as pairs .*found \['0-0'\]",
+    ),
+    "gold to draw": (lambda: na.load().align("a", "b").heatmap(gold=3), USAGE, "a GoldAlignment, found 3"),
+    "links to draw": (lambda: na.load().align("a", "b").heatmap(links=3), DATA, "links as pairs .*found 3"),
+    "a title": (lambda: na.load().align("a", "b").heatmap(title=3), USAGE, "expected a title, found 3"),
+    "a title of a report": (
+        lambda: na.write_report("a.html", na.load().align_batch(PAIRS), title=3),
+        USAGE,
+        "expected a title, found 3",
+    ),
+    "colors": (lambda: na.load().align("a", "b").heatmap(colors="x"), USAGE, "no color map 'x'"),
+    "a sample of nothing": (lambda: na.SamplePair(1, 3), USAGE, "expected an aligned pair, found 3"),
+    "a short mask": (
+        lambda: na.load().align_batch(PAIRS)[[True]],
+        USAGE,
+        "truth value of each of 15 .*found 1",
+    ),
+    "halves of numbers": (
+        lambda: na.load().align_batch(PAIRS)[np.array([1.5])],
+        USAGE,
+        "the number of a pair, .*found 1.5",
+    ),
+    "a folder for links": (lambda: na.write_links(".", [LINKS]), USAGE, r"^\.: this is a folder"),
+    "an option of a picture": (
+        lambda: na.load().align("a", "b").heatmap(cmap="gray"),
+        USAGE,
+        "expected options among .*colors.*found 'cmap'",
+    ),
+    "values in a list": (
+        lambda: na.load().align("a", "b").heatmap(values=["forward"]),
+        USAGE,
+        r"values forward, .*found \['forward'\]",
+    ),
+    "a pair as a picture": (
+        lambda: na.save_heatmaps([na.load().align("a", "b")], "a.pdf"),
+        USAGE,
+        "expected pictures, as of draw_heatmap, found no links",
+    ),
+    "batches to compare": (
+        lambda: na.load().align_batch(PAIRS).compare(3),
+        USAGE,
+        "expected one sentence pair, found AlignedBatch",
+    ),
+    "counts of a link outside": (
+        lambda: na.LinkCounts().add(["a"], ["b"], {(3, 3)}),
+        DATA,
+        "link 3-3 is outside a pair of 1 source and 1 target words",
+    ),
+    "counts of a link before": (lambda: na.LinkCounts().add(["a"], ["b"], {(-1, 0)}), DATA, "link -1-0"),
+    "words without a vocabulary": (
+        lambda: na.Embeddings(["a"], np.eye(1)),
+        USAGE,
+        r"Vocabulary.from_words\(words\), found \['a'\]",
+    ),
+    "vectors in a list": (
+        lambda: na.Embeddings(Vocabulary.from_words(["a"]), [[1.0]]),
+        USAGE,
+        r"expected an array of vectors, found \[\[1.0\]\]",
+    ),
+    "text to cut": (lambda: list(na.cut(3)), USAGE, "expected sentence pairs, found 3"),
+    "no pair to cut": (lambda: list(na.cut(["ab"])), DATA, "pair 1: expected .*found 'ab'"),
+    "chunks of nothing": (lambda: list(na.cut([], chunk=0)), USAGE, "chunk, 1 or more, found 0"),
+    "no cluster": (lambda: list(na.align_on_cluster(3, na.load(), [])), USAGE, "client of dask, found 3"),
+    "gold of nothing": (lambda: na.read_gold(None), USAGE, "path of a file or folder, found None"),
 }
 
 
@@ -483,6 +561,14 @@ def test_a_model_is_saved_into_a_new_folder_or_over_an_older_model_alone(shipped
     refused(lambda: shipped.save(tmp_path / "file", overwrite=True), USAGE, "is a file")
     na.train(PAIRS[:2] * 9, workers=1).save(tmp_path / "model", overwrite=True)
     assert na.load(tmp_path / "model").training["corpus"]["pairs"] == 18
+
+
+def test_a_mask_or_numbers_choose_pairs_of_a_bitext(bitext):
+    pd, every_third = pytest.importorskip("pandas"), [n % 3 == 1 for n in range(15)]
+    for chosen in (every_third, np.array(every_third), pd.Series(every_third), np.arange(1, 15, 3)):
+        assert [tuple(pair) for pair in bitext[chosen]] == PAIRS[1::3]
+    assert [tuple(pair) for pair in bitext[[-1, 0]]] == [PAIRS[-1], PAIRS[0]]
+    assert len(bitext[[]]) == 0
 
 
 def test_a_mask_or_numbers_choose_pairs(batch):

@@ -10,7 +10,7 @@ from nmtalign.links import formats, symmetrization
 from nmtalign.links.extraction import EXTRACTORS
 from nmtalign.positions.softmax import SOFTMAX_POSITIONS
 from nmtalign.text import bitext, tokenization
-from nmtalign.training.settings import PRESETS
+from nmtalign.training.hyperparameters import PRESETS
 from nmtalign.vectors import storage
 
 

@@ -86,6 +86,9 @@ class Aligner(Listed):
     expert: Expert | None = None
 
     def __post_init__(self) -> None:
+        expect_kind(self.scorer, Scorer, "a scorer")
+        expect_kind(self.positions, PositionModel, "a position model")
+        expect_kind(self.extraction, (Extraction, type(None)), "an extraction, as of make_extraction")
         check_languages(self.languages)
         default_workers(self.workers)
 
@@ -118,16 +121,16 @@ class Aligner(Listed):
     @property
     def needs_fitting(self) -> bool:
         """Whether something is to be fitted to a text before it is aligned."""
-        return self.scorer.unfitted or self.positions.unfitted or self.undecided
+        return self.scorer.unfitted or self.positions.unfitted or self.needs_trust
 
     @property
-    def undecided(self) -> bool:
-        """Whether nothing says how far the expert is to be trusted."""
+    def needs_trust(self) -> bool:
+        """Whether there is an expert whose trust is still to be computed from a text."""
         return self.expert is not None and self.expert.trust is None
 
     @property
-    def parallel(self) -> bool:
-        """Whether several processes may align; an encoder takes all cores."""
+    def allows_processes(self) -> bool:
+        """Whether several processes may align at a time; an encoder takes all cores alone."""
         return self.expert is None or self.expert.encoder is None
 
     @property
@@ -139,18 +142,18 @@ class Aligner(Listed):
         """Return an aligner by some of its scorers, without rescorer and expert; UsageError if one lacks."""
         expect_kind(names, Iterable, "names of scorers")
         scorer = self.scorer.only({names} if isinstance(names, str) else {str(name) for name in names})
-        return replace(self, scorer=scorer, positions=self.positions.plain, expert=None)
+        return replace(self, scorer=scorer, positions=self.positions.without_rescorer, expert=None)
 
     def with_given_links(self) -> Aligner:
         """Return an aligner for pairs that come with the links of an expert; an encoder votes no more."""
         given = self.expert is not None and self.expert.encoder is None
         return self if given else replace(self, expert=Expert())
 
-    def trusting(self, text: EncodedText) -> Aligner:
-        """Return an aligner that trusts the expert as far as its posteriors of a text say."""
+    def with_trust_from(self, text: EncodedText) -> Aligner:
+        """Return the aligner with the trust in its expert that its own posteriors of a text give."""
         assert self.expert is not None
-        attend = self.positions.over(self.scorer.read(text))
-        trust = trust_of(attend, text, default_workers(self.workers))
+        bucket_posteriors = self.positions.posteriors_of(self.scorer.read(text))
+        trust = trust_of(bucket_posteriors, text, default_workers(self.workers))
         return replace(self, expert=replace(self.expert, trust=trust))
 
     def state(self) -> State:
@@ -217,10 +220,10 @@ class Aligner(Listed):
         self._with_warning(encode_text([self.words_of(pair)]))
         return self.attend(pair)
 
-    def encoded(self, pairs: Sequence[Pair], *, count: str = "words", first: int = 1) -> EncodedText:
+    def encoded(self, pairs: Sequence[Pair], *, unit: str = "words", first: int = 1) -> EncodedText:
         """Return checked pairs, all lines or all words, as arrays, with the links of the expert.
 
-        Given links count `count`, words or tokens; `first` is the number of the first pair, for errors.
+        Given links count `unit`, words or tokens; `first` is the number of the first pair, for errors.
         """
         lines = [pair for pair in pairs if are_lines(pair)]
         if lines:
@@ -232,7 +235,7 @@ class Aligner(Listed):
         links = self.expert.links(pairs, self.tokens_of)
         if not len(links.source):
             return text
-        words = None if self.expert.of_tokens or count == "tokens" else text.line_words
+        words = None if self.expert.of_tokens or unit == "tokens" else text.line_words
         lengths = text.segments.source_lengths, text.segments.target_lengths
         return replace(text, expert=links_of_tokens(links, words, lengths, first=first))
 
@@ -242,15 +245,15 @@ class Aligner(Listed):
         return "combined" if self.positions.has_null else "forward"
 
     def attend(self, pair: Pair) -> AlignedPair:
-        """Return what :meth:`align` does of a pair of sentences that is checked, without a warning."""
+        """Align a checked pair as :meth:`align` does, without a warning."""
         return self._attended(self.encoded([pair]), [pair])[0]
 
     def attend_words(self, pair: tuple[str, str]) -> AlignedPair:
-        """Return what :meth:`attend` does of two lines, with the words between spaces in place of tokens."""
+        """Align two lines; the links and arrays are those of words between spaces, not of tokens."""
         return self.attend_lines([pair])[0]
 
     def attend_lines(self, pairs: Sequence[tuple[str, str]]) -> list[AlignedPair]:
-        """Return what :meth:`attend_words` does of many pairs of lines; those of similar length together."""
+        """Align many pairs of lines as :meth:`attend_words` does, those of similar length together."""
         text = self.encoded(pairs)
         found = self._attended(text, pairs)
         if text.line_words is None:
@@ -281,7 +284,7 @@ class Aligner(Listed):
         pairs : Bitext, iterable of (source, target), (list, list), or DataFrame
             Lines of text, or their words, as of :func:`~nmtalign.text.pairs.checked_pairs`.
         expert : path or iterable, optional
-            Links of each pair by one who knows more than the text, which vote: Pharaoh lines, or sets of
+            Links of each pair by another system or a person, which vote: Pharaoh lines, or sets of
             (source, target). Nothing is known of a pair without links. How far they are trusted was learned
             with the model (:func:`nmtalign.train`), else these pairs tell.
         workers : int, optional
@@ -304,8 +307,8 @@ class Aligner(Listed):
         if expert is not None:
             aligner, listed = aligner.with_given_links(), list(with_links(listed, given_links(expert)))
         text = aligner.encoded(listed)
-        if aligner.undecided and expert is not None:
-            aligner = aligner.trusting(text)
+        if aligner.needs_trust and expert is not None:
+            aligner = aligner.with_trust_from(text)
         line = ProgressLine(progress, len(text.segments.pair))
         batch = aligner.align_text(self._with_warning(text), line.advance)
         line.show(f"{len(batch):,} pairs aligned", last=True)
@@ -360,17 +363,17 @@ class Aligner(Listed):
         """Return the decoder of a text from the scores of its word pairs; UsageError before a needed fit."""
         if self.needs_fitting and scores.text.buckets:
             raise UsageError("this aligner has to be fitted first: aligner = fit_to(aligner, text)")
-        attend, size = self.positions.over(scores), TrainingSize.of(scores.training_words)
+        bucket_posteriors, size = self.positions.posteriors_of(scores), TrainingSize.of(scores.training_words)
         probabilities = None
         if self.expert is not None and self.expert.trust is not None:
-            attend = voted(attend, scores.text, self.expert.trust)
+            bucket_posteriors = voted(bucket_posteriors, scores.text, self.expert.trust)
         if scores.vocabularies is not None:  # encoders and given vectors have not learned from any text
             source, target = scores.training_counts
             known, gold = (source > 0, target > 0), self.positions.gold_log_odds
-            probabilities = LinkProbabilities(known, size.learned, gold)
+            probabilities = LinkProbabilities(known, size.log_size, gold)
         return Decoder(
             scores.text,
-            attend,
+            bucket_posteriors,
             self.resolved_extraction,
             scores.evidence if self.positions.has_null else None,
             size,

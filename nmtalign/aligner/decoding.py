@@ -58,7 +58,7 @@ class TrainingSize(NamedTuple):
     """Size of a training text."""
 
     words: int = 100_000  # source words
-    relation: float = 1.0  # target words for each source word
+    length_ratio: float = 1.0  # target words for each source word
 
     @classmethod
     def of(cls, words: tuple[int, int] | None) -> TrainingSize:
@@ -66,20 +66,20 @@ class TrainingSize(NamedTuple):
         return cls(words[0], words[1] / words[0]) if words and all(words) else cls()
 
     @property
-    def learned(self) -> float:
+    def log_size(self) -> float:
         """The size u, as defined above."""
         return float(np.log10(min(max(self.words, LEAST), MOST) / 10_000))
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of the logit of :func:`parallel_probability`."""
+    """Coefficients of the logit of :func:`parallel_probability`: of 1, v, n, z, v n and u."""
 
     constant: float
     evidence: float
     length: float
-    relation: float
+    length_deviation: float
     evidence_length: float
-    learned: float
+    log_size: float
 
 
 FITTED = Coefficients(2.588, 3.152, -2.69, -0.6784, 1.105, -2.956)
@@ -90,8 +90,8 @@ def evidence_of_pairs(forward: Floats, reverse: Floats, evidence: Floats) -> Dou
 
     The evidence is 0 in cells that belong to another piece of a long pair.
     """
-    worth = (forward + reverse) * evidence
-    by_word = np.add.reduce(worth, axis=1)  # (T, B)
+    expected = (forward + reverse) * evidence
+    by_word = np.add.reduce(expected, axis=1)  # (T, B)
     return np.asarray(np.add.reduce(by_word.astype(np.float64), axis=0))
 
 
@@ -126,9 +126,9 @@ def pair_features(
     words = np.maximum(S + T, 1)
     v = evidence / words
     n = np.log(np.minimum(words / 2, LONGEST))
-    z = np.abs(np.log((T + 0.5) / (size.relation * S + 0.5))) * np.sqrt(np.minimum(S, T))
+    z = np.abs(np.log((T + 0.5) / (size.length_ratio * S + 0.5))) * np.sqrt(np.minimum(S, T))
     z = np.minimum(z, MAX_LENGTH_DEVIATION)
-    return np.stack([np.ones_like(v), v, n, z, v * n, np.full_like(v, size.learned)])
+    return np.stack([np.ones_like(v), v, n, z, v * n, np.full_like(v, size.log_size)])
 
 
 class BucketLinks(NamedTuple):
@@ -156,7 +156,7 @@ class Decoder(NamedTuple):
     """Decodes the buckets of a text: posteriors, links, pair scores."""
 
     text: EncodedText
-    attend: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
+    bucket_posteriors: Callable[[int], BucketPosteriors]  # gives the posteriors of the bucket of a number
     extraction: Extraction
     # as of :meth:`nmtalign.positions.model.TextScores.evidence`; None where there is no null word
     evidence: Callable[[int, NDArray[np.float32]], NDArray[np.float32]] | None = None
@@ -171,27 +171,27 @@ class Decoder(NamedTuple):
     def chosen(self, k: int) -> ChosenLinks:
         """Compute the posteriors of bucket k and choose links."""
         bucket = self.text.buckets[k]
-        posteriors, ratios = self.attend(k)
+        posteriors, ratios = self.bucket_posteriors(k)
         (t, s, b), posterior = self._cells(posteriors, bucket)
         if self.linkable is not None:
             kept = np.broadcast_to(self.linkable(k, ratios), bucket.shape)[t, s, b]
             t, s, b, posterior = t[kept], s[kept], b[kept], posterior[kept]
-        worth = None if ratios is None or self.evidence is None else self.evidence(k, ratios)
-        return ChosenLinks((t, s, b), posterior, posteriors, worth)
+        cell_evidence = None if ratios is None or self.evidence is None else self.evidence(k, ratios)
+        return ChosenLinks((t, s, b), posterior, posteriors, cell_evidence)
 
     def links(self, k: int) -> BucketLinks:
         """Compute the links of bucket k, their probability, and the evidence of its pairs."""
-        bucket, ((t, s, b), posterior, posteriors, worth) = self.text.buckets[k], self.chosen(k)
+        bucket, ((t, s, b), posterior, posteriors, cell_evidence) = self.text.buckets[k], self.chosen(k)
         real, core = np.flatnonzero(bucket.pairs >= 0), self.text.segments.core(bucket)
         probability = posterior
-        if worth is None:
+        if cell_evidence is None:
             weights = posterior if core is None else posterior * core[t, s, b]
             evidence = np.asarray(np.bincount(b, weights, len(bucket.pairs)), np.float64)
         else:
             if self.probabilities is not None:
-                probability = self.probabilities.of(bucket, b, posterior, worth[t, s, b])
-            worth = worth if core is None else worth * core
-            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, worth)
+                probability = self.probabilities.of(bucket, b, posterior, cell_evidence[t, s, b])
+            cell_evidence = cell_evidence if core is None else cell_evidence * core
+            evidence = evidence_of_pairs(posteriors.forward, posteriors.reverse, cell_evidence)
         pair, at_source, at_target = (numbers.astype(np.int32) for numbers in (bucket.pairs[b], s, t))
         own = bucket.pairs[real], evidence[real]
         return BucketLinks(pair, at_source, at_target, posterior, probability, *own)
@@ -309,7 +309,8 @@ class Decoder(NamedTuple):
         ``combined`` are the weights that links are chosen from. Scores are NaN in cells that no piece of a
         long pair has.
         """
-        once = self._replace(attend=lru_cache(1)(self.attend))  # for the matrices and for the links
+        # the posteriors of a bucket serve its matrices and its links
+        once = self._replace(bucket_posteriors=lru_cache(1)(self.bucket_posteriors))
         found: list[BucketLinks] = []
         wholes: dict[str, list[Reals]] = {}
         for k, bucket in enumerate(self.text.buckets):
@@ -333,7 +334,7 @@ class Decoder(NamedTuple):
         if name == "scores":
             assert self.scores is not None
             return self.scores(k)
-        found = self.attend(k).posteriors
+        found = self.bucket_posteriors(k).posteriors
         if name == "combined":
             return self.extraction.matrix(found)
         return found.forward if name == "forward" else found.reverse

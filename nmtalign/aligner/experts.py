@@ -1,4 +1,7 @@
-"""Experts, whose links prime an aligner and vote: links beside a text, or an encoder that makes them."""
+"""Experts: links beside a text, or an encoder that makes links.
+
+In training the links are prior counts of word pairs, in decoding they vote.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ class Extraction:
 
     def __post_init__(self) -> None:
         limit = self.threshold
-        if not (limit is None or (isinstance(limit, Real) and 0 <= limit <= 1)):
+        number = isinstance(limit, Real) and not isinstance(limit, bool)
+        if limit is not None and not (number and 0 <= limit <= 1):
             raise UsageError(f"expected a threshold from 0 to 1, found {limit!r}")
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from nmtalign.aligner.aligner import Aligner, load_aligner
 from nmtalign.aligner.opening import fit_text, vector_aligner
 from nmtalign.aligner.over_vectors import open_vectors
-from nmtalign.aligner.train import BothVectors, Learning, learn
+from nmtalign.aligner.train import BothVectors, LearnOptions, learn
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage
 from nmtalign.corpus.parallel import default_workers, in_order
@@ -141,7 +141,7 @@ def learn_attention(
         raise UsageError(f"expected at least 1 unit, found {units!r}")
     workers, student, pairs = default_workers(workers), _student(vectors, **text), list(checked_pairs(bitext))
     words = [student.words_of(pair) for pair in pairs]
-    teacher, name = _teacher(model, pairs, words, Learning(text=student.text, workers=workers))
+    teacher, name = _teacher(model, pairs, words, LearnOptions(text=student.text, workers=workers))
     chosen = _chosen(words)
     own = encode_text([words[n] for n in chosen])
     _warn_about(student, own, "vectors")
@@ -158,7 +158,7 @@ def learn_attention(
         "aligner": name,
         "held-out loss": round(loss, 4),
     }
-    null = np.float64(getattr(teacher.positions.plain, "null", NULL))
+    null = np.float64(getattr(teacher.positions.without_rescorer, "null", NULL))
     return LearnedAttention(score, {**learned._asdict(), "null_probability": np.asarray(null)}, about)
 
 
@@ -172,11 +172,11 @@ def _student(
 
 
 def _teacher(
-    model: Aligner | str | Path | None, pairs: Sequence[Pair], words: Sequence[Pair], learning: Learning
+    model: Aligner | str | Path | None, pairs: Sequence[Pair], words: Sequence[Pair], options: LearnOptions
 ) -> tuple[Aligner, str]:
     """Return the aligner to learn from, and a name for it."""
     if model is None:
-        return learn(words, learning).aligner, "learned from the same text"
+        return learn(words, options).aligner, "learned from the same text"
     if isinstance(model, str | Path):
         return load_aligner(model), Path(model).name
     return fit_text(model, pairs)[0], model.scorer.settings
@@ -217,10 +217,10 @@ def _parts(
     """Return the pairs of a text with the posteriors of the teacher, to whom its words are other numbers."""
     taught = encode_text(words)
     _warn_about(teacher, taught, "model")
-    attend = teacher.positions.over(teacher.scorer.read(taught))
+    bucket_posteriors = teacher.positions.posteriors_of(teacher.scorer.read(taught))
 
     def of_bucket(k: int) -> list[Part]:
-        return list(parts_of(text.buckets[k], attend(k)))
+        return list(parts_of(text.buckets[k], bucket_posteriors(k)))
 
     numbers = range(len(text.buckets))  # texts of equal lengths have the same buckets
     return list(chain.from_iterable(in_order(of_bucket, numbers, workers, cells=text.cells)))

@@ -92,7 +92,7 @@ class Linker:
         source, target = encode_pairs(map(_units, given))
         text = EncodedText(source, target, whole_pairs(source, target), make_buckets(source, target))
 
-        def attend(k: int) -> BucketPosteriors:
+        def bucket_posteriors(k: int) -> BucketPosteriors:
             bucket = text.buckets[k]
             found = np.full(bucket.shape, PADDED)
             for column in np.flatnonzero(bucket.pairs >= 0):
@@ -100,7 +100,7 @@ class Linker:
                 found[: own.shape[0], : own.shape[1], column] = own
             return BucketPosteriors(self.posteriors(found, bucket.inside), None)
 
-        return Decoder(text, attend, self.extraction)
+        return Decoder(text, bucket_posteriors, self.extraction)
 
 
 def _tuples(pair: WordPair) -> BothWords:

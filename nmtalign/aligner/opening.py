@@ -195,11 +195,11 @@ def _configured(
 
 
 def fit_text(
-    aligner: Aligner, pairs: Iterable[AnyPair], *, count: str = "words"
+    aligner: Aligner, pairs: Iterable[AnyPair], *, unit: str = "words"
 ) -> tuple[Aligner, Iterator[AnyPair]]:
     """Return an aligner fitted to the first pairs of a text, if it needs that, and the whole text again.
 
-    `count` is what the links of an expert count, as of :meth:`Aligner.encoded`.
+    `unit` is what the links of an expert count, as of :meth:`Aligner.encoded`.
     """
     rest = iter(pairs)
     if not aligner.needs_fitting:
@@ -212,8 +212,8 @@ def fit_text(
         workers = default_workers(aligner.workers)
         scorer, positions = aligner.scorer.fitted(words, aligner.positions, workers)
         aligner = replace(aligner, scorer=scorer, positions=positions)
-    if aligner.undecided and first:
-        aligner = aligner.trusting(aligner.encoded(first, count=count))
+    if aligner.needs_trust and first:
+        aligner = aligner.with_trust_from(aligner.encoded(first, unit=unit))
     return aligner, chain(first, rest)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.door import place_of
+from nmtalign.door import expect_kind, place_of
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import HiddenMarkov, unfitted_hmm
 from nmtalign.positions.softmax import DIAGONAL, SoftmaxPositions
@@ -47,6 +47,8 @@ def over_vectors(
     unknown: str | None,
 ) -> Aligner:
     """Return an aligner; parameters as of :func:`nmtalign.vector_aligner`."""
+    for side in (source, target):
+        expect_kind(side, Embeddings, "Embeddings")
     vector_score = make_score(score, source.dimension, temperature=temperature, weights=bahdanau)
     if unknown is not None:
         source, target = source.with_unknown(unknown), target.with_unknown(unknown)

@@ -1,4 +1,4 @@
-"""Learn an aligner from a bitext: prepare, estimate, mix, teach.
+"""Learn an aligner from a bitext: prepare, estimate, mix, train the rescorer.
 
 Axes: N sentence pairs.
 """
@@ -35,7 +35,7 @@ from nmtalign.links.alignments import AlignedBatch, GoldAlignment, joined_batche
 from nmtalign.links.formats import read_gold
 from nmtalign.links.given import GivenGold, GivenLinks, given_gold, given_links
 from nmtalign.names import MODEL
-from nmtalign.positions.experts import prime
+from nmtalign.positions.experts import expert_word_counts
 from nmtalign.positions.hmm import HiddenMarkov
 from nmtalign.rescoring.features import FREQUENT
 from nmtalign.rescoring.rescorer import Rescored
@@ -47,14 +47,14 @@ from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext
 from nmtalign.training.checkpoint import FILE, checkpoint_of
-from nmtalign.training.em import BitextFactory, Estimate, Estimator, stored_lexicon
+from nmtalign.training.em import BitextFactory, Estimate, Estimator
+from nmtalign.training.hyperparameters import PRESETS, Hyperparameters
+from nmtalign.training.hyperparameters import preset as named_preset
 from nmtalign.training.prior import Prior, read_word_list, similar_words
-from nmtalign.training.settings import PRESETS, Settings
-from nmtalign.training.settings import preset as named_preset
 from nmtalign.vectors.embeddings import Embeddings
 
 SMALL = 2_000  # pairs up to which a model of other text that knows the words teaches more than the text
-TRUSTED = 1 << 22  # cells whose posteriors tell how far an expert is to be trusted
+TRUST_CELLS = 1 << 22  # cells whose posteriors tell how far an expert is to be trusted
 _ENCODER = ("encoder", "layer", "device", "cache")
 KNOWN = 0.8  # share of the words of either side that it has to know
 
@@ -110,8 +110,8 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         Gold links of all pairs, or of the last ones, as in :func:`nmtalign.evaluate`, to train a rescorer.
     expert : path or iterable, optional
         Links of each pair by one who knows what the text does not say (an encoder, a translation model, a
-        person): Pharaoh lines, or sets of (source, target). They prime the lexicon, and vote. Nothing is
-        known of a pair without links. Links that were learned from the same text do harm.
+        person): Pharaoh lines, or sets of (source, target). They are prior counts of word pairs, and vote.
+        Nothing is known of a pair without links. Links that were learned from the same text do harm.
     encoder : str or path, optional
         An encoder of the package transformers, whose links are the expert's; the model keeps its name.
         `layer`, `device` and `cache` are as of :func:`nmtalign.links_from`.
@@ -140,9 +140,9 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     prior, text = warm_start(options.get("prior"), options.get("init"), given, languages)
     vectors = options.get("vectors")
     gold, line = options.get("gold", ()), ProgressLine(options.get("progress", False))
-    found: list[str] = []
-    encoder = {name: own for name, own in options.items() if name in _ENCODER and own is not None}
-    learning = Learning(
+    notes: list[str] = []
+    encoder = {name: value for name, value in options.items() if name in _ENCODER and value is not None}
+    learn_options = LearnOptions(
         named_preset(options.get("preset", "default")),
         text,
         languages,
@@ -153,15 +153,15 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         expert=choose_expert(given=options.get("expert") is not None, **encoder),  # type: ignore[arg-type]
         workers=options.get("workers"),
         report=line.show,
-        warn=found.append,
+        warn=notes.append,
     )
     try:
         pairs = _shown(checked_pairs(bitext), line)
         if (links := options.get("expert")) is not None:
             pairs = with_links(pairs, given_links(links))
-        aligner = learn(pairs, learning).aligner
+        aligner = learn(pairs, learn_options).aligner
     finally:
-        for note in found:
+        for note in notes:
             warnings.warn(note, stacklevel=2)
     line.show(f"learned from {aligner.training['corpus']['pairs']:,} pairs", last=True)
     return aligner
@@ -202,26 +202,26 @@ def warm_start(
     init = None if init is None else place_of(init)
     older = load_aligner(init) if init is not None and is_model(init) else None
     default = TextSettings() if older is None else older.text
-    settings = replace(default, **{name: value for name, value in text.items() if value is not None})
-    listed = [] if words is None else read_word_list(words, settings, encoding=encoding)
+    chosen = replace(default, **{name: value for name, value in text.items() if value is not None})
+    listed = [] if words is None else read_word_list(words, chosen, encoding=encoding)
     if older is None:
         listed += [] if init is None else similar_words(*open_vectors(init, languages))
-        return (Prior(listed) if listed else None), settings
-    if default != settings:
-        found = f"{init} was learned with text={default}, found text={settings}"
+        return (Prior(listed) if listed else None), chosen
+    if default != chosen:
+        found = f"{init} was learned with text={default}, found text={chosen}"
         raise UsageError(f"{found}; leave these options out, and they are the model's")
-    transitions = getattr(older.positions.plain, "transitions", None)
-    return Prior(listed, older.lexicon, transitions), settings
+    transitions = getattr(older.positions.without_rescorer, "transitions", None)
+    return Prior(listed, older.lexicon, transitions), chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Learning:
+class LearnOptions:
     """Options of :func:`learn`.
 
     Parameters
     ----------
-    settings : Settings
-        A preset of :data:`nmtalign.training.settings.PRESETS` or your own.
+    hyperparameters : Hyperparameters
+        A preset of :data:`nmtalign.training.hyperparameters.PRESETS` or your own.
     text : TextSettings
         How lines become words.
     languages : (str or None, str or None)
@@ -236,7 +236,7 @@ class Learning:
         Gold links of all pairs, or of the last ones, to train a rescorer, as in
         :func:`nmtalign.rescoring.training.gold_of_pairs`.
     expert : Expert, optional
-        Whose links prime the lexicon and vote; an encoder's, or those that come with the pairs.
+        Whose links are prior counts, and vote; an encoder's, or those that come with the pairs.
     workers : int, optional
         Threads or processes; the aligner does not depend on it.
     report, warn : callable
@@ -253,7 +253,7 @@ class Learning:
         If the weight is out of bounds, or there are no vectors.
     """
 
-    settings: Settings = PRESETS["default"]
+    hyperparameters: Hyperparameters = PRESETS["default"]
     text: TextSettings = field(default_factory=TextSettings)
     languages: Languages = (None, None)
     prior: Prior | None = None
@@ -275,7 +275,7 @@ class Learning:
             raise UsageError(f"expected a weight of the vectors from 0 to 1, found {weight!r}")
 
 
-class Training(NamedTuple):
+class TrainingResult(NamedTuple):
     """Result of training.
 
     Attributes
@@ -290,14 +290,14 @@ class Training(NamedTuple):
     align: Callable[..., AlignedBatch]
 
 
-def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
+def learn(pairs: Iterable[Pair], options: LearnOptions | None = None) -> TrainingResult:
     """Learn an aligner from sentence pairs; the result can also align them.
 
     Parameters
     ----------
     pairs : iterable of (source, target)
         Read once; as in :func:`~nmtalign.text.pairs.checked_pairs`.
-    learning : Learning, optional
+    options : LearnOptions, optional
         Options.
 
     Raises
@@ -306,26 +306,27 @@ def learn(pairs: Iterable[Pair], learning: Learning | None = None) -> Training:
         If no pair has words on both sides, the vectors do not go together or know no word of a side, or the
         gold links do not belong to the pairs or are too few.
     """
-    learning = learning or Learning()
-    bitext = prepare(pairs, learning)
-    found = estimate(bitext, learning)
-    aligner = compose(found, bitext, learning)
-    if learning.expert is not None:
-        expert = trusted(aligner, found.estimator, bitext, learning)
-        found = estimate_again(found.estimator, bitext, learning, expert)
-        aligner = replace(compose(found, bitext, learning), expert=expert)
-    aligner = teach(aligner, bitext, learning)
-    own = _own_links(aligner, bitext.text, found, learning)
+    options = options or LearnOptions()
+    bitext = prepare(pairs, options)
+    estimator = make_estimator(bitext, options)
+    estimated = estimate(estimator, bitext, options)
+    aligner = compose(estimated, bitext, options)
+    if options.expert is not None:
+        expert = expert_with_trust(aligner, estimator, bitext, options)
+        estimated = estimate(estimator, bitext, options, expert)
+        aligner = replace(compose(estimated, bitext, options), expert=expert)
+    aligner = train_rescorer(aligner, bitext, options)
+    token_links = _links_of_bitext(aligner, bitext.text, estimator, estimated, options)
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
-        if doubt := one_word_lines(bitext.text):
-            learning.warn(doubt)
-        return links_of_words(own(extraction), bitext.text.line_words)
+        if warning := one_word_lines(bitext.text):
+            options.warn(warning)
+        return links_of_words(token_links(extraction), bitext.text.line_words)
 
-    return Training(aligner, align)
+    return TrainingResult(aligner, align)
 
 
-class Prepared(NamedTuple):
+class PreparedBitext(NamedTuple):
     """A bitext that is ready for training.
 
     Attributes
@@ -350,13 +351,13 @@ class Prepared(NamedTuple):
     counted: AlignedBatch | None
 
 
-def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
+def prepare(pairs: Iterable[Pair], options: LearnOptions) -> PreparedBitext:
     """Number the words of a bitext, and warn if the bitext looks wrong."""
-    workers = default_workers(learning.workers)
+    workers = default_workers(options.workers)
     links: list[tuple[AlignedBatch, ...]] = []
-    if learning.expert is not None:
-        pairs = _linked(pairs, learning.expert, learning, links)
-    source, target, digest = encode_bitext(pairs, learning.text, learning.languages, workers)
+    if options.expert is not None:
+        pairs = _linked(pairs, options.expert, options, links)
+    source, target, digest = encode_bitext(pairs, options.text, options.languages, workers)
     if not ((source.lengths > 0) & (target.lengths > 0)).any():
         raise DataError("expected sentence pairs to learn from, found none with words on both sides")
     corpus = {
@@ -365,34 +366,34 @@ def prepare(pairs: Iterable[Pair], learning: Learning) -> Prepared:
         "target_tokens": len(target.tokens),
         "sha256": digest,
     }
-    gold = gold_of_pairs(learning.gold, source, target) if learning.gold else {}
-    prior = learning.prior or Prior()
-    for warning in bitext_warnings(source, target) + _known_already(source, target, learning):
-        learning.warn(warning)
+    gold = gold_of_pairs(options.gold, source, target) if options.gold else {}
+    prior = options.prior or Prior()
+    for warning in bitext_warnings(source, target) + _advice_to_continue(source, target, options):
+        options.warn(warning)
     if prior.swapped(source, target):
-        learning.warn("the sides look like those of the older model the other way round; are they swapped?")
+        options.warn("the sides look like those of the older model the other way round; are they swapped?")
     words = line_words_of(source, target)
     told: Sequence[AlignedBatch | None] = [None]
-    if learning.expert is not None:
-        counted = None if learning.expert.of_tokens else words
+    if options.expert is not None:
+        counted = None if options.expert.of_tokens else words
         lengths = source.lengths, target.lengths
         told = [links_of_tokens(joined_batches(own), counted, lengths) for own in zip(*links, strict=True)]
     source, target = prior.extend(source, target)
-    if learning.vectors is not None:
-        check_vectors(learning.vectors, (source.words, target.words))
+    if options.vectors is not None:
+        check_vectors(options.vectors, (source.words, target.words))
     text = EncodedText(*cut_long_pairs(source, target), (), words, told[0])
-    return Prepared(source, target, gold, corpus, text, told[-1])
+    return PreparedBitext(source, target, gold, corpus, text, told[-1])
 
 
 def _linked(
-    pairs: Iterable[Pair], expert: Expert, learning: Learning, links: list[tuple[AlignedBatch, ...]]
+    pairs: Iterable[Pair], expert: Expert, options: LearnOptions, links: list[tuple[AlignedBatch, ...]]
 ) -> Iterator[Pair]:
     """Yield pairs, and note the links that the expert gives them."""
 
     def tokens(pair: Pair) -> Any:
         if not are_lines(pair):
             return pair
-        sides = learning.text.tokens_of_pair(pair, learning.languages)
+        sides = options.text.tokens_of_pair(pair, options.languages)
         return tuple([token.text for token in side] for side in sides)
 
     rest = iter(pairs)
@@ -401,10 +402,10 @@ def _linked(
         yield from part
 
 
-def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning) -> list[str]:
+def _advice_to_continue(source: EncodedSide, target: EncodedSide, options: LearnOptions) -> list[str]:
     """Return a line of advice if a text is small and the shipped model knows its words."""
     pairs = len(source.lengths)
-    if learning.prior is not None or not FEWEST <= pairs <= SMALL:
+    if options.prior is not None or not FEWEST <= pairs <= SMALL:
         return []
     known = coverage(source, target, load_aligner(MODEL).scorer.vocabularies)
     if min(side.total for side in known) < pairs or min(side.rate for side in known) < KNOWN:
@@ -414,82 +415,73 @@ def _known_already(source: EncodedSide, target: EncodedSide, learning: Learning)
     return [f"{found}; with `init={MODEL}` more is learned than from these {pairs:,} pairs alone"]
 
 
-class Estimated(NamedTuple):
-    """The estimator, its estimate, and the lexicon."""
-
-    estimator: Estimator
-    estimate: Estimate
-    lexicon: Lexicon
-
-
-def estimate(bitext: Prepared, learning: Learning) -> Estimated:
-    """Estimate lexicon and transitions by expectation-maximization."""
-    text, settings, prior = bitext.text, learning.settings, learning.prior
-    estimator = Estimator(
-        text.source,
-        text.target,
-        settings,
-        prior=prior,
-        workers=learning.workers,
-        report=learning.report,
-        make_bitext=learning.make_bitext,
+def make_estimator(bitext: PreparedBitext, options: LearnOptions) -> Estimator:
+    """Return what estimates the parameters of a bitext."""
+    return Estimator(
+        bitext.text.source,
+        bitext.text.target,
+        options.hyperparameters,
+        prior=options.prior,
+        workers=options.workers,
+        report=options.report,
+        make_bitext=options.make_bitext,
     )
-    checkpoint = checkpoint_of(learning.checkpoints, bitext.source, bitext.target, settings, prior or Prior())
-    found = estimator.run(checkpoint)
-    return Estimated(estimator, found, stored_lexicon(estimator, found))
 
 
-def estimate_again(estimator: Estimator, bitext: Prepared, learning: Learning, expert: Expert) -> Estimated:
-    """Estimate lexicon and transitions with the word pairs of the expert as a prior."""
-    sides, links = (bitext.source, bitext.target), bitext.counted
-    prior = learning.prior or Prior()
-    if links is not None and expert.trust is not None:
-        prior = replace(prior, words=[*prior.words, *prime(links, *sides, expert.trust.weight)])
-    estimator.prime(prior)
-    checkpoint = checkpoint_of(learning.checkpoints, *sides, learning.settings, prior, name=f"primed-{FILE}")
-    found = estimator.run(checkpoint)
-    return Estimated(estimator, found, stored_lexicon(estimator, found))
+def estimate(
+    estimator: Estimator, bitext: PreparedBitext, options: LearnOptions, expert: Expert | None = None
+) -> Estimate:
+    """Estimate lexicon and transitions by expectation-maximization; links of an expert are a prior."""
+    sides, prior, name = (bitext.source, bitext.target), options.prior or Prior(), FILE
+    if expert is not None:
+        if bitext.counted is not None and expert.trust is not None:
+            counts = expert_word_counts(bitext.counted, *sides, expert.trust.weight)
+            prior = replace(prior, words=[*prior.words, *counts])
+        estimator.set_prior(prior)
+        name = f"primed-{FILE}"
+    checkpoint = checkpoint_of(options.checkpoints, *sides, options.hyperparameters, prior, name=name)
+    return estimator.run(checkpoint)
 
 
-def compose(found: Estimated, bitext: Prepared, learning: Learning) -> Aligner:
+def compose(estimated: Estimate, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
     """Return the aligner of an estimate."""
-    settings = learning.settings
-    positions = HiddenMarkov(found.estimate.transitions, found.lexicon.numbers, settings.null, agree=True)
-    about = {"settings": settings.as_dict(), "corpus": bitext.corpus}
-    words: Any = {"text": learning.text, "languages": learning.languages}
-    return Aligner(mix(found.lexicon, learning), positions, **words, training=about)
+    hyperparameters, lexicon = options.hyperparameters, estimated.lexicon
+    positions = HiddenMarkov(estimated.transitions, lexicon.numbers, hyperparameters.null, agree=True)
+    about = {"settings": hyperparameters.as_dict(), "corpus": bitext.corpus}
+    words: Any = {"text": options.text, "languages": options.languages}
+    return Aligner(mix(lexicon, options), positions, **words, training=about)
 
 
-def mix(lexicon: Lexicon, learning: Learning) -> Mixture:
+def mix(lexicon: Lexicon, options: LearnOptions) -> Mixture:
     """Return the lexicon mixed with the other scorers."""
-    settings, mixture = learning.settings, Mixture(lexicon)
-    weight = WEIGHT if learning.vectors_weight is None else learning.vectors_weight
-    if settings.spectral_weight:
-        spectral = learn_spectral(lexicon, settings.spectral_weight, seed=settings.seed)
+    hyperparameters, mixture = options.hyperparameters, Mixture(lexicon)
+    weight = WEIGHT if options.vectors_weight is None else options.vectors_weight
+    if weight_of_spectral := hyperparameters.spectral_weight:
+        spectral = learn_spectral(lexicon, weight_of_spectral, seed=hyperparameters.seed)
         mixture = mixture if spectral is None else mixture.with_scorer(spectral)
-    if learning.vectors is not None and weight:
-        mixture = mixture.with_scorer(make_vectors_scorer(lexicon, *learning.vectors, weight=weight))
+    if options.vectors is not None and weight:
+        mixture = mixture.with_scorer(make_vectors_scorer(lexicon, *options.vectors, weight=weight))
     return mixture
 
 
-def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
+def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptions) -> Aligner:
     """Return the aligner with a rescorer trained on gold links, if there are any."""
     if not bitext.gold:
         return aligner
     pairs = [(bitext.source.sentence(n), bitext.target.sentence(n)) for n in bitext.gold]
     scores, gold = aligner.scorer.read(encode_text(pairs)), list(bitext.gold.values())
     if words := bitext.text.line_words:
-        found = aligner.decoder(scores).align(default_workers(learning.workers))
+        batch = aligner.decoder(scores).align(default_workers(options.workers))
         gold = [
-            gold_of_tokens(links, found.links(k), words[0].sentence(n), words[1].sentence(n))
+            gold_of_tokens(links, batch.links(k), words[0].sentence(n), words[1].sentence(n))
             for k, (n, links) in enumerate(bitext.gold.items())
         ]
     rescorer = learn_from_gold(
-        Sample(scores, aligner.positions.over(scores)),
+        Sample(scores, aligner.positions.posteriors_of(scores)),
         gold,
         frequent=aligner.lexicon.frequent(FREQUENT),
-        seed=learning.settings.seed,
-        report=learning.report,
+        seed=options.hyperparameters.seed,
+        report=options.report,
     )
     positions = Rescored(aligner.positions, rescorer)
     log_odds = _gold_log_odds(replace(aligner, positions=positions).decoder(scores), gold)
@@ -499,37 +491,41 @@ def teach(aligner: Aligner, bitext: Prepared, learning: Learning) -> Aligner:
 def _gold_log_odds(decoder: Decoder, gold: Sequence[GoldAlignment]) -> float:
     """Return what the gold links of the pairs of a text add to the log odds of link probabilities."""
     assert decoder.probabilities is not None  # as of every learned model
-    found: list[tuple[Reals, ...]] = []
+    judged: list[tuple[Reals, ...]] = []
     for k, bucket in enumerate(decoder.text.buckets):
         (t, s, b), posterior, _, evidence = decoder.chosen(k)
         assert evidence is not None
         links = zip(bucket.pairs[b].tolist(), s.tolist(), t.tolist(), strict=True)
         right = np.array([(s, t) in gold[n].possible for n, s, t in links], dtype=float)
-        found.append((posterior, evidence[t, s, b], right))
-    return decoder.probabilities.taught(*map(np.concatenate, zip(*found, strict=True)))
+        judged.append((posterior, evidence[t, s, b], right))
+    return decoder.probabilities.taught(*map(np.concatenate, zip(*judged, strict=True)))
 
 
-def trusted(aligner: Aligner, estimator: Estimator, bitext: Prepared, learning: Learning) -> Expert:
-    """Return the expert, who is trusted as far as an aligner tells that was learned without."""
-    step = -(
-        -sum(bucket.cells for bucket in estimator.buckets) // TRUSTED
-    )  # of a large text every n-th bucket
+def expert_with_trust(
+    aligner: Aligner, estimator: Estimator, bitext: PreparedBitext, options: LearnOptions
+) -> Expert:
+    """Return the expert with the trust that an aligner has in it which was learned without it."""
+    cells = sum(bucket.cells for bucket in estimator.buckets)
+    step = -(-cells // TRUST_CELLS)  # of a large text every n-th bucket
     text = replace(bitext.text, buckets=estimator.buckets[::step])
-    aligner = replace(aligner, expert=learning.expert, workers=learning.workers).trusting(text)
-    learning.report(f"{aligner.expert}; learned again with its links as a prior")
+    aligner = replace(aligner, expert=options.expert, workers=options.workers).with_trust_from(text)
+    options.report(f"{aligner.expert}; learned again with its links as a prior")
     return cast(Expert, aligner.expert)
 
 
-def _own_links(
-    aligner: Aligner, text: EncodedText, found: Estimated, learning: Learning
+def _links_of_bitext(
+    aligner: Aligner, text: EncodedText, estimator: Estimator, estimated: Estimate, options: LearnOptions
 ) -> Callable[..., AlignedBatch]:
-    """Return a function that aligns the training text; reading its forms releases them."""
-    estimator, aligner = found.estimator, replace(aligner, workers=learning.workers)
+    """Return a function that aligns the tokens of the training text, with the counts that EM has found.
+
+    Its first call takes the counts, which are large, and lets them go.
+    """
+    aligner = replace(aligner, workers=options.workers)
     text = replace(text, buckets=estimator.buckets)
-    if learning.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
+    if options.make_bitext is not None or not estimator.index.complete:  # a large text is read part by part
         return lambda extraction=None: replace(aligner, extraction=extraction).align_text(text)
     text.__dict__["index"] = estimator.index
-    forms = [CountedForms(found.estimate.forms, found.estimate.counts, estimator.smoothing)]
+    forms = [CountedForms(estimated.forms, estimated.counts, estimator.smoothing)]
 
     @cache
     def scores() -> WordPairScores:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nmtalign import __version__
@@ -230,7 +231,7 @@ def align_on_cluster(
     aligner: Aligner,
     chunks: Iterable[Chunk],
     *,
-    count: str = "words",
+    unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on a cluster; arguments and chunks as of :func:`nmtalign.batch.stream.align_chunks`.
@@ -243,10 +244,12 @@ def align_on_cluster(
     WorkerError
         If the cluster is lost.
     """
+    if not hasattr(client, "register_plugin"):
+        raise UsageError(f"expected a client of dask, found {short(client)}")
     with _sent(client, replace(aligner, workers=1)) as name:
 
         def submit(chunk: Chunk) -> Future[AlignedChunk]:
-            return client.submit(_align, name, pack(chunk), count, values, pure=False)
+            return client.submit(_align, name, pack(chunk), unit, values, pure=False)
 
         for chunk, found in in_order(client, submit, chunks):
             yield found._replace(lines=chunk.lines)
@@ -289,11 +292,11 @@ def _holder(data: bytes) -> WorkerPlugin:
     return Holder()
 
 
-def _align(name: str, packed: Packed, count: str, values: str | None) -> AlignedChunk:
+def _align(name: str, packed: Packed, unit: str, values: str | None) -> AlignedChunk:
     """Align a chunk in a worker."""
     from distributed import get_worker
 
-    return align_packed(get_worker().plugins[name].aligner, packed, count, values)
+    return align_packed(get_worker().plugins[name].aligner, packed, unit, values)
 
 
 # --- training ------------------------------------------------------------------------------------

@@ -20,11 +20,11 @@ def links_of_source(
     text: TextSettings,
     *,
     marks: str | None = None,
-    count: str = "words",
+    unit: str = "words",
 ) -> Generator[AlignedChunk]:
     """Yield the links of the pairs of a bitext, whose tokens are as `text` cuts them, chunk by chunk.
 
-    `count` is as of :func:`nmtalign.batch.stream.align_stream`; `marks` says how the words are marked
+    `unit` is as of :func:`nmtalign.batch.stream.align_stream`; `marks` says how the words are marked
     sub-words, if the linker joins them. A DataError if the source has fewer or more than there are pairs, or
     does not fit one.
     """
@@ -33,7 +33,7 @@ def links_of_source(
         own = list(islice(given, len(part.lines)))
         sizes = [(len(source), len(target)) for (source, target), *_ in own]
         batch, shown = linker.align(own), text
-        if count == "words" and not marks:
+        if unit == "words" and not marks:
             batch, shown = links_of_words(batch, words_of_lines(part.lines, text)), SPACES
         yield AlignedChunk(*part, batch, sizes, None, shown, (None, None), marks)
     next(given, None)  # an error if there is more

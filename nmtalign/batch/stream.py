@@ -84,7 +84,7 @@ class AlignedChunk(NamedTuple):
 
 
 def align_stream(
-    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, count: str = "words"
+    aligner: Aligner, pairs: Iterable[SentencePair], *, chunk: int = PAIRS, unit: str = "words"
 ) -> Iterator[AlignedChunk]:
     """Align a bitext chunk by chunk; the links do not depend on how it is cut.
 
@@ -95,7 +95,7 @@ def align_stream(
         Read as it is needed.
     chunk : int
         Most pairs of a chunk.
-    count : {"words", "tokens", "bpe", "sentencepiece"}
+    unit : {"words", "tokens", "bpe", "sentencepiece"}
         What the links count: the words between spaces of the lines, whatever the tokenizer; the tokens; or
         the words that those between spaces make when they are sub-words marked like that.
 
@@ -105,11 +105,11 @@ def align_stream(
         In order; each pair is in exactly one, also an empty one.
     """
     for part in cut(pairs, chunk=chunk):
-        yield align_chunk(aligner, part, count=count)
+        yield align_chunk(aligner, part, unit=unit)
 
 
 def align_chunk(
-    aligner: Aligner, chunk: Chunk, *, count: str = "words", values: str | None = None
+    aligner: Aligner, chunk: Chunk, *, unit: str = "words", values: str | None = None
 ) -> AlignedChunk:
     """Align the pairs of one chunk.
 
@@ -117,7 +117,7 @@ def align_chunk(
     ----------
     aligner : Aligner
     chunk : Chunk
-    count : str
+    unit : str
         As of :func:`align_stream`.
     values : {"scores", "forward", "reverse", "combined"}, optional
         Keep these of each pair as its attention.
@@ -127,7 +127,7 @@ def align_chunk(
     DataError
         If a pair has more than `CELLS` of them.
     """
-    text = aligner.encoded(chunk.lines, count=count, first=chunk.first)
+    text = aligner.encoded(chunk.lines, unit=unit, first=chunk.first)
     if values is None:
         batch, attention = aligner.align_text(text), None
     else:
@@ -136,10 +136,10 @@ def align_chunk(
     known = coverage(text.source, text.target, aligner.scorer.vocabularies)
     lengths = text.segments.source_lengths, text.segments.target_lengths
     sizes = list(zip(*(side.tolist() for side in lengths), strict=True))
-    if count == "tokens":
+    if unit == "tokens":
         own = aligner.text, aligner.languages
         return AlignedChunk(*chunk, batch, sizes, known, *own, attention=attention)
-    marks = None if count == "words" else count
+    marks = None if unit == "words" else unit
     levels = [words for words in (text.line_words, marks and _made_of(chunk.lines, marks)) if words]
     for words in levels:
         batch = links_of_words(batch, words)
@@ -265,7 +265,7 @@ def align_chunks(
     chunks: Iterable[Chunk],
     *,
     workers: int,
-    count: str = "words",
+    unit: str = "words",
     values: str | None = None,
 ) -> Generator[AlignedChunk]:
     """Align chunks on several cores.
@@ -276,7 +276,7 @@ def align_chunks(
     chunks : iterable of Chunk
         As of :func:`nmtalign.text.bitext.cut`; read as they are needed.
     workers : int
-    count, values : str
+    unit, values : str
         As of :func:`align_chunk`.
 
     Yields
@@ -294,7 +294,7 @@ def align_chunks(
     head = list(islice(chunks, few + 1)) if workers > 1 else []
     if len(head) <= few:
         for chunk in chain(head, chunks):
-            yield align_chunk(replace(aligner, workers=workers), chunk, count=count, values=values)
+            yield align_chunk(replace(aligner, workers=workers), chunk, unit=unit, values=values)
         return
     one, given = replace(aligner, workers=1), deque[Chunk]()
 
@@ -303,7 +303,7 @@ def align_chunks(
             given.append(chunk)
             yield pack(chunk)
 
-    for found in streamed(lambda own: align_packed(one, own, count, values), packed(), workers):
+    for found in streamed(lambda own: align_packed(one, own, unit, values), packed(), workers):
         yield found._replace(lines=given.popleft().lines)
 
 
@@ -320,9 +320,9 @@ def pack(chunk: Chunk) -> Packed:
     return chunk.first, *sides, links if any(links) else None
 
 
-def align_packed(aligner: Aligner, packed: Packed, count: str, values: str | None = None) -> AlignedChunk:
+def align_packed(aligner: Aligner, packed: Packed, unit: str, values: str | None = None) -> AlignedChunk:
     """Align a chunk in a worker; what comes back is without the lines."""
     first, source, target, links = packed
     lines = list(map(SentencePair, source, target))
     chunk = Chunk(first, lines if links is None else list(with_links(lines, links)))
-    return align_chunk(aligner, chunk, count=count, values=values)._replace(lines=[])
+    return align_chunk(aligner, chunk, unit=unit, values=values)._replace(lines=[])

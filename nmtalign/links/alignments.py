@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nmtalign.door import Result, Viewable, number_of, one_line
+from nmtalign.door import Result, Viewable, number_of, numbers_of, one_line
 from nmtalign.errors import DataError, UsageError
 
 BothWords = tuple[tuple[str, ...], tuple[str, ...]]
@@ -282,7 +282,8 @@ class AlignedPair(Viewable):
 
     def probability(self, link: tuple[int, int]) -> float:
         """Return the probability of a chosen link; where it has none of its own, the weight of its cell."""
-        found = self.probabilities.get(Link(*link))
+        (cell,) = as_links([link])
+        found = self.probabilities.get(cell)
         if found is None:
             (cell,) = _checked([link], *self.matrix.weights.shape[::-1])
             found = self.matrix.weights[cell.target, cell.source]
@@ -371,11 +372,8 @@ class AlignedBatch(Sequence[AlignedPair], Result):
     def __getitem__(self, n: slice | Chosen) -> AlignedBatch: ...
 
     def __getitem__(self, n: int | slice | Chosen) -> AlignedPair | AlignedBatch:
-        if isinstance(n, slice):
-            return self._chosen(range(len(self))[n])
-        if isinstance(n, list | np.ndarray):
-            return self._chosen(np.arange(len(self))[n].tolist())
-        return _PairOfBatch(self, number_of(n, len(self)))
+        numbers = numbers_of(n, len(self))
+        return _PairOfBatch(self, number_of(n, len(self))) if numbers is None else self._chosen(numbers)
 
     def _chosen(self, numbers: Sequence[int]) -> AlignedBatch:
         places = (np.arange(*self.offsets[n : n + 2]) for n in numbers)

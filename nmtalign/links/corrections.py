@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nmtalign.door import as_path
 from nmtalign.errors import DataError
 from nmtalign.files import named, parse_json, read_lines
 from nmtalign.links.alignments import GoldAlignment, Link
@@ -59,7 +60,8 @@ def text_key(source: Sequence[str], target: Sequence[str]) -> str:
 
 def are_corrections(path: str | Path) -> bool:
     """Tell by its name whether a file of gold links holds corrections."""
-    return any(Path(path).name.endswith(f"{ENDING}{packed}") for packed in ("", ".gz", ".bz2", ".xz", ".zst"))
+    packed = "", ".gz", ".bz2", ".xz", ".zst"
+    return as_path(path).name.endswith(tuple(ENDING + ending for ending in packed))
 
 
 def read_corrections(path: str | Path, *, encoding: str = "utf-8") -> dict[int, Correction]:

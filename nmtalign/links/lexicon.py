@@ -13,6 +13,8 @@ from itertools import groupby, islice
 from math import log
 from typing import NamedTuple
 
+from nmtalign.links.alignments import Alignment
+
 
 class Entry(NamedTuple):
     """Two words that are linked somewhere.
@@ -61,6 +63,8 @@ class LinkCounts:
     def add(self, source: Sequence[str], target: Sequence[str], links: Iterable[tuple[int, int]]) -> None:
         """Count the links of one sentence pair, and its words without a link."""
         chosen = set(links)
+        if not all(0 <= s < len(source) and 0 <= t < len(target) for s, t in chosen):
+            Alignment(chosen, len(source), len(target))  # says which link is outside
         linked_source, linked_target = {s for s, _ in chosen}, {t for _, t in chosen}
         self.pairs.update((source[s], target[t]) for s, t in chosen)
         self.source.update(source[s] for s, _ in chosen)

@@ -2,7 +2,8 @@
 
 An expert knows what a text does not say: an encoder, a translation model, a person. An aligner that was
 learned without the expert says how far the expert is to be trusted, by the links that it is sure of.
-The expert's links then prime the lexicon, which is learned again, and vote on the posteriors.
+The lexicon is then learned again with the expert's links as prior counts, and the links vote on the
+posteriors.
 
 Axes: B pairs of a bucket, T target words, S source words.
 """
@@ -65,12 +66,12 @@ class Trust(NamedTuple):
         return self.precision**POWER
 
 
-def trust_of(attend: Callable[[int], BucketPosteriors], text: EncodedText, workers: int) -> Trust:
-    """Return the trust in the expert of a text; `attend` gives the posteriors of a bucket without votes."""
+def trust_of(bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, workers: int) -> Trust:
+    """Return the trust in the expert of a text, from the posteriors of its buckets without votes."""
 
     def counts(k: int) -> Doubles:
         weights, opinion = text.expert_links(k)
-        linked, sure = weights > 0, (attend(k).posteriors.joint > SURE) & opinion
+        linked, sure = weights > 0, (bucket_posteriors(k).posteriors.joint > SURE) & opinion
         judged = linked & sure.any(axis=1, keepdims=True) & sure.any(axis=0)
         return np.array([(linked & sure).sum(), judged.sum(), sure.sum()], float)
 
@@ -79,7 +80,7 @@ def trust_of(attend: Callable[[int], BucketPosteriors], text: EncodedText, worke
     return Trust((both + RIGHT) / (judged + OBSERVED), (both + FOUND) / (sure + OBSERVED))
 
 
-def prime(
+def expert_word_counts(
     links: AlignedBatch, source: EncodedSide, target: EncodedSide, weight: float
 ) -> list[tuple[str, str, float]]:
     """Return linked word pairs with their counts: of a link its probability, times a weight."""
@@ -94,14 +95,14 @@ def prime(
 
 
 def voted(
-    attend: Callable[[int], BucketPosteriors], text: EncodedText, trust: Trust
+    bucket_posteriors: Callable[[int], BucketPosteriors], text: EncodedText, trust: Trust
 ) -> Callable[[int], BucketPosteriors]:
     """Return a function that computes the posteriors of a bucket with the votes of the text's expert."""
     if text.expert is None:
-        return attend
+        return bucket_posteriors
 
     def with_votes(k: int) -> BucketPosteriors:
-        found, ratios = attend(k)
+        found, ratios = bucket_posteriors(k)
         weights, opinion = text.expert_links(k)
         odds = np.exp(np.where(weights > 0, np.float32(trust.yes), np.float32(-trust.no)))
         forward, reverse = (

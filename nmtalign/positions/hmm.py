@@ -116,20 +116,20 @@ class HiddenMarkov(PositionModel):
     def _renumbered(self, n: int, side: EncodedSide) -> TransitionModel:
         return self.transitions[n].renumbered(look_up(self.numbers[n], side.words))
 
-    def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+    def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of a bucket, given its number."""
         scores.prepare(ratios=True)
         text = scores.text
         transitions = self.transitions_of(text.source, text.target)
 
-        def attend(k: int) -> BucketPosteriors:
+        def bucket_posteriors(k: int) -> BucketPosteriors:
             ratios = scores.ratios(k)
             model = scores.null_ratios, transitions, self.null
             forward, reverse = hmm_posteriors(text.buckets[k], ratios, *model, agree=self.agree)
             weights = forward.posterior, reverse.posterior.transpose(1, 0, 2)
             return BucketPosteriors(Posteriors(*weights, joint_probability(*weights)), ratios)
 
-        return attend
+        return bucket_posteriors
 
 
 def unfitted_hmm() -> HiddenMarkov:

@@ -6,8 +6,8 @@ training text lacks a word. So where all words of a pair are in the training tex
 
     logit q = a0 + a1 logit p + a2 e + a3 u + d          probability = min(p, q)
 
-with the posterior p of the link, which an expert has voted on if there is one, its evidence e without one of
-the links of its words, and the size u of the training text, as pair scores have them. Elsewhere the
+with the posterior p of the link (after the votes of an expert, if there is one), its evidence e without one
+of the links of its words, and the size u of the training text, as pair scores have them. Elsewhere the
 probability is p.
 
 The coefficients a are fitted by ``scripts/calibration.py``. Where gold links teach a model, they also give d:

@@ -110,11 +110,11 @@ class PositionModel:
         raise NotImplementedError
 
     @property
-    def plain(self) -> PositionModel:
+    def without_rescorer(self) -> PositionModel:
         """The model without a rescorer."""
         return self
 
-    def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+    def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of a bucket, given its number."""
         raise NotImplementedError
 

@@ -69,15 +69,15 @@ class SoftmaxPositions(PositionModel):
     def _strength(self) -> float:
         return DIAGONAL if self.strength is None else self.strength
 
-    def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+    def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the posteriors of a bucket, given its number."""
         scores.prepare(ratios=False)
 
-        def attend(k: int) -> BucketPosteriors:
+        def bucket_posteriors(k: int) -> BucketPosteriors:
             bucket, found = scores.text.buckets[k], scores.scores(k)  # (T, S, B)
             return BucketPosteriors(SoftmaxPosteriors(self.applied(found, bucket), bucket.inside), None)
 
-        return attend
+        return bucket_posteriors
 
     def applied(self, scores: Reals, bucket: Bucket) -> Reals:
         """Return scores (T, S, B) of a bucket with the log prior added."""

@@ -6,6 +6,7 @@ Only matplotlib's object interface is used: no pyplot, no global figure.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -118,11 +119,14 @@ def draw_heatmap(
     expect_kind(matrices, Mapping, "an AlignmentMatrix, such as pair.matrix, or several by their titles")
     for matrix in matrices.values():
         expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix")
+    expect_kind(gold, (GoldAlignment, type(None)), "a GoldAlignment")
+    expect_kind(title, str, "a title")
     first = _same_words(list(matrices.values()))
     chosen = _inside(() if links is None else links, first)
     sure, possible = (_inside(gold.sure, first), _inside(gold.possible, first)) if gold else (set(), set())
     marks = {"chosen link": bool(chosen), "sure in the gold": bool(sure), "possible": bool(possible - sure)}
     marks[NO_VECTOR] = any(matrix.unknown and any(matrix.unknown) for matrix in matrices.values())
+    _check_colors(colors)
     norm = _norm(list(matrices.values()), linear)
     with _style([*first.source_tokens, *first.target_tokens, title, *matrices]):
         names = [visible(name) for name in matrices] if len(matrices) > 1 else [""]
@@ -140,6 +144,13 @@ def draw_heatmap(
             page.add_color_bar(image, _name_of_scale(matrices, norm))
         _draw_legend(page, [name for name, used in marks.items() if used], colors)
     return page.figure
+
+
+def _check_colors(colors: str) -> None:
+    from matplotlib import colormaps
+
+    if colors not in colormaps:
+        raise UsageError(f"matplotlib has no color map {colors!r}")
 
 
 def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:
@@ -166,7 +177,7 @@ def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, Align
     if values == "all":
         known.pop("scores", None)
         return {name: replace(pair.matrix, weights=weights) for name, weights in known.items()}
-    if values not in known:
+    if values not in list(known):
         raise UsageError(f"expected one of the values {', '.join(known)} or all, found {values!r}")
     if np.isnan(known[values]).any():
         raise DataError("the pair was aligned in pieces, and words that no piece has together have no score")
@@ -255,10 +266,17 @@ def _save_pages(figures: Iterable[Figure], partial: str | Path, path: Path) -> N
     count = 0
     with PdfPages(partial, metadata={"Creator": "nmtalign", "CreationDate": None}) as pages:
         for figure in figures:
-            pages.savefig(figure)
+            pages.savefig(_figure(figure))
             count += 1
     if not count:
         raise UsageError(f"{path}: expected at least one picture to save, found none")
+
+
+def _figure(figure: Any) -> Figure:
+    from matplotlib.figure import Figure
+
+    expect_kind(figure, Figure, "pictures, as of draw_heatmap")
+    return figure  # type: ignore[no-any-return]
 
 
 def _save_one(figures: Iterable[Figure], partial: str | Path, dpi: int, path: Path) -> None:
@@ -266,7 +284,7 @@ def _save_one(figures: Iterable[Figure], partial: str | Path, dpi: int, path: Pa
     if len(listed) != 1:
         raise UsageError(f"{path}: a {path.suffix} holds one picture, found {len(listed)}; save to .pdf")
     metadata = {"Date": None, "Creator": "nmtalign"} if path.suffix.lower() == ".svg" else {"Software": None}
-    listed[0].savefig(partial, dpi=dpi, metadata=metadata)
+    _figure(listed[0]).savefig(partial, dpi=dpi, metadata=metadata)
 
 
 def _same_words(matrices: Sequence[AlignmentMatrix]) -> AlignmentMatrix:
@@ -288,7 +306,7 @@ def _inside(links: Iterable[tuple[int, int]], matrix: AlignmentMatrix) -> set[Li
             f"expected links of {S} source and {T} target words,"
             f" found links of {links.source_length} and {links.target_length}"
         )
-    return set(Alignment(frozenset(Link(*link) for link in links), S, T).links)
+    return set(Alignment(links, S, T).links)
 
 
 def _norm(matrices: Sequence[AlignmentMatrix], linear: bool | None) -> Normalize:
@@ -333,7 +351,8 @@ def _sentences(matrices: Mapping[str, AlignmentMatrix]) -> list[str]:
             whole, part = MEANINGS[name]
             sentences.append(named + (whole if any(_sums(weights)) else part))
         if _uniform([matrix]):
-            low, high = (f"{own:.3f}".lstrip("0") for own in (weights.min(), weights.max()))
+            digits = max(3, _digits(float(np.ptp(weights))))
+            low, high = (f"{own:.{digits}f}".lstrip("0") for own in (weights.min(), weights.max()))
             sentences.append(f"{named}nearly uniform, all from {low} to {high}")
     first = next(iter(matrices.values()))
     sides = first.source_tokens, first.target_tokens
@@ -453,21 +472,28 @@ def _write_numbers(axes: Axes, image: Any, matrix: AlignmentMatrix, cell: float)
     from matplotlib.colors import to_hex
 
     source, target = matrix.unknown or ((), ())
+    digits = _digits(image.norm.vmax - image.norm.vmin)
     for (t, s), weight in np.ndenumerate(matrix.weights):
         if abs(weight) >= SMALLEST_NUMBER and s not in source and t not in target:
             color = "black" if is_light(to_hex(image.cmap(image.norm(weight)))) else "white"
-            axes.text(s, t + 0.08, number(weight), ha="center", va="center", size=cell * 20, color=color)
+            text = number(weight, digits)
+            axes.text(s, t + 0.08, text, ha="center", va="center", size=cell * 20, color=color)
 
 
-def number(weight: float) -> str:
-    """Return a weight in at most four characters where that is possible: 0.07 as ``.07``.
+def _digits(span: float) -> int:
+    """Return how many digits tell weights apart that differ by at most `span`: 2, for flat weights to 4."""
+    return int(np.clip(1 - math.floor(math.log10(span)), 2, 4)) if span > 0 else 2
 
-    >>> [number(x) for x in (0.07, 0.999, -0.5, 12.34)]
-    ['.07', '1.0', '-.50', '12.3']
+
+def number(weight: float, digits: int = 2) -> str:
+    """Return a weight, with two digits in at most four characters if possible: 0.07 as ``.07``.
+
+    >>> [number(x) for x in (0.07, 0.999, -0.5, 12.34)], number(0.1234, digits=3)
+    (['.07', '1.0', '-.50', '12.3'], '.123')
     """
     if abs(weight) >= 0.995:
         return f"{weight:.1f}" if abs(weight) < 100 else f"{weight:.0f}"
-    return f"{weight:.2f}".replace("0.", ".", 1)
+    return f"{weight:.{digits}f}".replace("0.", ".", 1)
 
 
 def _draw_legend(page: Page, names: Sequence[str], colors: str) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nmtalign.door import as_path
+from nmtalign.door import as_path, expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, GoldAlignment, Link
 from nmtalign.links.corrections import Correction, read_corrections, text_key
@@ -184,6 +184,7 @@ def write_report(
     path, golds = as_path(path), None if gold is None else list(given_gold(gold))
     if path.suffix in (".pdf", ".png", ".svg"):
         raise UsageError(f"{path}: a report is an HTML page; give a name like {path.stem}.html")
+    expect_kind(title, str, "a title")
     listed = numbered(pairs, golds)
     lines = None if golds is None else list(map(format_gold, golds))
     known = {} if corrections is None else read_corrections(corrections)
@@ -261,6 +262,7 @@ def report_data(pairs: Sequence[SamplePair], corpus: Sequence[Figure] = ()) -> d
         "compare": "gold" if with_gold else "0" if others else "none",
         "views": ["combined", *directions, *parts],
         "usual": made.usual if made else "combined",
+        "parts": "attention" if made is None or made.scores is None else "posterior",  # of heads, of scorers
         "colors": scale(),
         "differences": scale("PuOr"),
         "summary": [figure[:3] for figure in figures],

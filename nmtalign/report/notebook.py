@@ -10,13 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from html import escape
+from inspect import signature
 from pathlib import Path
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.door import as_path
+from nmtalign.door import as_path, expect_names
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
@@ -74,7 +76,7 @@ def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page
 @singledispatch
 def _pair(result: Any) -> AlignedPair:
     """Return a result as a pair of words, weights and links."""
-    raise UsageError(f"there is no picture of a {type(result).__name__}")
+    raise UsageError(f"expected one sentence pair, found {short(result)}")
 
 
 @_pair.register
@@ -204,6 +206,7 @@ def to_heatmap(result: Any, *, values: str | None = None, **options: Any) -> Fig
 
     `values` chooses among the arrays of an aligned pair, as in :func:`nmtalign.report.heatmap.matrices_of`.
     """
+    expect_names(options, signature(draw_heatmap).parameters, "options")
     links = _pair(result).alignment.links or None
     return _displayed(draw_heatmap(_matrices(result, values), **{"links": links, **options}))
 

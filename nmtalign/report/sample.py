@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, GoldAlignment, Link
 from nmtalign.links.extraction import best_cells
@@ -60,6 +61,7 @@ class SamplePair:
     parts: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        expect_kind(self.aligned, AlignedPair, "an aligned pair")
         T, S = self.aligned.matrix.weights.shape
         if self.gold is not None:
             inside(self.gold.possible, S, T, self.number)

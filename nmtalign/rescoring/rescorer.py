@@ -105,17 +105,17 @@ class Rescored(PositionModel):
         return self.base.unfitted
 
     @property
-    def plain(self) -> PositionModel:
+    def without_rescorer(self) -> PositionModel:
         """The position model alone."""
         return self.base
 
-    def over(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
+    def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
         """Return a function that computes the rescored posteriors of the bucket of a number."""
-        text, attend = scores.text, self.base.over(scores)
+        text, bucket_posteriors = scores.text, self.base.posteriors_of(scores)
         reader = self.rescorer.reader(text.source, text.target, scores.training_counts)
 
         def rescored(k: int) -> BucketPosteriors:
-            found, ratios = attend(k)
+            found, ratios = bucket_posteriors(k)
             assert ratios is not None  # as there is a null word
             posteriors = found.forward, found.reverse, found.joint
             again = reader.rescore(text.buckets[k], ratios, scores.null_ratios, *posteriors)

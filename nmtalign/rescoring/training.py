@@ -33,7 +33,7 @@ class Sample(NamedTuple):
     """The scores of a text, and the function that computes the posteriors of its buckets."""
 
     scores: TextScores
-    attend: Callable[[int], BucketPosteriors]
+    bucket_posteriors: Callable[[int], BucketPosteriors]
 
 
 FEW_GOLD = 10  # gold pairs that give a rescorer the weight 1/2
@@ -102,7 +102,7 @@ def minibatches(
 ) -> Iterator[Batch]:
     """Yield a minibatch of cells for each pair, and count the annotation style."""
     for k, bucket in enumerate(sample.scores.text.buckets):
-        found, ratios = sample.attend(k)
+        found, ratios = sample.bucket_posteriors(k)
         posteriors = found.forward, found.reverse, found.joint
         assert ratios is not None  # rescorers are trained on models with a null word
         inputs = inputs_of(bucket, known, ratios, sample.scores.null_ratios, *posteriors)

@@ -109,20 +109,20 @@ class Mixture(Scorer):
             raise UsageError(f"the mixture has a scorer {scorer.name}; give the new one another name")
         return replace(self, others=(*self.others, scorer))
 
-    def read(self, text: EncodedText, seen: CountedForms | None = None) -> WordPairScores:
-        """Return the scores of a text; `seen` are the counts of the training text, if this is the text."""
-        seen = seen or CountedForms(*self.lexicon.looked_up(text.source, text.target, text.index))
-        mixed = interpolated(emissions(*seen), self.others, text)
-        return WordPairScores(text, mixed, leave_one_out_evidence(seen), self.lexicon)
+    def read(self, text: EncodedText, counted: CountedForms | None = None) -> WordPairScores:
+        """Return the scores of a text; `counted` are its forms with their counts, of the training text."""
+        counted = counted or CountedForms(*self.lexicon.looked_up(text.source, text.target, text.index))
+        mixed = interpolated(emissions(*counted), self.others, text)
+        return WordPairScores(text, mixed, leave_one_out_evidence(counted), self.lexicon)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordPairScores(TextScores):
-    """Emissions of a text, and the evidence `worth` (P,) of word pairs for pair scores."""
+    """Emissions of a text, and the evidence `pair_evidence` (P,) of word pairs for pair scores."""
 
     text: EncodedText
     emissions: Emissions
-    worth: Floats
+    pair_evidence: Floats
     lexicon: Lexicon
 
     @property
@@ -169,11 +169,11 @@ class WordPairScores(TextScores):
 
     def evidence(self, k: int, ratios: Floats) -> Floats:
         """Return the evidence of each cell that its pair is parallel, shape (T, S, B)."""
-        return self.worth.take(self.text.index.cells[k])
+        return self.pair_evidence.take(self.text.index.cells[k])
 
 
-def leave_one_out_evidence(seen: CountedForms) -> Floats:
+def leave_one_out_evidence(counted: CountedForms) -> Floats:
     """Return the evidence (P,) of word pairs, each without one of its links, so no pair supports itself."""
-    less = [c._replace(pairs=np.maximum(c.pairs - 1, 0)) for c in seen.counts]
-    ratios = mean_ratios(seen.forms, less, seen.smoothing)
+    less = [c._replace(pairs=np.maximum(c.pairs - 1, 0)) for c in counted.counts]
+    ratios = mean_ratios(counted.forms, less, counted.smoothing)
     return np.asarray(np.log(np.maximum(ratios, np.float32(1))))

@@ -19,6 +19,7 @@ import numpy as np
 
 from nmtalign.arrays import Reals, expect_array, read_arrays
 from nmtalign.attention.scores import additive_projected, dot, unit
+from nmtalign.door import as_path
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign
 from nmtalign.names import SCORES
@@ -204,6 +205,7 @@ def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScore:
     The file may instead hold two layers over concatenated vectors ``[key; query]``: layer_1 (2 D, A), layer_2
     (A, 1), and optionally b. A DataError names an array that is missing, not finite, or of the wrong shape.
     """
+    path = as_path(path)
     with foreign(path):
         given = read_arrays(path).items()
         arrays = _of_two_layers({name: np.asarray(array, np.float64) for name, array in given}, dimension)
@@ -216,7 +218,7 @@ def load_bahdanau(path: str | Path, dimension: int) -> BahdanauScore:
     for name, shape in expected.items():
         expect_array(arrays[name], "f", shape, -LARGEST, LARGEST, name=f"{path}, {name}")
     W, U, v, b = (arrays[name] for name in expected)
-    return BahdanauScore(W, U, v, b, origin=Path(path).name, null=null_probability(arrays, path))
+    return BahdanauScore(W, U, v, b, origin=path.name, null=null_probability(arrays, path))
 
 
 def null_probability(arrays: Mapping[str, Reals], path: str | Path) -> float | None:
@@ -302,8 +304,7 @@ def make_score(
         return name if sharpness is None else replace(name, scale=sharpness)
     if name == "bahdanau":
         if weights is None:
-            learn = "learn them beside the vectors (`nmtalign vectors attention`), or give `bahdanau=FILE`"
-            raise UsageError(f"the score bahdanau has learned weights; {learn}")
+            raise UsageError(f"the score bahdanau needs weights; {_how_to_learn('DIR')}")
         found = weights if isinstance(weights, BahdanauScore) else load_bahdanau(weights, dimension)
         return found if sharpness is None else replace(found, scale=sharpness)
     if name not in SCORES:
@@ -316,6 +317,11 @@ def make_score(
     return DotScore(name, scale, unit_length=name == "cosine")
 
 
+def _how_to_learn(folder: Path | str) -> str:
+    command = f"nmtalign vectors attention SOURCE TARGET --vectors {folder} --score bahdanau"
+    return f"learn them from a bitext (`{command}`), or give `bahdanau=FILE`"
+
+
 def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
     """Return the score with the parameters of a folder, or the name where it needs none there.
 
@@ -326,8 +332,7 @@ def score_in(folder: Path, name: str, dimension: int) -> VectorScore | str:
     """
     if name not in FILES or not (folder / FILES[name]).exists():
         if name == "bahdanau":
-            learn = "learn it (`nmtalign vectors attention`), or give `bahdanau=FILE`"
-            raise UsageError(f"{folder} holds no {FILES[name]}; {learn}")
+            raise UsageError(f"{folder} holds no {FILES[name]}; {_how_to_learn(folder)}")
         return name
     path = file_in(folder, FILES[name])
     return load_bahdanau(path, dimension) if name == "bahdanau" else load_projections(path, dimension)

@@ -25,9 +25,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from nmtalign.door import as_path, number_of, one_line
+from nmtalign.door import as_path, expect_kind, number_of, numbers_of, one_line
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import check_encoding, named, parse_json, try_lines
 from nmtalign.text.catalogs import read_po
@@ -36,6 +37,7 @@ from nmtalign.text.memories import read_tmx, read_xliff
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 
 OnError = Callable[[DataError], None]
@@ -163,14 +165,15 @@ class Bitext(Sequence[SentencePair]):
     def __getitem__(self, n: int) -> SentencePair: ...
 
     @overload
-    def __getitem__(self, n: slice) -> Bitext: ...
+    def __getitem__(self, n: slice | list[int] | NDArray[Any]) -> Bitext: ...
 
-    def __getitem__(self, n: int | slice) -> SentencePair | Bitext:
-        if isinstance(n, slice):
-            part = Bitext(self._read, self._files)
-            part._held = self._pairs[n]
-            return part
-        return self._pairs[number_of(n, len(self))]
+    def __getitem__(self, n: int | slice | list[int] | NDArray[Any]) -> SentencePair | Bitext:
+        numbers = numbers_of(n, len(self))
+        if numbers is None:
+            return self._pairs[number_of(n, len(self))]
+        part = Bitext(self._read, self._files)
+        part._held = [self._pairs[number] for number in numbers]
+        return part
 
     def frame(self) -> pd.DataFrame:
         """Return the pairs as a DataFrame with the columns ``source`` and ``target``."""
@@ -336,8 +339,6 @@ PAIRS = 20_000  # of one chunk: enough pairs of equal lengths to fill buckets
 CHARACTERS = 4_000_000  # of one chunk; a chunk of very long lines has fewer pairs
 CELLS = 16_000_000  # weights (target by source words) that are kept at a time; a million takes 8 MB
 
-CELLS = 16_000_000  # weights (target by source words) that are kept at a time; a million takes 8 MB
-
 
 class Chunk(NamedTuple):
     """Consecutive pairs of a bitext; `first` is the number of the first one, from 1."""
@@ -367,9 +368,15 @@ def cut(
     >>> [len(part.lines) for part in cut([SentencePair("a", "bc")] * 3, cells=3)]
     [2, 1]
     """
+    expect_kind(pairs, Iterable, "sentence pairs")
+    if chunk < 1:
+        raise UsageError(f"expected a number of pairs of a chunk, 1 or more, found {chunk}")
     lines: list[SentencePair] = []
     characters = area = 0
     for pair in pairs:
+        if not isinstance(pair, SentencePair):
+            found = f"pair {first + len(lines):,}: expected a pair as of nmtalign.read_bitext"
+            raise DataError(f"{found}, found {short(pair)}")
         lines.append(pair)
         characters += len(pair.source) + len(pair.target)
         area += len(pair.source) * len(pair.target)

@@ -18,8 +18,8 @@ from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.forms import shorten
 from nmtalign.scorers.lexicon import Lexicon, StoredForms
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.em import Estimator, stored_lexicon
-from nmtalign.training.settings import Settings
+from nmtalign.training.em import Estimator
+from nmtalign.training.hyperparameters import Hyperparameters
 from nmtalign.vectors.correspondence import correspondence_analysis
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 
@@ -100,8 +100,8 @@ def learn_counted(
 ) -> tuple[Embeddings, Embeddings]:
     """Learn a lexicon from pairs of normalized words, then vectors by :func:`count_embeddings`."""
     source, target, _ = cut_long_pairs(*encode_pairs(pairs))
-    estimator = Estimator(source, target, Settings())
-    return count_embeddings(stored_lexicon(estimator, estimator.run()), **options)
+    estimator = Estimator(source, target, Hyperparameters())
+    return count_embeddings(estimator.run().lexicon, **options)
 
 
 def _form_vectors(

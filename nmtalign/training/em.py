@@ -28,8 +28,8 @@ from nmtalign.scorers.counts import FormPairCounts, Smoothing, emissions, form_p
 from nmtalign.scorers.forms import FormPairs, Letters, make_form_pairs, short_words
 from nmtalign.scorers.lexicon import Lexicon, StoredForms, stored_forms
 from nmtalign.training.checkpoint import Arrays, Checkpoint
+from nmtalign.training.hyperparameters import Hyperparameters
 from nmtalign.training.prior import Prior, form_prior
-from nmtalign.training.settings import Settings
 
 JUMP_CELLS = 1 << 22  # cells in which jumps are counted; a larger bitext uses every n-th bucket
 
@@ -60,12 +60,12 @@ class LocalBitext:
 
 
 class Estimate(NamedTuple):
-    """The result of training, for the words and word pairs of the training text."""
+    """The parameters that EM has estimated, for the words and word pairs of the training text."""
 
     forms: list[FormPairs]
     counts: list[FormPairCounts]
     transitions: BothTransitions
-    stored: list[StoredForms]
+    lexicon: Lexicon
 
 
 class Estimator:
@@ -74,7 +74,7 @@ class Estimator:
     Parameters
     ----------
     source, target : EncodedSide
-    settings : Settings
+    hyperparameters : Hyperparameters
     prior : Prior, optional
         The vocabularies must contain its words.
     workers : int, optional
@@ -89,14 +89,14 @@ class Estimator:
         self,
         source: EncodedSide,
         target: EncodedSide,
-        settings: Settings,
+        hyperparameters: Hyperparameters,
         *,
         prior: Prior | None = None,
         workers: int | None = None,
         report: Callable[[str], None] | None = None,
         make_bitext: BitextFactory | None = None,
     ) -> None:
-        self.source, self.target, self.settings = source, target, settings
+        self.source, self.target, self.hyperparameters = source, target, hyperparameters
         self.prior = prior or Prior()
         self.report = report or (lambda text: None)
         self.workers = default_workers(workers)
@@ -105,43 +105,44 @@ class Estimator:
             self.buckets, source, target
         )
         self.index = self.bitext.index
-        kind = partial(make_form_pairs, source, target, self.index, spelling=settings.spelling)
+        kind = partial(make_form_pairs, source, target, self.index, spelling=hyperparameters.spelling)
         several = self.workers if self.index.complete else 1  # the forms of a large bitext take much memory
         self.forms: list[FormPairs] = list(in_order(kind, self._letters(), several))
-        self.prime(prior)
+        self.set_prior(prior)
         self.report(
             f"{len(source.words) - 1:,} source and {len(target.words) - 1:,} target words,"
             f" {len(self.index) - 1:,} co-occurring word pairs"
         )
 
-    def prime(self, prior: Prior | None) -> None:
-        """Take another prior, whose words the vocabularies contain."""
+    def set_prior(self, prior: Prior | None) -> None:
+        """Replace the prior, whose words the vocabularies contain."""
         self.prior = prior or Prior()
         self.form_priors = [form_prior(kind, self.prior) for kind in self.forms] if prior else []
 
     def _letters(self) -> list[Letters]:
         """Return the letters of each kind of form; an older model determines them."""
-        older, settings = self.prior.lexicon, self.settings
-        own = self.source.words, self.target.words
-        words = own if older is None else (older.source_words, older.target_words)
-        both = (settings.short_forms if short_words(side) else settings.forms for side in words)
+        older, hyperparameters = self.prior.lexicon, self.hyperparameters
+        here = self.source.words, self.target.words
+        words = here if older is None else (older.source_words, older.target_words)
+        both = (hyperparameters.short_forms if short_words(side) else hyperparameters.forms for side in words)
         return list(zip(*both, strict=True))
 
     def run(self, checkpoint: Checkpoint | None = None) -> Estimate:
         """Run all EM iterations, or those after the checkpoint, and return the estimate."""
         state = None if checkpoint is None else checkpoint.read()
         counts, transitions, done = (*self._initial(), 0) if state is None else _from_arrays(state)
-        for number in range(done + 1, self.settings.hmm_iterations + 1):
+        for number in range(done + 1, self.hyperparameters.hmm_iterations + 1):
             if checkpoint is not None:
                 checkpoint.write_if_due(partial(_as_arrays, counts, transitions, number - 1))
             counts, transitions = self._hmm_iteration(counts, transitions, number)
         if checkpoint is not None:
-            checkpoint.write_if_due(partial(_as_arrays, counts, transitions, self.settings.hmm_iterations))
-        pruned = [self._pruned(kind) for kind in self._form_counts(counts)]
-        stored = [stored_forms(kind, own) for kind, own in zip(self.forms, pruned, strict=True)]
+            done = self.hyperparameters.hmm_iterations
+            checkpoint.write_if_due(partial(_as_arrays, counts, transitions, done))
+        pruned = [self._pruned(of_forms) for of_forms in self._form_counts(counts)]
+        stored = [stored_forms(*pair) for pair in zip(self.forms, pruned, strict=True)]
         if self.form_priors:
-            stored = [prior.fill(kind) for prior, kind in zip(self.form_priors, stored, strict=True)]
-        return Estimate(self.forms, pruned, transitions, stored)
+            stored = [prior.fill(forms) for prior, forms in zip(self.form_priors, stored, strict=True)]
+        return Estimate(self.forms, pruned, transitions, self._lexicon(stored))
 
     @property
     def smoothing(self) -> Smoothing:
@@ -149,7 +150,7 @@ class Estimator:
         words = math.sqrt(len(self.source.tokens) * len(self.target.tokens))
         if self.prior.lexicon is not None:
             words += self.prior.lexicon.smoothing.words
-        return Smoothing(max(words, 1.0), self.settings.pseudo_count, self.settings.floor)
+        return Smoothing(max(words, 1.0), self.hyperparameters.pseudo_count, self.hyperparameters.floor)
 
     def _initial(self) -> tuple[ExpectedCounts, BothTransitions]:
         """Return the counts of model 1 and initial transitions, or the transitions of an older model."""
@@ -157,12 +158,14 @@ class Estimator:
         if older is not None:
             none = [np.zeros(n) for n in (len(self.index), len(self.source.words), len(self.target.words))]
             return ExpectedCounts(none[0], none[1], none[2], np.zeros(0), np.zeros(0), 0.0), older
-        counts = self._e_step(EStep(self.settings.model1_null))
-        for number in range(1, self.settings.model1_iterations):
-            counts = self._model1_iteration(counts, mean=number <= self.settings.mean_iterations)
-            self.report(f"model 1, iteration {number} of {self.settings.model1_iterations - 1}")
-        own = self.settings.lexicalized_words
-        first, second = (initial_transitions(len(side.words) - 1, own) for side in (self.source, self.target))
+        counts = self._e_step(EStep(self.hyperparameters.model1_null))
+        for number in range(1, self.hyperparameters.model1_iterations):
+            counts = self._model1_iteration(counts, mean=number <= self.hyperparameters.mean_iterations)
+            self.report(f"model 1, iteration {number} of {self.hyperparameters.model1_iterations - 1}")
+        frequent = self.hyperparameters.lexicalized_words
+        first, second = (
+            initial_transitions(len(side.words) - 1, frequent) for side in (self.source, self.target)
+        )
         return counts, (first, second)
 
     def _form_counts(self, counts: ExpectedCounts) -> list[FormPairCounts]:
@@ -171,37 +174,36 @@ class Estimator:
         if not self.form_priors:
             return found
         both = zip(self.form_priors, self.forms, found, strict=True)
-        return [prior.add_to(kind, own) for prior, kind, own in both]
+        return [prior.add_to(forms, counted) for prior, forms, counted in both]
 
     def _model1_iteration(self, counts: ExpectedCounts, *, mean: bool) -> ExpectedCounts:
         smoothing = self.smoothing._replace(floor=MIN_LINK)
         words = emissions(self.forms, self._form_counts(counts), smoothing, self.workers)
-        return self._e_step(EStep(self.settings.model1_null, words, mean=mean))
+        return self._e_step(EStep(self.hyperparameters.model1_null, words, mean=mean))
 
     def _hmm_iteration(
         self, counts: ExpectedCounts, transitions: BothTransitions, number: int
     ) -> tuple[ExpectedCounts, BothTransitions]:
         """M-step of the emissions, E-step, M-step of the transitions."""
-        settings = self.settings
+        hyperparameters = self.hyperparameters
         words = emissions(self.forms, self._form_counts(counts), self.smoothing, self.workers)
-        agreed = number > settings.hmm_iterations - settings.agreed_iterations
+        agreed = number > hyperparameters.hmm_iterations - hyperparameters.agreed_iterations
         period = -(-sum(bucket.cells for bucket in self.buckets) // JUMP_CELLS)
         period |= 1  # odd, so that two workers take turns with these buckets
-        found = self._e_step(EStep(settings.null, words, transitions, agree=agreed, jump_period=period))
-        jumps = [found.forward_jumps, found.reverse_jumps]
+        step = EStep(hyperparameters.null, words, transitions, agree=agreed, jump_period=period)
+        counts = self._e_step(step)
+        jumps = [counts.forward_jumps, counts.reverse_jumps]
         older = self.prior.jump_counts()
         if older is not None:
-            jumps = [own + more.ravel() for own, more in zip(jumps, older, strict=True)]
-        per_word = found.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
+            jumps = [new + old.ravel() for new, old in zip(jumps, older, strict=True)]
+        per_word = counts.log_likelihood / max(1, len(self.source.tokens) + len(self.target.tokens))
         self.report(
-            f"hidden Markov model, iteration {number} of {settings.hmm_iterations}"
+            f"hidden Markov model, iteration {number} of {hyperparameters.hmm_iterations}"
             f"{', directions agree' if agreed else ''}:"
             f" log-likelihood {per_word:.4f} a word over chance"
         )
-        first, second = (
-            estimate_transitions(own, model) for own, model in zip(jumps, transitions, strict=True)
-        )
-        return found, (first, second)
+        first, second = (estimate_transitions(*pair) for pair in zip(jumps, transitions, strict=True))
+        return counts, (first, second)
 
     def _e_step(self, step: EStep) -> ExpectedCounts:
         counts = self.bitext.expected_counts(step)
@@ -211,26 +213,17 @@ class Estimator:
 
     def _pruned(self, kind: FormPairCounts) -> FormPairCounts:
         """Set very small counts to 0 in place; return the counts in the precision of the model folder."""
-        kind.pairs[kind.pairs < self.settings.prune] = 0
+        kind.pairs[kind.pairs < self.hyperparameters.prune] = 0
         source, target = (
             side.apply(lambda values: values.astype(np.float32).astype(np.float64))
             for side in (kind.source, kind.target)
         )
         return kind._replace(source=source, target=target)
 
-
-def stored_lexicon(estimator: Estimator, estimate: Estimate) -> Lexicon:
-    """Return the lexicon of an estimate."""
-    source, target = estimator.source, estimator.target
-    return Lexicon(
-        source.words,
-        target.words,
-        source.counts,
-        target.counts,
-        estimate.stored,
-        estimator.smoothing,
-        estimator.settings.spelling,
-    )
+    def _lexicon(self, stored: list[StoredForms]) -> Lexicon:
+        source, target, spelling = self.source, self.target, self.hyperparameters.spelling
+        counts = source.counts, target.counts
+        return Lexicon(source.words, target.words, *counts, stored, self.smoothing, spelling)
 
 
 def _as_arrays(counts: ExpectedCounts, transitions: BothTransitions, done: int) -> Arrays:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from reprlib import repr as short
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nmtalign.door import expect_kind
 from nmtalign.errors import DataError, UsageError
 from nmtalign.names import UNKNOWN_POLICIES
 from nmtalign.state import State, Stored
@@ -180,6 +181,8 @@ class Embeddings:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        expect_kind(self.vocabulary, Vocabulary, "a vocabulary, as of Vocabulary.from_words(words)")
+        expect_kind(self.matrix, np.ndarray, "an array of vectors")
         if self.matrix.ndim != 2 or self.matrix.dtype.kind != "f":
             found = f"{self.matrix.dtype} of shape {self.matrix.shape}"
             raise DataError(f"expected a floating-point matrix of shape (V, D), found {found}")
@@ -287,6 +290,8 @@ class Embeddings:
         array of shape (N, D)
             float32 or wider; the rows of equal words are exactly equal.
         """
+        if isinstance(words, str) or not isinstance(words, Iterable):
+            raise UsageError(f"expected a list of words, found {short(words)}")
         rows = self.vocabulary.rows(words)
         dtype = np.result_type(self.matrix.dtype, np.float32)
         result = np.zeros((len(rows), self.dimension), dtype)  # (N, D)

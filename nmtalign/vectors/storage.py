@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from nmtalign.arrays import Rows, read_array
-from nmtalign.door import as_path, is_word2int
+from nmtalign.door import as_path, expect_kind, is_word2int
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import file_in, foreign, read_json, read_utf8
 from nmtalign.names import READ_VECTORS
@@ -183,6 +183,7 @@ def save_embeddings(
         If the name is taken, or the format is not written. For gensim write ``word2vec-binary``, which it
         reads with ``KeyedVectors.load_word2vec_format(path, binary=True)``.
     """
+    expect_kind(embeddings, Embeddings, "Embeddings")
     path, whole = Path(path), embeddings.compact()
     expect_room_for_vectors(path, format, overwrite=overwrite)
     whole = replace(whole, matrix=np.ascontiguousarray(whole.matrix))

@@ -13,7 +13,7 @@ import nmtalign
 from nmtalign.aligner.experts import EncoderLinks, Expert, with_links
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
-from nmtalign.aligner.train import Learning, learn, prepare
+from nmtalign.aligner.train import LearnOptions, learn, prepare
 from nmtalign.batch.stream import align_chunks, align_stream
 from nmtalign.corpus.sides import encode
 from nmtalign.corpus.text import encode_text
@@ -21,11 +21,11 @@ from nmtalign.encoders.files import Given
 from nmtalign.encoders.published import METHODS, soft_posteriors
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.given import batch_of_links
-from nmtalign.positions.experts import Trust, prime, trust_of, voted
+from nmtalign.positions.experts import Trust, expert_word_counts, trust_of, voted
 from nmtalign.positions.model import BucketPosteriors, Posteriors
 from nmtalign.text.bitext import SentencePair, cut
+from nmtalign.training.hyperparameters import PRESETS
 from nmtalign.training.prior import Prior
-from nmtalign.training.settings import PRESETS
 from tests.aligner.toy_language import links_of, toy_bitext
 
 TOY = toy_bitext(40, seed=8, vocabulary=300, disorder=9)  # so little text that the lexicon is poor
@@ -76,9 +76,9 @@ def test_trust_by_hand():
 def test_the_prior_counts_word_pairs():
     sides = encode([["a", "b"], ["b", "a"], ["c"]]), encode([["x", "y"], ["x", "y"], ["x"]])
     links = batch_of_links([{(0, 0), (1, 1)}, {(1, 0), (0, 0)}, set()])
-    assert sorted(prime(links, *sides, 1.0)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
+    assert sorted(expert_word_counts(links, *sides, 1.0)) == [("a", "x", 2), ("b", "x", 1), ("b", "y", 1)]
     links.probability[0] = 0.25  # a soft count
-    assert sorted(prime(links, *sides, 2.0)) == [("a", "x", 2.5), ("b", "x", 2), ("b", "y", 2)]
+    assert sorted(expert_word_counts(links, *sides, 2.0)) == [("a", "x", 2.5), ("b", "x", 2), ("b", "y", 2)]
 
 
 def similarity(pair) -> np.ndarray:
@@ -140,14 +140,16 @@ def test_the_count_of_words_is_the_greatest_of_their_sub_words():
 
 def test_soft_counts_reach_the_prior():
     """Those of pairs are summed, in words; given links count as they are."""
-    learning = Learning(PRESETS["fast"], expert=Expert(encoder()), workers=1)
+    learning = LearnOptions(PRESETS["fast"], expert=Expert(encoder()), workers=1)
     bitext = prepare(TOY.pairs, learning)
     expected: dict[tuple[str, str], float] = {}
     for source, target in TOY.words:
         found = soft_counts(similarity((source, target)))
         for t, s in np.argwhere(found >= 0.01):
             expected[source[s], target[t]] = expected.get((source[s], target[t]), 0.0) + found[t, s] / 2
-    primed = {(s, t): count for s, t, count in prime(bitext.counted, bitext.source, bitext.target, 0.5)}
+    primed = {
+        (s, t): count for s, t, count in expert_word_counts(bitext.counted, bitext.source, bitext.target, 0.5)
+    }
     assert primed == pytest.approx(expected, rel=1e-4)
     advised = learn(TOY.pairs, learning).aligner
     weight = 2 * advised.expert.trust.weight
@@ -155,7 +157,7 @@ def test_soft_counts_reach_the_prior():
     by_hand = learn(TOY.pairs, replace(learning, expert=None, prior=prior)).aligner
     voteless = advised.with_scorers("lexicon")
     assert links_of(voteless.align_batch(TOY.pairs)) == links_of(by_hand.align_batch(TOY.pairs))
-    given = prepare(with_links(TOY.pairs, TOY.links), Learning(expert=Expert(), workers=1))
+    given = prepare(with_links(TOY.pairs, TOY.links), LearnOptions(expert=Expert(), workers=1))
     assert given.counted is given.text.expert
 
 
@@ -186,7 +188,7 @@ def test_probabilities_of_links_that_were_voted_for(advised):
 
 def test_an_expert_is_what_prior_counts_and_votes_make(advised):
     """Learned by hand: alone, which tells the trust, and with the links as a word list of this weight."""
-    alone = learn(TOY.pairs, Learning(PRESETS["fast"], workers=1)).aligner
+    alone = learn(TOY.pairs, LearnOptions(PRESETS["fast"], workers=1)).aligner
     precision, recall = trust_by_hand(alone)
     assert advised.expert.trust == pytest.approx((precision, recall))
     counts: dict[tuple[str, str], float] = {}
@@ -194,7 +196,7 @@ def test_an_expert_is_what_prior_counts_and_votes_make(advised):
         for s, t in links:
             counts[source[s], target[t]] = counts.get((source[s], target[t]), 0.0) + precision**4
     prior = Prior([(s, t, n) for (s, t), n in sorted(counts.items())])
-    primed = learn(TOY.pairs, Learning(PRESETS["fast"], prior=prior, workers=1)).aligner
+    primed = learn(TOY.pairs, LearnOptions(PRESETS["fast"], prior=prior, workers=1)).aligner
     assert links_of(primed.align_batch(TOY.pairs)) == links_of(advised.align_batch(TOY.pairs))
 
 
@@ -223,7 +225,7 @@ def test_a_perfect_expert_is_reached(advised):
 def test_no_opinion_is_no_expert(advised):
     """Of a text without links at all, and of single pairs."""
     alone, told = (
-        learn(pairs, Learning(expert=expert, workers=1))
+        learn(pairs, LearnOptions(expert=expert, workers=1))
         for pairs, expert in ((TOY.pairs, None), (with_links(TOY.pairs, [frozenset()] * 40), Expert()))
     )
     for name, own in alone.aligner.state().parts["scorer"].parts["lexicon"].arrays.items():
@@ -260,7 +262,7 @@ def test_the_same_links_in_any_company(advised):
     assert whole[1].links == whole.links(1)
     alone = advised.attend(next(with_links(pairs[1:2], expert[1:2])))
     assert list(alone.probabilities.values()) == whole.probability[slice(*whole.offsets[1:3])].tolist()
-    trained = learn(with_links(pairs, TOY.links), Learning(expert=Expert(), workers=2))
+    trained = learn(with_links(pairs, TOY.links), LearnOptions(expert=Expert(), workers=2))
     again = trained.aligner.align_batch(TOY.pairs, expert=TOY.links)
     assert links_of(trained.align()) == links_of(again)
 

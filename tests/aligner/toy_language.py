@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from nmtalign.aligner.train import Training
+    from nmtalign.aligner.train import TrainingResult
 
 
 class Toy(NamedTuple):
@@ -73,12 +73,12 @@ def toy_bitext(
 
 
 @cache
-def toy_training(preset: str = "default") -> Training:
+def toy_training(preset: str = "default") -> TrainingResult:
     """What came of learning from 300 pairs, once a session."""
-    from nmtalign.aligner.train import Learning, learn
-    from nmtalign.training.settings import PRESETS
+    from nmtalign.aligner.train import LearnOptions, learn
+    from nmtalign.training.hyperparameters import PRESETS
 
-    return learn(toy_bitext(300).pairs, Learning(settings=PRESETS[preset], workers=1))
+    return learn(toy_bitext(300).pairs, LearnOptions(PRESETS[preset], workers=1))
 
 
 def links_of(batch) -> list[set[tuple[int, int]]]:

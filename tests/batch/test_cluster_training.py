@@ -1,4 +1,4 @@
-"""Training on a dask cluster: the model of one machine, to rounding, also when a worker dies."""
+"""TrainingResult on a dask cluster: the model of one machine, to rounding, also when a worker dies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import Learning, Training, learn
+from nmtalign.aligner.train import LearnOptions, TrainingResult, learn
 from nmtalign.batch.cluster import ClusterProcesses
 from nmtalign.cli import main
 from nmtalign.text.bitext import read_bitext
 from nmtalign.training.distributed import DistributedBitext
-from nmtalign.training.settings import PRESETS
+from nmtalign.training.hyperparameters import PRESETS
 from tests.aligner.toy_language import toy_bitext
 
 pytest.importorskip("distributed")
@@ -25,9 +25,9 @@ TOY = toy_bitext(250, vocabulary=300, longest=25)
 CELLS = 7_500  # of a shard, so that there are several
 
 
-def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> Training:
+def by_cluster(client, pairs, *, cells: int = CELLS, **options) -> TrainingResult:
     place = partial(DistributedBitext, processes=ClusterProcesses(client), cells=cells)
-    return learn(pairs, Learning(make_bitext=place, **options))
+    return learn(pairs, LearnOptions(make_bitext=place, **options))
 
 
 def assert_same_model(one, other) -> None:
@@ -42,18 +42,18 @@ def assert_same_model(one, other) -> None:
         np.testing.assert_allclose(a.tables, b.tables, rtol=1e-5, atol=1e-8)
 
 
-def links(training: Training) -> list[tuple[np.ndarray, ...]]:
+def links(training: TrainingResult) -> list[tuple[np.ndarray, ...]]:
     batch = training.align()
     return [batch.offsets, batch.source, batch.target]
 
 
 @pytest.fixture(scope="module")
-def alone() -> Training:
-    return learn(TOY.pairs, Learning(settings=PRESETS["fast"], workers=1))
+def alone() -> TrainingResult:
+    return learn(TOY.pairs, LearnOptions(PRESETS["fast"], workers=1))
 
 
 def test_the_model_is_that_of_one_machine(client, alone):
-    found = by_cluster(client, TOY.pairs, settings=PRESETS["fast"])
+    found = by_cluster(client, TOY.pairs, hyperparameters=PRESETS["fast"])
     assert_same_model(alone.aligner, found.aligner)
     assert found.aligner.training == alone.aligner.training
     for a, b in zip(links(alone), links(found), strict=True):
@@ -69,8 +69,8 @@ def test_a_killed_worker_costs_nothing_but_time(client, alone):
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
 
-    undisturbed = by_cluster(client, TOY.pairs, settings=PRESETS["fast"])
-    found = by_cluster(client, TOY.pairs, settings=PRESETS["fast"], report=killing)
+    undisturbed = by_cluster(client, TOY.pairs, hyperparameters=PRESETS["fast"])
+    found = by_cluster(client, TOY.pairs, hyperparameters=PRESETS["fast"], report=killing)
     assert killed
     for a, b in zip(undisturbed.aligner.lexicon.forms, found.aligner.lexicon.forms, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
@@ -103,8 +103,8 @@ def test_a_real_bitext(client, shared_data: Path):
     folder = shared_data / "bitext" / "europarl_deen"
     sides = sorted(folder.glob("*.de*"))[0], sorted(folder.glob("*.en*"))[0]
     pairs = [pair for _, pair in zip(range(200), read_bitext(*sides), strict=False)]
-    one = learn(pairs, Learning(settings=PRESETS["fast"], workers=2))
-    other = by_cluster(client, pairs, cells=1 << 16, settings=PRESETS["fast"])
+    one = learn(pairs, LearnOptions(PRESETS["fast"], workers=2))
+    other = by_cluster(client, pairs, cells=1 << 16, hyperparameters=PRESETS["fast"])
     assert_same_model(one.aligner, other.aligner)
     for a, b in zip(links(one), links(other), strict=True):
         np.testing.assert_array_equal(a, b)

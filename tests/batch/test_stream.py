@@ -43,7 +43,7 @@ def test_pairs_are_read_as_they_are_needed():
 
 
 def test_tokens_are_those_that_the_links_count():
-    plain, spaced = (next(align_stream(ALIGNER, PAIRS, count=unit)) for unit in ("tokens", "words"))
+    plain, spaced = (next(align_stream(ALIGNER, PAIRS, unit=unit)) for unit in ("tokens", "words"))
     assert plain.tokens() == spaced.tokens()
     assert plain.tokens()[0][3] == ["A", "b"]
     assert plain.sizes[3] == (2, 2)

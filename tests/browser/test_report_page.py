@@ -107,8 +107,13 @@ def test_a_refused_link_says_why(open_report: Open) -> None:
     point_at(page, matrix, int(left + 5 + 27), int(top + 5))  # the cell on the right of the-le
     told = tip(page)
     assert "‘black’ → ‘le’" in told
-    assert "Not linked: ‘le’ prefers ‘the’ (0.90 to 0.00); ‘black’ prefers ‘noir’ (0.70 to 0.00)" in told
-    assert "below the threshold 0.2" in told
+    first, second = (
+        "‘le’ prefers ‘the’ (attention 0.90 to 0.00)",
+        "‘black’ prefers ‘noir’ (attention 0.70 to 0.00)",
+    )
+    assert f"Not linked: {first}; {second}" in told
+    assert "posterior 0.00 is below the threshold 0.2" in told
+    assert "combined posterior\n0.00\nforward attention: target looks at source\n0.00" in told
     assert "“mutual”" in told
     assert "gold\nno link" in told
 
@@ -142,7 +147,7 @@ def test_a_second_word_says_beside_which_it_stands(open_report: Open) -> None:
     point_at(page, find(page, '.hit-area[data-link="1-1"]')[0])
     told = tip(page)
     assert "a second word: ‘a’ has no other link, stands beside ‘été’" in told
-    assert "its direction gives this link 0.40 against 0.3. Chosen by the rule “posterior”" in told
+    assert "its direction gives this link attention 0.40 against 0.3. Chosen by the rule “posterior”" in told
     point_at(page, find(page, '.hit-area[data-link="0-0"]')[0])
     wait(page, "return document.getElementById('tip').textContent.includes('other’s best choice')")
 
@@ -207,8 +212,7 @@ def test_keys_walk_through_words_and_cells(open_report: Open) -> None:
     assert page.execute_script(active) == "the"
     press(page, "TAB")
     assert (
-        page.execute_script("return document.activeElement.getAttribute('aria-roledescription')")
-        == "attention matrix"
+        page.execute_script("return document.activeElement.getAttribute('aria-roledescription')") == "matrix"
     )
     press(page, "ARROW_RIGHT", "ARROW_DOWN", "ARROW_DOWN")
     assert "‘black’\u2069 → \u2068‘noir’\u2069: ✓ Linked" in texts(page, "#live")[0].replace(
@@ -225,9 +229,9 @@ def test_the_direction_of_the_weights_can_be_switched(open_report: Open) -> None
     select = Select(find(page, "[data-key=view]")[0])
     assert [option.text for option in select.options] == ["combined", "forward", "reverse"]
     pictures = []
-    for name in ("combined", "forward", "reverse"):
+    for name, kind in (("combined", "posterior"), ("forward", "attention"), ("reverse", "attention")):
         select.select_by_visible_text(name)
-        assert f"{name} weights" in texts(page, ".matrix figcaption")[0]
+        assert f"{name} {kind}" in texts(page, ".matrix figcaption")[0]
         pictures.append(page.execute_script("return document.querySelector('.matrix svg').innerHTML"))
     assert len(set(pictures)) == 3
 
@@ -251,19 +255,33 @@ def order(page: Any) -> list[int]:
     return [int(text) for text in texts(page, "#index tbody tr:not([hidden]) a")]
 
 
+@pytest.mark.parametrize(("width", "systems"), [(1024, 1), (1100, 1), (1100, 3), (1600, 2), (700, 1)])
+def test_the_columns_of_the_list_fit(open_report: Open, width: int, systems: int) -> None:
+    others = {f"system {n}": CAT.others["other"] for n in range(systems)}
+    page = open_report([replace(CAT, others=others)], width=width)
+    box = "const box = document.getElementById('index');"
+    page.execute_script("document.querySelector('aside .fold').open = true")
+    assert page.execute_script(f"{box} return box.scrollWidth <= box.clientWidth")
+    seen = [head.text for head in find(page, "#index th") if head.is_displayed()]
+    assert seen[:3] == ["Pair", "Sentence", "AER"]
+    assert "".join(seen[3].split()) == "F1system0"
+    sentence = find(page, "#index th")[1].rect["width"]
+    assert sentence > 60
+
+
 def test_the_table_sorts_the_pairs_and_searches_them(open_report: Open) -> None:
     pairs = [*corpus(8, 6), CAT]
     page = open_report(pairs)
     assert order(page) == [*range(1, 9), 17]
     heads = {head.text.strip(" ▲▼"): head for head in find(page, "#index th button")}
-    assert list(heads) == ["Pair", "Sentence", "AER", "Words", "Score", "F1 other"]
+    assert list(heads) == ["Pair", "Sentence", "AER", "F1 other", "Words", "Score"]
     heads["Score"].click()
     by_score = [p.number for p in sorted(pairs, key=lambda p: p.aligned.score or 0)]
     assert order(page) == by_score
     below = [int(text[5:]) for text in texts(page, ".pair h3")]  # the pairs below follow
     assert len(below) > 2
     assert below == by_score[: len(below)]
-    assert find(page, "#index th:nth-child(5)")[0].get_attribute("aria-sort") == "ascending"
+    assert find(page, "#index th:nth-child(6)")[0].get_attribute("aria-sort") == "ascending"
     heads["Score"].click()
     assert order(page) == by_score[::-1]
     find(page, "#search")[0].send_keys("CAT dort")
@@ -695,8 +713,8 @@ def test_a_color_means_the_same_in_all_pairs_and_the_key_says_it_once(open_repor
     from nmtalign.report.style import LEVELS, scale
 
     assert fills == [scale()[round((LEVELS - 1) * x)] for x in (0.5, 1, 1)]  # square roots
-    assert texts(page, "#key .scales") == ["0.00  1.00square-root scale, middle 0.25"]
-    assert texts(page, ".matrix figcaption") == ["combined weights"] * 3
+    assert texts(page, "#key .scales") == ["combined weight0.00  1.00square-root scale, middle 0.25"]
+    assert texts(page, ".matrix figcaption") == ["combined weight"] * 3
 
 
 @pytest.mark.parametrize("width", [360, 800, 1400])
@@ -740,9 +758,15 @@ def assert_no_violation(page: Any, axe: str) -> None:
     assert len(result["passes"]) > 20
 
 
-@pytest.mark.parametrize(("length", "most"), [(12, 15), (25, 20), (70, 29)])
-def test_fifty_pairs_are_printed_on_few_pages(open_report: Open, length: int, most: int) -> None:
+@pytest.mark.parametrize(
+    ("length", "matrices", "most"), [(12, False, 12), (25, False, 20), (70, False, 29), (12, True, 16)]
+)
+def test_fifty_pairs_are_printed_on_few_pages(
+    open_report: Open, length: int, matrices: bool, most: int
+) -> None:
     page = open_report(corpus(50, length, compared=False), width=1400)
+    if not matrices:
+        find(page, '[data-key="matrices"]')[0].click()
     page.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     document = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert 0.1 < task_seconds(page) < 10
@@ -750,19 +774,31 @@ def test_fifty_pairs_are_printed_on_few_pages(open_report: Open, length: int, mo
     assert document.startswith(b"%PDF")
     assert 5 < document.count(b"/Type /Page\n") <= most
     wait(page, SEEN + "return seen.length && seen.every((card) => card.querySelector('.sentences'))")
-    assert find(page, ".matrix")  # the screen is as it was
+    assert bool(find(page, ".matrix")) is matrices  # the screen is as it was
     assert page.execute_script("return document.documentElement.dataset.paper === undefined")
 
 
-def test_paper_shows_all_curves_and_no_tools_or_matrices(open_report: Open) -> None:
+@pytest.mark.parametrize("matrices", [False, True])
+def test_paper_shows_all_curves_no_tools_and_the_matrices_that_were_ticked(
+    open_report: Open, matrices: bool
+) -> None:
     pairs = {pair.number: pair.aligned for pair in [*corpus(20, 9, compared=False), *corpus(2, 70)]}
     page = open_report([SamplePair(n, aligned) for n, aligned in pairs.items()], width=718, height=1000)
+    if not matrices:
+        page.execute_script("document.querySelector('[data-key=matrices]').click()")
     page.execute_script("window.dispatchEvent(new Event('beforeprint'))")
     cards = "const seen = [...document.querySelectorAll('.pair')];"
     for n, curves, away in page.execute_script(cards + ENDS_OF_CURVES):
         assert curves == len(pairs[n].alignment)
         assert away < 2
-    hidden = ("aside", ".toolbar", "nav", ".matrix", "#lexicon", "#theme")
+    hidden = ("aside", ".toolbar", "nav", "#lexicon", "#theme")
+    assert sum(part.is_displayed() for part in find(page, ".matrix")) == matrices * len(pairs)
+    wide = "return seen.filter((c) => [...c.querySelectorAll('.sentences, .pan')].some((p) => "
+    assert not page.execute_script(
+        f"{cards}{wide}p.scrollWidth > c.clientWidth)).length"
+    )  # nothing is cut off
+    lefts = {card.rect["x"] for card in find(page, ".pair.narrow")}
+    assert len(lefts) == 2  # columns
     assert not [css for css in hidden if any(part.is_displayed() for part in find(page, css))]
     assert find(page, "#key")[0].is_displayed()
     assert page.execute_script("return document.documentElement.scrollWidth") <= 718

@@ -66,7 +66,7 @@ def test_the_attention_of_a_word_goes_to_the_other_side_and_to_null(open_report:
     point_at(page, word(page, "dort"))
     assert attention_widths(page) == expected(weights[3], 0 if view == "reverse" else aligned.target_null[3])
     assert texts(page, ".attention text") == ([] if view == "reverse" else ["∅"])
-    assert f"{view} attention" in tip(page)
+    assert f"{view} {'posterior' if view == 'combined' else 'attention'}\n" in tip(page)
     if view == "forward":
         assert "no partner 0.50, ‘black’ 0.25, ‘sleeps’ 0.20, ‘the’ 0.05" in tip(page)
     page.execute_script("document.querySelectorAll('.token')[1].focus()")
@@ -113,8 +113,7 @@ def test_two_views_stand_side_by_side_with_their_difference(open_report: Open) -
     first, second = (box.rect for box in find(page, ".sentences"))
     assert first["y"] == second["y"]
     assert first["x"] + first["width"] <= second["x"]
-    titles = [caption.split("weights")[0] for caption in texts(page, ".matrix figcaption")]
-    assert "first less second" in titles[2]
+    assert "first attention less second attention" in texts(page, ".matrix figcaption")[2]
     colors = page.execute_script("""
         const picture = document.querySelectorAll('.matrix svg[tabindex]')[2];
         const ground = picture.querySelector('rect'), of = (name) => ground.getAttribute(name);
@@ -140,7 +139,10 @@ def test_all_weights_stand_side_by_side(open_report: Open) -> None:
     choose(page, "beside", "all weights")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     shown = [label.split(",")[1].split(":")[0] for label in labels]
-    assert shown == [f" {view} weights" for view in ("combined", "forward", "reverse", "first")]
+    assert shown == [
+        " combined posterior",
+        *(f" {view} attention" for view in ("forward", "reverse", "first")),
+    ]
     point_at(page, word(page, "cat"))
     assert len(find(page, ".matrix .band")) == 4
 
@@ -150,8 +152,8 @@ def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
     choose(page, "view", "first (1 pairs)")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     assert [label.split(":")[0] for label in labels] == [
-        "Attention weights of pair 1, first weights",
-        "Attention weights of pair 17, combined weights",
+        "Matrix of pair 1, first attention",
+        "Matrix of pair 17, combined posterior",
     ]
 
 

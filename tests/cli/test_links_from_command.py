@@ -11,6 +11,7 @@ from nmtalign.cli import main
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
+from tests.report.sample_pairs import content_of
 
 WORDS = [f"w{n}" for n in range(10)]
 
@@ -88,9 +89,10 @@ def test_pictures_and_reports_of_matrices(pieces, tmp_path, capsys):
     for choice, shown in zip(choices, ("unhappy", "unhappy", "oui"), strict=True):
         report = tmp_path / "report.html"
         assert run("report", *pieces, *given, "--gold", gold, *choice, "-o", report) == 0
-        assert shown in report.read_text()
-        assert "layers=1 heads=all" in report.read_text()
-        assert '"layer 1 head 0","layer 1 head 1"]' in report.read_text()  # its views
+        page = content_of(report)
+        assert shown in page
+        assert "layers=1 heads=all" in page
+        assert '"layer 1 head 0","layer 1 head 1"]' in page  # its views
     assert (
         run(
             "heatmap",
@@ -186,7 +188,7 @@ def test_similarities_by_published_methods(tmp_path, capsys):
     assert (tmp_path / "tokens.target").read_text() == "Le chat .\n\n"
     report = tmp_path / "report.html"
     assert run("report", *given, "--method", "transport", "-o", report) == 0
-    assert "method=transport" in report.read_text()
+    assert "method=transport" in content_of(report)
 
 
 def test_jumps_are_fitted_on_the_first_pairs_in_any_chunk_and_process(tmp_path, monkeypatch, capsys):
@@ -221,6 +223,6 @@ def test_pictures_and_reports_fit_jumps_too(tmp_path, capsys):
     assert run("heatmap", *options, "--lines", "2", "-o", tmp_path / "pair.svg") == 0
     assert "pair 2" in (tmp_path / "pair.svg").read_text()
     assert run("report", *options, "-o", tmp_path / "report.html") == 0
-    assert "positions=hmm(fitted on 2 pairs)" in (tmp_path / "report.html").read_text()
+    assert "positions=hmm(fitted on 2 pairs)" in content_of(tmp_path / "report.html")
     assert run("heatmap", "w1", "w1", *options[2:], "-o", tmp_path / "one.png") == 2
     assert "fitted to a text; give one: --pairs" in capsys.readouterr().err

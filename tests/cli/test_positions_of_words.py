@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from nmtalign.door import shipped
 from nmtalign.links.alignments import Link
 from nmtalign.links.formats import parse_pharaoh
 from tests.aligner.toy_language import toy_bitext
+from tests.report.sample_pairs import content_of
 
 TOY = toy_bitext(120)
 GLUED = [[f"({line})." if line else "" for line in side] for side in (TOY.source, TOY.target)]
@@ -101,8 +101,7 @@ def test_a_report_shows_and_counts_words(tmp_path):
     files = [write(tmp_path / f"text.{side}", own) for side, own in texts.items()]
     gold = write(tmp_path / "gold", ["1-0 3-2 4-3", "0-0 1-1"])
     assert run("report", *files, "--gold", gold, "-o", tmp_path / "r.html") == 0
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+    data = json.loads(content_of(tmp_path / "r.html"))
     for n, pair in enumerate(data["pairs"]):
         assert (pair["s"], pair["t"]) == (texts["en"][n].split(), texts["fr"][n].split())
         assert len(pair["bf"]) == len(pair["t"])
@@ -117,7 +116,7 @@ def test_words_with_an_unknown_token_are_unknown(tmp_path):
     files = write(tmp_path / "a", ["the cat, (xyzzy)."]), write(tmp_path / "b", ["le chat"])
     options = "--vectors", "en_fr_vectors", "--tokenizer", "simple", "-o", tmp_path / "r.html"
     assert run("report", *files, *options) == 0
-    assert '"u":[[2],[]]' in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert '"u":[[2],[]]' in content_of(tmp_path / "r.html")
 
 
 def test_typed_sentences_show_tokens_and_files_show_words(tmp_path):
@@ -159,7 +158,7 @@ def test_links_from_count_words(tmp_path):
     assert lines(tmp_path / "links") == ["0-0 2-2 3-1"]
     assert lines(tmp_path / "cut.source") == ["a ( b )"]
     assert run("report", *files, *given, "-o", tmp_path / "r.html") == 0
-    assert '"s":["a","(b)"],"t":["x.","y"],"l":[0,0,950,1,0,950,1,1,950]' in (tmp_path / "r.html").read_text()
+    assert '"s":["a","(b)"],"t":["x.","y"],"l":[0,0,950,1,0,950,1,1,950]' in content_of(tmp_path / "r.html")
 
 
 # --- what is told --------------------------------------------------------------------------------

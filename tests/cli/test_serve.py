@@ -23,7 +23,7 @@ from nmtalign.cli.looking import server as server_module
 from nmtalign.cli.looking.server import LARGEST, Server
 from nmtalign.report.style import visible
 from tests.aligner.toy_language import toy_bitext, toy_training
-from tests.report.sample_pairs import HOSTILE_WORDS
+from tests.report.sample_pairs import HOSTILE_WORDS, data_of
 
 JSON = {"Content-Type": "application/json"}
 
@@ -256,10 +256,11 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
         port = int(re.search(r"Open http://127\.0\.0\.1:(\d+)/ in a browser; Ctrl-C ends it", told)[1])
         connection = HTTPConnection("127.0.0.1", port, timeout=10)
         connection.request("GET", "/")
-        assert b"Le chat noir dort" in connection.getresponse().read()
+        page = connection.getresponse().read().decode()
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(10) == 0
         assert process.stderr.read() == ""
+    assert data_of(page)["example"][1].startswith("Le chat noir dort")
 
 
 def test_a_port_that_is_taken_and_models_of_one_name(

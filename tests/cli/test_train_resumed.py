@@ -15,8 +15,8 @@ import pytest
 from nmtalign.cli import main
 from nmtalign.corpus.sides import encode
 from nmtalign.training.checkpoint import checkpoint_of, remove_checkpoints
+from nmtalign.training.hyperparameters import Hyperparameters
 from nmtalign.training.prior import Prior
-from nmtalign.training.settings import Settings
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
@@ -104,19 +104,19 @@ def test_a_state_belongs_to_a_text_its_settings_and_what_is_known():
     source, target = encode([["a", "b"], ["c"]]), encode([["x"], ["y", "z"]])
     array = np.arange(3.0)
     others = [
-        (Settings(), None, None),
-        (Settings(seed=1), None, None),
-        (replace(Settings(), forms=(0, 4)), None, None),
-        (Settings(), Prior([("a", "x", 1.0)]), None),
-        (Settings(), Prior([("a", "x", 2.0)]), None),
-        (Settings(), None, [array, array]),
-        (Settings(), None, [array, array + 1]),
+        (Hyperparameters(), None, None),
+        (Hyperparameters(seed=1), None, None),
+        (replace(Hyperparameters(), forms=(0, 4)), None, None),
+        (Hyperparameters(), Prior([("a", "x", 1.0)]), None),
+        (Hyperparameters(), Prior([("a", "x", 2.0)]), None),
+        (Hyperparameters(), None, [array, array]),
+        (Hyperparameters(), None, [array, array + 1]),
     ]
     keys = {checkpoint_of("nowhere", source, target, *given).key for given in others}
     keys.add(checkpoint_of("nowhere", target, source, *others[0]).key)
     assert len(keys) == len(others) + 1
     assert checkpoint_of("nowhere", source, target, *others[0]).key in keys
-    assert checkpoint_of(None, source, target, Settings()) is None
+    assert checkpoint_of(None, source, target, Hyperparameters()) is None
 
 
 def test_other_files_beside_states_are_left_alone(tmp_path: Path):

@@ -21,7 +21,7 @@ WORDS |= {"source_sentence", "target_sentence", "prefix"}
 # What each command writes; a command that is not here only shows something.
 OUTPUTS = {
     "demo": "output",
-    "align": "cache output error_report probabilities pair_scores table guided tokens out_shards",
+    "align": "attention cache output error_report probabilities pair_scores table guided tokens out_shards",
     "links-from": "cache output probabilities pair_scores table guided tokens",
     "train": "output links probabilities pair_scores cache",
     "symmetrize": "output",

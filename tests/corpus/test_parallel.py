@@ -123,7 +123,7 @@ def test_errors_and_deaths_of_processes_are_seen():
     """)
     assert out.splitlines() == [
         "DataError the fifth",
-        "WorkerError a worker process died; was memory short? Try fewer --workers",
+        "WorkerError a worker process died; was memory short? Try fewer `workers`",
         "[0, 1, 2, 3, 4] True",
         "[]",
     ]
@@ -158,7 +158,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         import hashlib, pathlib, tempfile
         from nmtalign.aligner import aligner
         from nmtalign.corpus import parallel, word_pairs as pairs
-        from nmtalign.aligner.train import Learning, learn
+        from nmtalign.aligner.train import LearnOptions, learn
         from nmtalign.training import bitext
         from tests.aligner.toy_language import toy_bitext
 
@@ -173,7 +173,7 @@ def test_a_model_is_the_same_whoever_does_the_work(large: bool):
         parallel._processes = lambda *given: forks.append(1) or own(*given)
         for parallel.MUCH in 1, 1 << 40:
             for workers in 1, 2, 3:
-                training = learn(toy.pairs, Learning(workers=workers))
+                training = learn(toy.pairs, LearnOptions(workers=workers))
                 with tempfile.TemporaryDirectory() as folder:
                     training.aligner.save(folder + "/model")
                     paths = sorted(pathlib.Path(folder, "model").iterdir())
@@ -258,7 +258,7 @@ def test_items_are_sent_to_processes_and_the_first_error_is_that_of_the_first_it
                 print(type(error).__name__, error, len(seen) <= 4)
         print(multiprocessing.active_children())
     """)
-    died = "WorkerError a worker process died; was memory short? Try fewer --workers True"
+    died = "WorkerError a worker process died; was memory short? Try fewer `workers` True"
     assert out.splitlines() == ["DataError item 4 True", died, died, "[]"]
 
 

@@ -189,14 +189,17 @@ def test_files_that_do_not_fit_the_text(written, tmp_path):
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ({}, "expected one of matrices, translator, encoder, token_vectors, similarities, found none"),
-        ({"similarities": "s", "encoder": "e"}, "found encoder and similarities"),
-        ({"similarities": "s", "extract": "mutual"}, "extract: without meaning for similarities"),
+        ({}, "expected one of `matrices`, `translator`, .*`similarities`, found none"),
+        ({"similarities": "s", "encoder": "e"}, "found `encoder` and `similarities`"),
+        ({"similarities": "s", "extract": "mutual"}, "`extract`: without meaning for `similarities`"),
         ({"similarities": "s", "method": "itermax"}, "expected one of the methods .*, found 'itermax'"),
         ({"encoder": "e", "device": "abacus"}, "found 'abacus'"),
         ({"encoder": "e", "units": "letters"}, "expected one of the units subwords, words, found 'letters'"),
-        ({"similarities": "s", "units": "words"}, "units: without meaning for similarities"),
-        ({"matrices": "m", "method": "transport", "layer": 3}, "layer, method: without meaning for matrices"),
+        ({"similarities": "s", "units": "words"}, "`units`: without meaning for `similarities`"),
+        (
+            {"matrices": "m", "method": "transport", "layer": 3},
+            "`layer`, `method`: without meaning for `matrices`",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other(source, told):
@@ -205,5 +208,5 @@ def test_settings_that_contradict_each_other(source, told):
 
 
 def test_what_is_no_pair(written):
-    with pytest.raises(UsageError, match="two lines of text or two lists of words"):
+    with pytest.raises(DataError, match="two lines of text or two lists of words"):
         nmtalign.links_from([("a", ["b"])], similarities=written)

@@ -17,6 +17,7 @@ from nmtalign.encoders.translator import Translator
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_links
 from tests.encoders.tiny import make_translator, reversed_bitext
+from tests.report.sample_pairs import content_of
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 transformers = pytest.importorskip("transformers", reason="pip install 'nmtalign[transformers]'")
@@ -250,7 +251,7 @@ def test_links_of_a_translation_model(marian, tmp_path, capsys):
     assert "layers=1 heads=all shift=0" in capsys.readouterr().err
     assert TOY.error(list(read_links(tmp_path / "predicted"))) > 0.3
     assert run("report", *given, "--layers", "1", "--lines", "2", "-o", tmp_path / "report.html") == 0
-    assert "head 1" in (tmp_path / "report.html").read_text()
+    assert "head 1" in content_of(tmp_path / "report.html")
 
 
 def test_empty_lines_and_pairs_that_are_too_long(marian, tmp_path, capsys):

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,12 @@ def data_of(page: str) -> dict[str, Any]:
     assert found
     data: dict[str, Any] = json.loads(inflated(found[1]))
     return data
+
+
+def content_of(page: Path) -> str:
+    """Return what the script of a written page draws, as JSON."""
+    data = data_of(page.read_text(encoding="utf-8"))
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def aligned_pair(source: list[str], target: list[str], *, seed: int = 0) -> AlignedPair:

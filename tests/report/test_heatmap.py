@@ -92,6 +92,17 @@ def test_nearly_uniform_weights_have_their_own_range_and_say_so() -> None:
     assert "flat: nearly uniform, all from .010 to .390" in notes(both)
 
 
+def test_numbers_of_nearly_uniform_weights_tell_them_apart() -> None:
+    flat = np.full((6, 5), 0.2)
+    flat[0, :2] = 0.207, 0.193  # differ by .014
+    figure = draw_heatmap(AlignmentMatrix(flat, SOURCE, TARGET), numbers=True)
+    assert [text.get_text() for text in figure.axes[0].texts[:3]] == [".207", ".193", ".200"]
+    flat[0, :2] = 0.2003, 0.1997
+    figure = draw_heatmap(AlignmentMatrix(flat, SOURCE, TARGET), numbers=True)
+    assert [text.get_text() for text in figure.axes[0].texts[:3]] == [".2003", ".1997", ".2000"]
+    assert "nearly uniform, all from .1997 to .2003" in notes(figure)
+
+
 @pytest.mark.parametrize(("share", "uniform"), [(0.75, True), (0.76, False), (1.0, False)])
 def test_of_two_words_weights_halfway_to_1_are_no_longer_uniform(share: float, uniform: bool) -> None:
     two = AlignmentMatrix([[share, 1 - share]], ("a", "b"), ("x",))

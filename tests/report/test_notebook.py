@@ -118,7 +118,7 @@ def test_two_results_side_by_side() -> None:
     assert len(PAIR.matrix.compare(PAIR.matrix).axes) == 4  # two panels, color bar, key of hatched words
     with pytest.raises(UsageError, match=r"expected two results of one sentence pair"):
         PAIR.compare(Alignment(frozenset(), 1, 1))
-    with pytest.raises(UsageError, match="no picture of a str"):
+    with pytest.raises(UsageError, match="expected one sentence pair, found"):
         PAIR.compare("0-0")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.formats import parse_gold
@@ -108,7 +108,7 @@ def test_what_the_style_asks_for_becomes_a_link():
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
 def test_stored_shares_are_from_0_to_1(share, tmp_path):
-    aligner = learn([("a b", "x y")] * 60, Learning(gold=[parse_gold("0-0 1-1")] * 60, workers=1)).aligner
+    aligner = learn([("a b", "x y")] * 60, LearnOptions(gold=[parse_gold("0-0 1-1")] * 60, workers=1)).aligner
     positions = aligner.positions
     style = positions.rescorer.style.copy()
     style[0, 3] = share

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.links.alignments import GoldAlignment
@@ -16,12 +16,12 @@ from nmtalign.positions.link_probabilities import FEW, LARGEST
 from nmtalign.rescoring import training
 from nmtalign.rescoring.features import known_words, lexical_features, posterior_features
 from nmtalign.rescoring.rescorer import mix
-from nmtalign.training.settings import Settings
+from nmtalign.training.hyperparameters import Hyperparameters
 from tests.aligner.batches import check_alone
 from tests.aligner.toy_language import links_of, toy_bitext
 
 TOY = toy_bitext(100)
-SETTINGS = Settings(model1_iterations=3, hmm_iterations=2, spectral_weight=0.4)
+SETTINGS = Hyperparameters(model1_iterations=3, hmm_iterations=2, spectral_weight=0.4)
 
 
 def without_low_words(toy) -> list[GoldAlignment]:
@@ -41,7 +41,7 @@ GOLD = without_low_words(TOY)
 @pytest.fixture(scope="module")
 def taught():
     """An aligner that was learned with gold links."""
-    return learn(TOY.pairs, Learning(settings=SETTINGS, workers=1, gold=GOLD)).aligner
+    return learn(TOY.pairs, LearnOptions(SETTINGS, workers=1, gold=GOLD)).aligner
 
 
 def test_scorers_beside_a_rescorer(taught):
@@ -59,7 +59,7 @@ def weighing(aligner: Aligner, weight: float) -> Aligner:
 
 
 def unrescored(aligner: Aligner) -> Aligner:
-    return replace(aligner, positions=aligner.positions.plain)
+    return replace(aligner, positions=aligner.positions.without_rescorer)
 
 
 def decoder_of(aligner: Aligner, pairs):
@@ -70,7 +70,7 @@ def test_rows_and_columns_sum_to_at_most_1(taught):
     for aligner in (taught, weighing(taught, 1.0)):
         decoder = decoder_of(aligner, TOY.words[:40])
         for k, bucket in enumerate(decoder.text.buckets):
-            found = decoder.attend(k).posteriors
+            found = decoder.bucket_posteriors(k).posteriors
             forward, reverse, joint = found.forward, found.reverse, found.joint
             assert forward.shape == reverse.shape == joint.shape == bucket.shape
             assert min(forward.min(), reverse.min(), joint.min()) >= 0
@@ -131,7 +131,7 @@ def test_gold_links_teach_a_style(taught):
 
 
 def test_the_same_text_makes_the_same_weights(taught):
-    again = learn(TOY.pairs, Learning(settings=SETTINGS, workers=2, gold=GOLD)).aligner
+    again = learn(TOY.pairs, LearnOptions(SETTINGS, workers=2, gold=GOLD)).aligner
     for name, array in taught.positions.state().arrays.items():
         np.testing.assert_array_equal(again.positions.state().arrays[name], array, err_msg=name)
 
@@ -152,7 +152,7 @@ def test_features_of_cells_one_by_one(taught):
     source, target = decoder.text.source, decoder.text.target
     known = known_words(source, target, (source.counts, target.counts), (["b"], []))
     bucket = decoder.text.buckets[0]
-    found, ratios = decoder.attend(0)
+    found, ratios = decoder.bucket_posteriors(0)
     forward, reverse, joint = found.forward, found.reverse, found.joint
     nulls = aligner.scorer.read(decoder.text).null_ratios
     features = lexical_features(bucket, ratios, nulls, known)
@@ -193,7 +193,7 @@ def test_what_cannot_be_taught_is_refused():
         ([*GOLD[:-1], outside], r"gold link 90-0 lies outside .* number 100"),
     ):
         with pytest.raises(DataError, match=message):
-            learn(TOY.pairs, Learning(settings=SETTINGS, gold=gold))
+            learn(TOY.pairs, LearnOptions(SETTINGS, gold=gold))
 
 
 def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(monkeypatch):
@@ -204,7 +204,7 @@ def test_gold_of_the_last_pairs_teaches_sure_links_and_leaves_possible_ones_out(
         return first
 
     monkeypatch.setattr(training, "trained", keep)
-    aligner = learn(TOY.pairs, Learning(settings=SETTINGS, gold=GOLD[-80:], workers=1)).aligner
+    aligner = learn(TOY.pairs, LearnOptions(SETTINGS, gold=GOLD[-80:], workers=1)).aligner
     usable = [gold for gold in GOLD[-80:] if gold.possible]
     assert aligner.positions.rescorer.weight == pytest.approx(len(usable) / (len(usable) + 10))
     assert 0.9 * len(usable) < len(seen) <= len(usable)

@@ -9,19 +9,19 @@ import pytest
 
 import nmtalign
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.alignments import GoldAlignment
 from nmtalign.scorers.dense_training import MAX_SCALE, Links, ScaleLikelihood, fitted_scale
 from nmtalign.text.vocabulary import Vocabulary
-from nmtalign.training.settings import Settings
+from nmtalign.training.hyperparameters import Hyperparameters
 from nmtalign.vectors.embeddings import Embeddings, unit_rows
 from nmtalign.vectors.storage import save_pair
 from tests.aligner.toy_language import links_of, toy_bitext
 
 TOY = toy_bitext(60)
 NEW = toy_bitext(80, seed=5)
-SETTINGS = Settings(spectral_weight=0.4, model1_iterations=3, hmm_iterations=2)
+SETTINGS = Hyperparameters(spectral_weight=0.4, model1_iterations=3, hmm_iterations=2)
 ARRAYS = ("offsets", "source", "target", "probability", "scores")
 
 
@@ -46,7 +46,7 @@ VECTORS = good_vectors(NEW)
 
 def taught(pairs=TOY.pairs, **options):
     return replace(
-        learn(pairs, Learning(**{"settings": SETTINGS, "workers": 1} | options)).aligner, workers=1
+        learn(pairs, LearnOptions(**{"hyperparameters": SETTINGS, "workers": 1} | options)).aligner, workers=1
     )
 
 
@@ -91,10 +91,10 @@ def test_weight_0_makes_no_head():
 
 
 def test_weight_1_stands_alone():
-    settings = replace(SETTINGS, spectral_weight=0)
-    alone = taught(vectors=VECTORS, vectors_weight=1.0, settings=settings)
+    no_spectral = replace(SETTINGS, spectral_weight=0)
+    alone = taught(vectors=VECTORS, vectors_weight=1.0, hyperparameters=no_spectral)
     assert alone.scorer.names == ("vectors",)
-    assert same_bits(alone, taught(vectors=VECTORS, settings=settings).with_scorers(["vectors"]))
+    assert same_bits(alone, taught(vectors=VECTORS, hyperparameters=no_spectral).with_scorers(["vectors"]))
     assert error(alone, NEW) < 0.05
 
 
@@ -188,7 +188,7 @@ def test_the_maximum_is_found_from_any_interval(low, high):
 def test_what_does_not_go_together_is_refused_before_training(monkeypatch, options, kind, message):
     monkeypatch.setattr("nmtalign.aligner.train.Estimator", None)
     with pytest.raises(kind, match=message):
-        learn(TOY.pairs, Learning(**options))
+        learn(TOY.pairs, LearnOptions(**options))
 
 
 def test_the_door_takes_the_options_of_the_command(tmp_path):

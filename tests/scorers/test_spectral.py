@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus.text import encode_text
 from nmtalign.errors import DataError
 from nmtalign.scorers.counts import FormCounts, emissions
@@ -16,17 +16,17 @@ from nmtalign.scorers.dense import FREQUENT
 from nmtalign.scorers.dense_training import MIN_LINKS, SPECTRAL_SCALE, learn_spectral
 from nmtalign.scorers.mixture import Mixture, interpolated
 from nmtalign.scorers.scorer import LogRatios
-from nmtalign.training.settings import PRESETS, Settings
+from nmtalign.training.hyperparameters import PRESETS, Hyperparameters
 from tests.aligner.toy_language import toy_bitext
 
 TOY = toy_bitext(80)
 NOTHING = "zu"  # has no translation, so no vector either
-SETTINGS = Settings(spectral_weight=0.4, model1_iterations=3, hmm_iterations=2)
+SETTINGS = Hyperparameters(spectral_weight=0.4, model1_iterations=3, hmm_iterations=2)
 
 
 @pytest.fixture(scope="module")
 def aligner():
-    return replace(learn(TOY.pairs, Learning(settings=SETTINGS, workers=1)).aligner, workers=1)
+    return replace(learn(TOY.pairs, LearnOptions(SETTINGS, workers=1)).aligner, workers=1)
 
 
 def emissions_of(aligner, pairs):

@@ -184,3 +184,8 @@ def test_a_weights_file_of_another_kind_is_refused(tmp_path):
 def test_settings_that_make_no_sense_are_refused(name, options):
     with pytest.raises(UsageError):
         make_score(name, 4, **options)
+
+
+def test_weights_that_are_no_file_are_refused():
+    with pytest.raises(UsageError, match="expected the path of a file or folder, found 3"):
+        make_score("bahdanau", 4, weights=3)

@@ -15,8 +15,8 @@ from nmtalign.positions.e_step import EStep
 from nmtalign.positions.transitions import initial_transitions
 from nmtalign.training.distributed import DistributedBitext
 from nmtalign.training.em import Estimator, LocalBitext
+from nmtalign.training.hyperparameters import PRESETS
 from nmtalign.training.prior import Prior
-from nmtalign.training.settings import PRESETS
 from tests.aligner.toy_language import toy_bitext
 from tests.training.test_em import random_emissions
 
@@ -96,7 +96,7 @@ def test_what_is_learned_is_the_same_to_rounding(sides, pruned, known):
     one = Estimator(*sides, PRESETS["fast"], prior=known, workers=1).run()
     place = partial(DistributedBitext, processes=Elsewhere(), cells=20_000)
     other = Estimator(*sides, PRESETS["fast"], prior=known, make_bitext=place).run()
-    for a, b in zip(one.stored, other.stored, strict=True):
+    for a, b in zip(one.lexicon.forms, other.lexicon.forms, strict=True):
         np.testing.assert_array_equal(a.keys, b.keys)
         np.testing.assert_allclose(a.counts, b.counts, rtol=1e-5, atol=1e-5)
     for a, b in zip(one.transitions, other.transitions, strict=True):

@@ -20,7 +20,7 @@ from nmtalign.positions.model import Emissions
 from nmtalign.positions.transitions import bucket_transitions, initial_transitions
 from nmtalign.training import em
 from nmtalign.training.em import Estimator, LocalBitext
-from nmtalign.training.settings import PRESETS, Settings, preset
+from nmtalign.training.hyperparameters import PRESETS, Hyperparameters, preset
 from tests.aligner.toy_language import toy_bitext
 from tests.positions.naive_hmm import naive_model1
 
@@ -247,13 +247,13 @@ def test_the_likelihood_of_words_that_only_null_can_make(agree: bool):
 
 
 def test_presets():
-    assert preset("default") == Settings(spectral_weight=0.4)
-    assert PRESETS["fast"].hmm_iterations < Settings().hmm_iterations
+    assert preset("default") == Hyperparameters(spectral_weight=0.4)
+    assert PRESETS["fast"].hmm_iterations < Hyperparameters().hmm_iterations
     with pytest.raises(UsageError, match=r"default.*'quick'"):
         preset("quick")
-    values = Settings(forms=(0, 4)).as_dict()
+    values = Hyperparameters(forms=(0, 4)).as_dict()
     forms = {name: tuple(values[name]) for name in ("forms", "short_forms")}
-    assert Settings(**values | forms) == Settings(forms=(0, 4))
+    assert Hyperparameters(**values | forms) == Hyperparameters(forms=(0, 4))
 
 
 def test_the_estimate_does_not_depend_on_the_threads():

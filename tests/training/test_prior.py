@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from nmtalign.aligner.aligner import Aligner
-from nmtalign.aligner.train import Learning, learn, train
+from nmtalign.aligner.train import LearnOptions, learn, train
 from nmtalign.errors import DataError, UsageError
 from nmtalign.scorers.counts import FormCounts, FormPairCounts
 from nmtalign.scorers.forms import FormPairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.text.vocabulary import Vocabulary
+from nmtalign.training.hyperparameters import PRESETS
 from nmtalign.training.prior import FormPrior, Prior, read_word_list, similar_words
-from nmtalign.training.settings import PRESETS
 from nmtalign.vectors.embeddings import Embeddings
 from tests.aligner.toy_language import toy_bitext, toy_training
 
@@ -25,7 +25,7 @@ FAST = PRESETS["fast"]
 
 
 def links_of(words: list[tuple[str, str, float]]) -> set[tuple[int, int]]:
-    found = learn(UNDECIDED, Learning(settings=FAST, prior=Prior(words), workers=1))
+    found = learn(UNDECIDED, LearnOptions(FAST, prior=Prior(words), workers=1))
     return set(found.aligner.align("red car", "auto rot").alignment.links)
 
 
@@ -36,7 +36,7 @@ def test_a_word_list_decides_what_the_text_leaves_open():
 
 def test_listed_words_that_the_text_does_not_show_are_kept():
     lexicon = learn(
-        UNDECIDED, Learning(settings=FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)
+        UNDECIDED, LearnOptions(FAST, prior=Prior([("Moon", "Mond", 3.0)]), workers=1)
     ).aligner.lexicon
     found = lexicon.translations()
     pairs = {
@@ -49,7 +49,7 @@ def test_listed_words_that_the_text_does_not_show_are_kept():
 def test_going_on_from_a_model_keeps_what_it_knows():
     older = toy_training("fast").aligner
     known = known_of(older)
-    newer = learn([("qa qb qc", "ra rb rc")] * 20, Learning(settings=FAST, prior=known, workers=1))
+    newer = learn([("qa qb qc", "ra rb rc")] * 20, LearnOptions(FAST, prior=known, workers=1))
     text = toy_bitext(50, seed=9)
     before = older.align_batch(text.words)
     after = newer.aligner.align_batch(text.words)
@@ -66,7 +66,8 @@ def known_of(older: Aligner) -> Prior:
 def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tuple[str, str]):
     older = toy_training(presets[0]).aligner
     newer = learn(
-        toy_bitext(50, seed=5).pairs, Learning(settings=PRESETS[presets[1]], prior=known_of(older), workers=1)
+        toy_bitext(50, seed=5).pairs,
+        LearnOptions(PRESETS[presets[1]], prior=known_of(older), workers=1),
     )
     lexicon = newer.aligner.lexicon
     for side in ("source", "target"):
@@ -77,9 +78,9 @@ def test_every_view_has_the_mass_of_the_text_and_of_the_older_model(presets: tup
 
 
 def test_an_older_model_of_other_views_without_whole_words_is_refused():
-    older = learn(toy_bitext(20).pairs, Learning(settings=replace(FAST, forms=(3,)), workers=1)).aligner
+    older = learn(toy_bitext(20).pairs, LearnOptions(replace(FAST, forms=(3,)), workers=1)).aligner
     with pytest.raises(UsageError, match=r"whole words or with the forms \(0, 0\), found \[\(3, 3\)\]"):
-        learn(toy_bitext(20).pairs, Learning(settings=FAST, prior=known_of(older), workers=1))
+        learn(toy_bitext(20).pairs, LearnOptions(FAST, prior=known_of(older), workers=1))
 
 
 def test_a_prior_adds_its_counts_of_pairs_of_words_and_of_null():
@@ -95,7 +96,7 @@ def test_a_prior_adds_its_counts_of_pairs_of_words_and_of_null():
 
 def test_training_links_are_those_of_the_model():
 
-    found = learn(toy_bitext(60).pairs, Learning(settings=FAST, prior=Prior([("aa", "bb", 1.0)]), workers=1))
+    found = learn(toy_bitext(60).pairs, LearnOptions(FAST, prior=Prior([("aa", "bb", 1.0)]), workers=1))
     own, again = found.align(), found.aligner.align_batch(toy_bitext(60).words)
     np.testing.assert_array_equal(own.source, again.source)
     np.testing.assert_array_equal(own.probability, again.probability)
@@ -117,12 +118,15 @@ def test_bad_word_lists_name_the_line(tmp_path: Path, line: str):
 
 def test_swapped_sides_are_noticed():
     toy = toy_bitext(100)
-    older = learn(toy.pairs, Learning(settings=FAST, workers=1)).aligner
+    older = learn(toy.pairs, LearnOptions(FAST, workers=1)).aligner
     known = known_of(older)
     said: list[str] = []
-    learn(toy.pairs, Learning(settings=FAST, prior=known, workers=1, warn=said.append))
+    learn(toy.pairs, LearnOptions(FAST, prior=known, workers=1, warn=said.append))
     assert not said
-    learn([(t, s) for s, t in toy.pairs], Learning(settings=FAST, prior=known, workers=1, warn=said.append))
+    learn(
+        [(t, s) for s, t in toy.pairs],
+        LearnOptions(FAST, prior=known, workers=1, warn=said.append),
+    )
     assert any("swapped" in line for line in said)
 
 

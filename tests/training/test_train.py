@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.corpus import long_pairs as segments
 from nmtalign.corpus import sides as sides_module
 from nmtalign.corpus.sides import encode_pairs
@@ -19,7 +19,7 @@ from nmtalign.errors import DataError
 from nmtalign.text import bitext as chunks
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training import bitext
-from nmtalign.training.settings import PRESETS
+from nmtalign.training.hyperparameters import PRESETS
 from tests.aligner.toy_language import toy_bitext
 
 FAST = PRESETS["fast"]
@@ -28,12 +28,12 @@ TOY = toy_bitext(120, longest=25)
 
 def warnings_of(pairs) -> list[str]:
     found: list[str] = []
-    learn(pairs, Learning(settings=FAST, workers=1, warn=found.append))
+    learn(pairs, LearnOptions(FAST, workers=1, warn=found.append))
     return found
 
 
 def saved(folder: Path, pairs=TOY.pairs, **options) -> dict[str, bytes]:
-    learn(pairs, Learning(**options)).aligner.save(folder)
+    learn(pairs, LearnOptions(**options)).aligner.save(folder)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -45,11 +45,11 @@ def test_the_same_bytes_whatever_the_threads(tmp_path: Path):
 
 
 def test_the_model_says_what_it_was_learned_from():
-    corpus = learn(TOY.pairs, Learning(settings=FAST, workers=1)).aligner.training["corpus"]
+    corpus = learn(TOY.pairs, LearnOptions(FAST, workers=1)).aligner.training["corpus"]
     assert corpus["pairs"] == 120
     assert corpus["source_tokens"] == sum(len(line.split()) for line in TOY.source)
     assert corpus["target_tokens"] == sum(len(line.split()) for line in TOY.target)
-    moved = learn(TOY.pairs[::-1], Learning(settings=FAST, workers=1)).aligner.training["corpus"]
+    moved = learn(TOY.pairs[::-1], LearnOptions(FAST, workers=1)).aligner.training["corpus"]
     assert len(corpus["sha256"]) == 64
     assert moved["sha256"] != corpus["sha256"]
 
@@ -57,7 +57,7 @@ def test_the_model_says_what_it_was_learned_from():
 def test_words_are_cut_as_told():
     text = TextSettings("simple", lowercase=False)
     pairs = [("The cat, the dog.", "Le chat, le chien."), ("The cat.", "Le chat.")] * 4
-    aligner = learn(pairs, Learning(settings=FAST, text=text, workers=1)).aligner
+    aligner = learn(pairs, LearnOptions(FAST, text=text, workers=1)).aligner
     assert aligner.text == text
     assert {"The", "the", ",", "."} <= set(aligner.lexicon.source_words)
     assert len(aligner.align(*pairs[0]).matrix.source_tokens) == 6
@@ -130,7 +130,7 @@ def test_sentences_of_one_length_are_no_reason_to_warn():
 @pytest.mark.parametrize("pairs", [[], [("", "")], [("a", ""), ("", "b")], [(" ", "  ")]])
 def test_nothing_to_learn_from(pairs):
     with pytest.raises(DataError, match="both sides"):
-        learn(pairs, Learning(workers=1))
+        learn(pairs, LearnOptions(workers=1))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_nothing_to_learn_from(pairs):
     ],
 )
 def test_small_and_odd_bitexts(pairs):
-    aligner = learn(pairs, Learning(settings=FAST, workers=1)).aligner
+    aligner = learn(pairs, LearnOptions(FAST, workers=1)).aligner
     for model in aligner.positions.transitions:
         assert np.isfinite(model.tables).all()
     batch = replace(aligner, workers=1).align_text(encode_lines(pairs, aligner.text))
@@ -157,7 +157,7 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
     for name, words in (("LONGEST", 60), ("CORE", 40), ("MARGIN", 20)):
         monkeypatch.setattr(segments, name, words)
     source, target = (" ".join(lines[:40]) for lines in (TOY.source, TOY.target))
-    found = learn([*TOY.pairs[40:], (source, target)], Learning(settings=FAST, workers=1))
+    found = learn([*TOY.pairs[40:], (source, target)], LearnOptions(FAST, workers=1))
     assert found.aligner.training["corpus"]["pairs"] == 81
     assert len(found.aligner.lexicon.source_words) == len(set(" ".join(TOY.source).split())) + 1
     links = found.align()
@@ -177,5 +177,5 @@ def test_a_line_longer_than_a_piece_is_learned_from(monkeypatch: pytest.MonkeyPa
 )
 def test_scripts_without_spaces(line: str, tokenizer: str, expected: str | None):
     warnings: list[str] = []
-    learn([("today it is fine", line)] * 3, Learning(text=TextSettings(tokenizer), warn=warnings.append))
+    learn([("today it is fine", line)] * 3, LearnOptions(text=TextSettings(tokenizer), warn=warnings.append))
     assert [w.split(" (")[0].split(",")[0] for w in warnings] == ([] if expected is None else [expected])

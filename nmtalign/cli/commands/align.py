@@ -195,33 +195,27 @@ def align(
     with warnings_to_stderr(), Outputs() as stack:
         bad = _bad_records(errors.on_error, errors.error_report, stack)
         progress = stack.enter_context(Progress("pairs", bitext.files))
-        pairs, bound = progress.reading(_opened(bitext, bad)), LengthLimit(max_length, bitext.files)
-        count = written.pieces or ("words" if outputs["tokens"] is None else "tokens")
+        pairs, limit = progress.reading(_opened(bitext, bad)), LengthLimit(max_length, bitext.files)
+        unit = written.pieces or ("words" if outputs["tokens"] is None else "tokens")
         aligner = replace(load_aligner(options), workers=engine.workers)
         if expert is not None:
             aligner, pairs = aligner.with_given_links(), with_expert(pairs, expert, marked=bad is not None)
-        if engine.engine == "dask" and not aligner.parallel:
+        if engine.engine == "dask" and not aligner.allows_processes:
             raise UsageError("--engine dask: not with an encoder, which is opened once; use --out-shards")
-        pairs = bound.pairs(pairs, aligner.text, aligner.languages)
-        aligner, pairs = fit_text(aligner, pairs, count=count)
+        pairs = limit.pairs(pairs, aligner.text, aligner.languages)
+        aligner, pairs = fit_text(aligner, pairs, unit=unit)
         values = written.values_of(aligner)
-        chunks = _aligned(aligner, pairs, run, engine.client(stack), count=count, values=values)
+        chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
         settings, languages = aligner.settings, _names(aligner.languages, bitext)
-        done = partial(say_done, languages, paths["links"], bound, run)
+        done = partial(say_done, languages, paths["links"], limit, run)
         write = partial(write_chunks, chunks, progress, errors.strict, done)
         if run is None:
             _run_whole(write, paths, stack)
         else:
-            read = {
-                "format": bitext.pairs_format,
-                "sides": bitext.sides,
-                "encoding": text_encoding(),
-                "on_error": errors.on_error,
-                "max_length": max_length,
-            }
-            given_ = read | {"settings": settings, "count": count, "strict": errors.strict}
-            described = describe(files, options, **given_)
+            reading = {"format": bitext.pairs_format, "sides": bitext.sides, "encoding": text_encoding()}
+            bounds = {"on_error": errors.on_error, "strict": errors.strict, "max_length": max_length}
+            described = describe(files, options, settings=settings, unit=unit, **reading, **bounds)
             _run_in_shards(run, write, paths, described, resume=sharding.may_exist)
     if bad is not None:
         log(
@@ -268,7 +262,7 @@ def _aligned(
     run: ShardRun | None,
     client: Client | None,
     *,
-    count: str,
+    unit: str,
     values: str | None,
 ) -> Chunks:
     """Align the pairs on a cluster or by processes."""
@@ -276,15 +270,15 @@ def _aligned(
     from nmtalign.corpus.parallel import default_workers
     from nmtalign.text.bitext import CELLS, PAIRS, cut
 
-    workers = default_workers(aligner.workers) if aligner.parallel else 1  # an encoder uses all cores
+    workers = default_workers(aligner.workers) if aligner.allows_processes else 1  # an encoder uses all cores
     size = PAIRS if workers == 1 else PAIRS // 2  # small chunks leave no core idle at the end for long
     most = math.inf if values is None else CELLS
     chunks = run.missing(pairs) if run else cut(pairs, chunk=size, cells=most)
     if client is None:
-        return align_chunks(aligner, chunks, workers=workers, count=count, values=values)
+        return align_chunks(aligner, chunks, workers=workers, unit=unit, values=values)
     from nmtalign.batch.cluster import align_on_cluster
 
-    return align_on_cluster(client, aligner, chunks, count=count, values=values)
+    return align_on_cluster(client, aligner, chunks, unit=unit, values=values)
 
 
 def write_chunks(
@@ -318,7 +312,7 @@ def write_chunks(
 def say_done(
     languages: tuple[str, str],
     output: str,
-    bound: LengthLimit,
+    limit: LengthLimit,
     run: ShardRun | None,
     progress: Progress,
     links: int,
@@ -329,7 +323,7 @@ def say_done(
         return  # all was done before
     name = "" if "source" in languages else f"{'-'.join(languages)} "
     speed = f"{progress.seconds:.1f} s ({progress.rate:,.0f} pairs a second)"
-    text = f"{progress.done:,} {name}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{bound}"
+    text = f"{progress.done:,} {name}pair{'s'[: progress.done != 1]}, {links:,} links in {speed}{limit}"
     text += "" if output == "-" else f", in {output}"
     sides = [
         f"{100 * side.rate:.1f} % of the {language}"
@@ -338,7 +332,7 @@ def say_done(
     ]
     text += f"; {' and '.join(sides)} words are known" if sides else ""
     shares = {name: round(side.rate, 4) for name, side in known._asdict().items() if side.total}
-    counts = {"links": links, "left_out": bound.count, "seconds_left": 0, "known": shares}
+    counts = {"links": links, "left_out": limit.count, "seconds_left": 0, "known": shares}
     log(text, event="aligned", **progress.values | counts)
     if why := known.doubt:
         warn(why)

@@ -107,12 +107,13 @@ def _draw_beside(sample: Path, folder: Path) -> None:
 def _figures(sample: Path, numbers: tuple[int, ...]) -> Iterator[Figure]:
     """Yield the pictures of lines of the sample, with their gold links."""
     from nmtalign.aligner.opening import load
-    from nmtalign.report.heatmap import draw_heatmap
+    from nmtalign.report.heatmap import draw_heatmap, matrices_of
 
     aligner = load()
     for number, (lines, gold) in zip(numbers, _records(sample, numbers), strict=True):
         pair = aligner.attend_words(lines)
-        yield draw_heatmap(pair.matrix, links=pair.alignment, gold=gold, title=f"pair {number}")
+        drawn = matrices_of(pair)
+        yield draw_heatmap(drawn, links=pair.alignment, gold=gold, title=f"pair {number}")
 
 
 def _records(sample: Path, numbers: tuple[int, ...]) -> Iterator[tuple[SentencePair, GoldAlignment]]:

@@ -67,8 +67,8 @@ def links_from(
         progress = stack.enter_context(Progress("pairs", bitext.files))
         pairs, again = tee(progress.reading(bitext.open()))
         linker, text, words = given.open(options, again)
-        count = "words" if outputs["tokens"] is None else "tokens"
-        chunks = links_of_source(linker, pairs, words, text, marks=given.pieces, count=count)
+        unit = "words" if outputs["tokens"] is None else "tokens"
+        chunks = links_of_source(linker, pairs, words, text, marks=given.pieces, unit=unit)
         stack.enter_context(closing(chunks))
         languages = languages_of_files(bitext.source, bitext.target)
         done = partial(say_done, languages, paths["links"], LengthLimit(None), None)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from nmtalign.links.alignments import AlignedBatch
     from nmtalign.text.bitext import SentencePair
     from nmtalign.training.em import BitextFactory
-    from nmtalign.training.settings import Settings
+    from nmtalign.training.hyperparameters import Hyperparameters
 
 
 LINKS = ("links", "probabilities", "pair_scores")  # outputs of the bitext itself
@@ -100,7 +100,7 @@ _start_options = option_group(
 @click.option("--limit", type=Whole(min=1), help="Read only the first N vectors of a file.")
 @unsafe_pickle_option(False)
 @click.option("--vectors-weight", type=Number(0, 1), help="Weight of the vectors, from 0 to 1.  [0.45]")
-@section("Expert, whose links prime the lexicon and vote")
+@section("Expert, whose links are prior counts and vote")
 @expert_option
 @with_options(*encoder_options)
 @engine_options
@@ -126,10 +126,10 @@ def train(
     """
     one_blas_thread()
     from nmtalign.aligner.experts import choose_expert
-    from nmtalign.aligner.train import Learning, gold_of_file, learn, warm_start
+    from nmtalign.aligner.train import LearnOptions, gold_of_file, learn, warm_start
     from nmtalign.batch.stream import LengthLimit
     from nmtalign.training.checkpoint import remove_checkpoints
-    from nmtalign.training.settings import preset as named_preset
+    from nmtalign.training.hyperparameters import preset as named_preset
 
     languages = two_languages(langs) if langs else (None, None)
     encoder = {name: more[name] for name in ENCODER if more[name] is not None}
@@ -144,16 +144,16 @@ def train(
         options["prior"], options["text"] = warm_start(
             start.prior, start.init, asdict(tokenization), languages, encoding=text_encoding()
         )
-    bound = LengthLimit(max_length, bitext.files)
-    shortened = partial(bound.pairs, text=options["text"], languages=languages)
-    settings, state = named_preset(start.preset), f"{output.rstrip('/')}.state"
-    progress = Stages("pairs", bitext.files, _costs(settings, **more))
+    limit = LengthLimit(max_length, bitext.files)
+    without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
+    hyperparameters, state = named_preset(start.preset), f"{output.rstrip('/')}.state"
+    progress = Stages("pairs", bitext.files, _costs(hyperparameters, **more))
     report = partial(_report, progress)
     with _explained(state), ExitStack() as stack:
         client = engine.client(stack)
         stack.enter_context(progress)
-        learning = Learning(
-            settings,
+        learn_options = LearnOptions(
+            hyperparameters,
             languages=languages,
             workers=engine.workers,
             report=report,
@@ -163,14 +163,14 @@ def train(
             **options,
         )
         pairs = progress.counted(bitext.open(), then=progress.next_stage)
-        found = learn(shortened(with_expert(pairs, more["expert"])), learning)
-        aligner = replace(found.aligner, workers=engine.workers)
+        result = learn(without_long_pairs(with_expert(pairs, more["expert"])), learn_options)
+        aligner = replace(result.aligner, workers=engine.workers)
         aligner.save(output, overwrite=force)
         remove_checkpoints(state)
-        report(f"model in {output}{bound}")
+        report(f"model in {output}{limit}")
         if outputs:
-            own = client is None or aligner.expert is not None
-            batch = found.align() if own else _aligned(client, aligner, shortened(bitext.open()))
+            here = client is None or aligner.expert is not None
+            batch = result.align() if here else _aligned(client, aligner, without_long_pairs(bitext.open()))
             _write_links(batch, outputs)
     _say_what_is_next(bitext, output, more["links"])
 
@@ -205,12 +205,13 @@ def _vectors(
     return {"vectors": sides, "vectors_weight": vectors_weight}
 
 
-def _costs(settings: Settings, **more: Any) -> list[float]:
+def _costs(hyperparameters: Hyperparameters, **more: Any) -> list[float]:
     """Return what the stages take in relation to each other, as measured (40,000 pairs)."""
-    iterations = [1.0] * (settings.model1_iterations - 1) + [4.0] * settings.hmm_iterations
+    model1, hmm = hyperparameters.model1_iterations, hyperparameters.hmm_iterations
+    iterations = [1.0] * (model1 - 1) + [4.0] * hmm
     begin = 23.0 if more["encoder"] else 3.0
     iterations *= 1 + any(more[name] is not None for name in ("expert", "encoder"))
-    end = 1.0 + 2.0 * bool(settings.spectral_weight) + 10.0 * bool(more["gold"])
+    end = 1.0 + 2.0 * bool(hyperparameters.spectral_weight) + 10.0 * bool(more["gold"])
     return [begin, 3.0, *iterations, end, *([4.0] if any(more[name] for name in LINKS) else [])]
 
 

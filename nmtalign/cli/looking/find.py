@@ -136,7 +136,7 @@ def _aligned(aligner: Aligner, linked: LinkedOptions) -> Iterator[LinkedWords]:
 
     assert linked.source is not None
     pairs = read_bitext(linked.source, linked.target, encoding=text_encoding())
-    for chunk in align_stream(aligner, pairs, count="tokens"):
+    for chunk in align_stream(aligner, pairs, unit="tokens"):
         yield from zip(*chunk.tokens(), map(chunk.batch.links, range(len(chunk.batch))), strict=True)
 
 

@@ -58,14 +58,14 @@ function layOutForPaper() {
   root.dataset.paper = "";
   bar.open = true;
   measureRoom();
-  redraw();
+  redraw(drawKey);
 }
 
 function layOutForScreen() {
   delete root.dataset.paper;
   bar.open = window.innerWidth > 1000;
   measureRoom();
-  redraw();
+  redraw(drawKey);
 }
 
 let scrolled = 0;

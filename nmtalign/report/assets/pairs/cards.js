@@ -26,6 +26,8 @@ export function makeCard(pair) {
   return html("article", about, head, html("div", { class: "body" }));
 }
 
+const GAP_ON_PAPER = 8; // as in the style sheet
+
 // How high a card may be, before it is drawn.
 export function guessHeight(pair) {
   const wide = Math.max(...[pair.s, pair.t].map((words) => words.join("  ").length * 8));
@@ -46,10 +48,14 @@ function drawWords(pair) {
   if (beside !== null) drawTwo(pair, body, view, beside);
   else {
     const all = state.beside === "=all" ? data.views.filter((other) => other !== view && pair.m[other]) : [];
-    const { size, left } = all.length ? { size: sizeOfWords(pair, room, 1), left: null } : placeWords(pair);
-    showLayout(pair, size.layout, left);
+    const { size, left, narrow } = all.length
+      ? { size: sizeOfWords(pair, room, 1), left: null }
+      : onPaper()
+        ? placeOnPaper(pair)
+        : placeWords(pair);
+    showLayout(pair, size.layout, left, narrow);
     body.replaceChildren(drawSentences(pair, pair.card, size, view));
-    if (!state.matrices || onPaper()) return markFound(pair);
+    if (!state.matrices) return markFound(pair);
     const columns = Math.min(isLong(pair) ? 2 : 4, all.length + 1);
     const space = all.length ? Math.max(220, room / columns - 36) : (left ?? room);
     body.append(...[view, ...all].map((shown) => drawMatrix(pair, pair.card, space, shown)));
@@ -65,14 +71,25 @@ function placeWords(pair) {
     left: fitsBeside(pair, room - size.wide - 36) ? room - size.wide - 36 : null,
   });
   const usual = beside(sizeOfWords(pair, room));
-  if (!state.matrices || onPaper() || usual.left !== null || usual.size.layout !== "across") return usual;
+  if (!state.matrices || usual.left !== null || usual.size.layout !== "across") return usual;
   const down = beside(sizeOfColumns(pair, room));
   return down.left === null ? usual : down;
 }
 
-function showLayout(pair, layout, left = null) {
-  pair.card.classList.toggle("long", layout === "rows" && left !== null);
-  pair.card.classList.toggle("narrow", layout === "down");
+// On paper two narrow cards stand side by side, wherever words and matrix fit into them.
+function placeOnPaper(pair) {
+  const half = (room - GAP_ON_PAPER - 34) / 2;
+  const size = sizeOfWords(pair, half);
+  const narrow = size.layout !== "rows" && size.wide <= half && (!state.matrices || fitsBeside(pair, half));
+  const own = narrow || size.layout === "down" ? size : sizeOfWords(pair, room, 1);
+  const place = narrow ? half : room;
+  const beside = place - own.wide - 24;
+  return { size: own, left: own.layout !== "rows" && fitsBeside(pair, beside) ? beside : place, narrow };
+}
+
+function showLayout(pair, layout, left = null, narrow = false) {
+  pair.card.classList.toggle("long", layout === "rows" && left !== null && !onPaper());
+  pair.card.classList.toggle("narrow", narrow);
 }
 
 // Two views side by side, their matrices, and the difference of these.

@@ -8,6 +8,7 @@ import {
   colors,
   data,
   html,
+  onPaper,
   share,
   shorten,
   state,
@@ -15,7 +16,7 @@ import {
   width,
 } from "../page.js";
 import { hideTip, showTip, tip } from "../tooltip.js";
-import { extentOf, nameOf, positions, viewOf, weightsOf } from "./pairs.js";
+import { extentOf, positions, toldView, viewOf, weightsOf } from "./pairs.js";
 import { chooseCell, goldOf } from "./corrections.js";
 import { isLong } from "./words.js";
 import { clearAttention } from "./attention.js";
@@ -28,9 +29,11 @@ export function matrixSizes(pair, space) {
   const wide = Math.max(pair.S, pair.T, 1);
   const longest = (words, size) =>
     Math.min(130, Math.max(12, ...words.map((word) => BOLD * width(shorten(word, 18), size)))) + 8;
-  const fitting = clamp(Math.floor((Math.min(space, 560) - longest(pair.t, 14) - 8) / wide), 9, 27);
-  const cell = pair.cell ?? (isLong(pair) ? 15 : fitting);
-  const size = cell < 9 ? 0 : clamp(cell * 0.8, 9, 14);
+  const [least, most, smallest] = onPaper() ? [4, 12, 6] : [9, 27, 9]; // pixels of cells and of letters
+  const left = Math.min(space, onPaper() ? space : 560) - longest(pair.t, onPaper() ? 9 : 14) - 8;
+  const fitting = clamp(Math.floor(left / wide), least, most);
+  const cell = onPaper() ? fitting : (pair.cell ?? (isLong(pair) ? 15 : fitting));
+  const size = cell < smallest ? 0 : clamp(cell * 0.8, smallest, 14);
   if (!size) return { cell, size, left: 3, top: 3 };
   return { cell, size, left: longest(pair.t, size), top: longest(pair.s, size) };
 }
@@ -46,7 +49,7 @@ function weightsToDraw(pair, view, minus) {
       low,
       high,
       ramp: colors,
-      title: `${nameOf(view)} weights`,
+      title: toldView(view),
       level: (x) => (high > low ? Math.round(toScale(clamp((x - low) / (high - low), 0, 1)) * last) : last),
     };
   }
@@ -59,7 +62,7 @@ function weightsToDraw(pair, view, minus) {
     low: -most,
     high: most,
     ramp: data.differences,
-    title: `${nameOf(view)} less ${nameOf(minus)}`,
+    title: `${toldView(view)} less ${toldView(minus)}`,
     level,
   };
 }
@@ -77,9 +80,9 @@ export function drawMatrix(pair, card, space, view, minus = null) {
     height: g.top + T * g.cell + 8,
     tabindex: 0,
     role: "application",
-    "aria-roledescription": "attention matrix",
+    "aria-roledescription": "matrix",
     "aria-label":
-      `Attention weights of pair ${pair.n}, ${title}: ${shape}. ` + "Arrow keys move from cell to cell.",
+      `Matrix of pair ${pair.n}, ${title}: ${shape}. ` + "Arrow keys move from cell to cell.",
   });
   picture.append(
     svg("rect", { x: g.left, y: g.top, width: S * g.cell, height: T * g.cell, fill: ramp[ground] }),
@@ -105,7 +108,7 @@ export function drawMatrix(pair, card, space, view, minus = null) {
   picture.append(cursor);
   const pan = html("div", { class: "pan" }, picture);
   const most = clamp(window.innerHeight - barHeight() - 110, 240, 1.2 * space);
-  const scrolls = g.left + S * g.cell + 8 > space || g.top + T * g.cell + 8 > most;
+  const scrolls = !onPaper() && (g.left + S * g.cell + 8 > space || g.top + T * g.cell + 8 > most);
   if (scrolls) Object.assign(pan.style, { maxWidth: `${space}px`, maxHeight: `${most}px` });
   if (g.size) keepInSight(pan, drawLabels(pair, picture, place, g));
   followCells(pair, card, picture, cursor, place, column, g);
@@ -122,7 +125,7 @@ export function drawMatrix(pair, card, space, view, minus = null) {
     html(
       "figcaption",
       {},
-      scrolls || pair.cell ? zoomButtons(g.cell, again) : null,
+      scrolls || (pair.cell && !onPaper()) ? zoomButtons(g.cell, again) : null,
       title,
       minus !== null || String(extentOf(view)) !== String(extentOf(viewOf(pair)))
         ? tellScale(low, high, ramp)
@@ -312,12 +315,12 @@ function followCells(pair, card, picture, cursor, place, column, g) {
 }
 
 // The colors of the weights that all pairs show; others tell theirs below the matrix.
-export const tellColors = (view) => tellScale(...extentOf(view), colors);
+export const tellColors = (view) => tellScale(...extentOf(view), colors, toldView(view));
 
-function tellScale(low, high, ramp) {
+function tellScale(low, high, ramp, name = "") {
   const middle = ramp === colors ? `, middle ${share(low + (high - low) / 4)}` : "";
   const told = state.linear ? "linear scale" : `square-root scale${middle}`;
-  return html("span", { class: "of-matrix scales" }, scaleBar(low, high, ramp), told);
+  return html("span", { class: "of-matrix scales" }, name, scaleBar(low, high, ramp), told);
 }
 
 function scaleBar(low, high, ramp) {

@@ -108,6 +108,23 @@ export const besideOf = (pair) =>
 export const nameOf = (view) =>
   view[0] !== "=" ? view : (data.others[view.slice(1)] ?? (view === "=gold" ? "gold" : "links"));
 
+
+// What the number of a cell is, as in "combined posterior".
+export const kindOf = (view) =>
+  view[0] === "="
+    ? "links"
+    : view === "scores"
+      ? "score"
+      : view === "combined"
+        ? data.views.includes("forward")
+          ? "posterior"
+          : "weight"
+        : ["forward", "reverse"].includes(view)
+          ? "attention"
+          : data.parts;
+
+export const toldView = (view) => (view[0] === "=" ? nameOf(view) : `${nameOf(view)} ${kindOf(view)}`);
+
 function cellsOf(pair, links) {
   const cells = new Float32Array(pair.S * pair.T);
   for (const key of links.keys()) {

@@ -1,32 +1,25 @@
 // Why a link was made or refused, in words.
 
 import { data, quote, share } from "../page.js";
-import { OTHER, besideOf, nameOf, viewOf, weightsOf } from "./pairs.js";
+import { OTHER, besideOf, kindOf, toldView, viewOf, weightsOf } from "./pairs.js";
 import { attentionOf, tellAttention } from "./attention.js";
 
-const DIRECTIONS = { forward: "forward: target looks at source", reverse: "reverse: source looks at target" };
+const LOOKS = { forward: ": target looks at source", reverse: ": source looks at target" };
 
 function preference(pair, s, t, side) {
-  const w = weightsOf(
-    pair,
-    side === "t"
-      ? "forward" in pair.m
-        ? "forward"
-        : "combined"
-      : "reverse" in pair.m
-        ? "reverse"
-        : "combined",
-  );
+  const of = side === "t" ? "forward" : "reverse";
+  const view = of in pair.m ? of : "combined";
+  const w = weightsOf(pair, view);
   const best = side === "t" ? pair.bf[t] : pair.br[s];
   const word = side === "t" ? pair.t[t] : pair.s[s];
   const here = share(w[t * pair.S + s]);
   if (best < 0) {
     const none = (side === "t" ? pair.nt[t] : pair.ns[s]) / 1000;
-    return `${quote(word)} prefers to stay without a link (${share(none)} to ${here})`;
+    return `${quote(word)} prefers to stay without a link (${kindOf(view)} ${share(none)} to ${here})`;
   }
   const rival = side === "t" ? pair.s[best] : pair.t[best];
   const there = side === "t" ? w[t * pair.S + best] : w[best * pair.S + s];
-  return `${quote(word)} prefers ${quote(rival)} (${share(there)} to ${here})`;
+  return `${quote(word)} prefers ${quote(rival)} (${kindOf(view)} ${share(there)} to ${here})`;
 }
 
 // The side whose word is linked as a second word, and the neighbor beside which it is; null for other links.
@@ -59,7 +52,7 @@ function verdict(pair, s, t) {
   const beside = second && quote(second[1]);
   if (linked && second) {
     const found = `a second word: ${word} has no other link, stands beside ${beside}`;
-    const enough = `its direction gives this link ${share(own)} against ${data.rule.second}`;
+    const enough = `its direction gives this link attention ${share(own)} against ${data.rule.second}`;
     return ["✓ Linked", `${found}, and ${enough}. Chosen${by}.`];
   }
   if (linked) {
@@ -71,17 +64,15 @@ function verdict(pair, s, t) {
           : column
             ? "the best target word for this source word"
             : "neither is the other’s best choice";
-    return [
-      "✓ Linked",
-      `${why}${limit !== null ? `; ${share(p)} against a threshold of ${limit}` : ""}. Chosen${by}.`,
-    ];
+    const enough = limit === null ? "" : `; ${kindOf("combined")} ${share(p)} against a threshold of ${limit}`;
+    return ["✓ Linked", `${why}${enough}. Chosen${by}.`];
   }
   const reasons = lacking(pair, s, t);
   if (!row) reasons.push(preference(pair, s, t, "t"));
   if (!column) reasons.push(preference(pair, s, t, "s"));
-  if (limit !== null && p < limit) reasons.push(`${share(p)} is below the threshold ${limit}`);
+  if (limit !== null && p < limit) reasons.push(`${kindOf("combined")} ${share(p)} is below the threshold ${limit}`);
   if (second) {
-    const needed = `would need ${data.rule.second} in its direction, and has ${share(own)}`;
+    const needed = `would need attention ${data.rule.second} in its direction, and has ${share(own)}`;
     reasons.push(`as a second word beside ${beside}, ${word} ${needed}`);
   }
   return ["✗ Not linked", reasons.length ? `${reasons.join("; ")}. Decided${by}.` : `left out${by}.`];
@@ -115,11 +106,8 @@ export function explainCell(pair, s, t) {
   const [mark, why] = verdict(pair, s, t);
   const facts = [];
   if (pair.links.has(key)) facts.push(["probability", (pair.links.get(key) / 1000).toFixed(3)]);
-  for (const view of new Set(["combined", viewOf(pair), besideOf(pair)])) {
-    if (pair.m[view] && !DIRECTIONS[view]) facts.push([`${view} weight`, share(weightsOf(pair, view)[at])]);
-  }
-  for (const [view, told] of Object.entries(DIRECTIONS)) {
-    if (pair.m[view]) facts.push([told, share(weightsOf(pair, view)[at])]);
+  for (const view of new Set(["combined", viewOf(pair), besideOf(pair), ...Object.keys(LOOKS)])) {
+    if (pair.m[view]) facts.push([toldView(view) + (LOOKS[view] ?? ""), share(weightsOf(pair, view)[at])]);
   }
   if (pair.m.scores) facts.push(["score", tellScore(pair, s, t)]);
   if (pair.nt) facts.push(["target word has no partner", share(pair.nt[t] / 1000)]);
@@ -148,7 +136,7 @@ export function explainWord(pair, side, i) {
       ...facts,
       ...[viewOf(pair), besideOf(pair)]
         .filter(Boolean)
-        .map((view) => [`${nameOf(view)} attention`, tellAttention(pair, side, i, view)]),
+        .map((view) => [toldView(view), tellAttention(pair, side, i, view)]),
     ],
     text,
   };

@@ -62,7 +62,7 @@ export function sizeOfWords(pair, room, part = 0.52) {
 export function sizeOfColumns(pair, room) {
   const column = (words) =>
     Math.min(room / 2, 12 + Math.max(0, ...words.map((word) => width(word, onPaper() ? 12 : 15))));
-  return { layout: "down", wide: column(pair.s) + 128 + column(pair.t) };
+  return { layout: "down", wide: column(pair.s) + (onPaper() ? 64 : 128) + column(pair.t) };
 }
 
 export const isLong = (pair) => Math.max(pair.S, pair.T) >= LONG;

@@ -72,6 +72,7 @@ function barColumn(name, key, value) {
   return [name, key, (pair) => value(pair) ?? -1, text, true];
 }
 
+// The last ones are hidden where there is no room for them.
 function pairColumns() {
   const begin = (p) => html("span", { class: "begin" }, p.s.slice(0, 14).join(" "));
   const columns = [
@@ -80,8 +81,11 @@ function pairColumns() {
     pairs.some((p) => p.error !== null)
       ? barColumn("AER", "aer", (p) => p.error)
       : barColumn("Doubt", "doubt", doubt),
-    ["Words", "words", (p) => p.S + p.T, (p) => `${p.S}:${p.T}`, true],
   ];
+  data.others.forEach((name, i) =>
+    columns.push([`F1 ${shorten(name, 12)}`, `same-${i}`, (p) => p.d[i], (p) => percent(p.d[i]), false]),
+  );
+  columns.push(["Words", "words", (p) => p.S + p.T, (p) => `${p.S}:${p.T}`, true]);
   if (pairs.some((p) => p.p !== null)) {
     columns.push([
       "Score",
@@ -91,9 +95,6 @@ function pairColumns() {
       false,
     ]);
   }
-  data.others.forEach((name, i) =>
-    columns.push([`F1 ${shorten(name, 12)}`, `same-${i}`, (p) => p.d[i], (p) => percent(p.d[i]), false]),
-  );
   return columns;
 }
 

@@ -9,7 +9,7 @@ from nmtalign.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Settings:
+class Hyperparameters:
     """Hyperparameters of training."""
 
     # letters of the forms of words, as in :func:`nmtalign.scorers.forms.cut`, and for a side of short words
@@ -38,12 +38,12 @@ class Settings:
 
 
 PRESETS = {
-    "fast": Settings((0, 4), (0, 1), model1_iterations=3, hmm_iterations=2, agreed_iterations=0),
-    "default": Settings(spectral_weight=0.4),
+    "fast": Hyperparameters((0, 4), (0, 1), model1_iterations=3, hmm_iterations=2, agreed_iterations=0),
+    "default": Hyperparameters(spectral_weight=0.4),
 }
 
 
-def preset(name: str) -> Settings:
+def preset(name: str) -> Hyperparameters:
     """Return the settings of a preset by name; a UsageError lists the presets."""
     if name not in PRESETS:
         raise UsageError(f"expected one of the presets {', '.join(PRESETS)}, found {name!r}")
