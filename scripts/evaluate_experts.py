@@ -47,7 +47,7 @@ import nmtalign
 from nmtalign.aligner.experts import METHOD, EncoderLinks, Expert
 from nmtalign.aligner.extraction import make_extraction
 from nmtalign.aligner.links_from import Linker
-from nmtalign.aligner.train import Learning, learn
+from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.encoders.files import Given
 from nmtalign.encoders.published import METHODS
 from nmtalign.links.extraction import mutual_argmax
@@ -191,8 +191,8 @@ def encoder_of(corpus: Corpus, alike: list[np.ndarray]) -> Expert:
 
 def softly(corpus: Corpus, alike: list[np.ndarray]) -> float:
     """Return the error of an aligner that is learned from a set, with similarities of the gold lines."""
-    learning = Learning(expert=encoder_of(corpus, alike))
-    batch = learn([*corpus.training, *corpus.gold_text], learning).aligner.align_batch(corpus.gold_text)
+    options = LearnOptions(expert=encoder_of(corpus, alike))
+    batch = learn([*corpus.training, *corpus.gold_text], options).aligner.align_batch(corpus.gold_text)
     return error(corpus, [set(batch.links(n)) for n in range(len(batch))])
 
 
