@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nmtalign.cli import main
-from nmtalign.text import chunks
+from nmtalign.text import bitext
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
@@ -84,8 +84,8 @@ def test_each_pair_has_its_matrix(values, matrices, vectors, text):
 def test_the_bytes_do_not_depend_on_workers_and_chunks(vectors, text, monkeypatch):
     write(SOURCE * 30, TARGET * 30)
     written = []
-    for workers, cells in ((1, chunks.CELLS), (2, chunks.CELLS), (2, 800), (1, 800)):
-        monkeypatch.setattr(chunks, "CELLS", cells)
+    for workers, cells in ((1, bitext.CELLS), (2, bitext.CELLS), (2, 800), (1, 800)):
+        monkeypatch.setattr(bitext, "CELLS", cells)
         options = "--vectors", vectors, "--workers", workers, "-o", "links", "--attention", "a.npz"
         assert run("align", *text, *options) == 0
         written.append((Path("a.npz").read_bytes(), Path("links").read_bytes()))
