@@ -410,6 +410,41 @@ def test_search_by_side_whole_words_and_without_accents(open_report: Open) -> No
     assert order(page) == [1]
 
 
+def test_a_phrase_in_quotes_is_found_where_its_words_stand_side_by_side(open_report: Open) -> None:
+    page = open_report([CAT, *corpus(4, 6)])
+    for query, count, found in (
+        ('"black cat"', 1, {"black", "cat"}),
+        ('"cat black"', 0, set()),
+        ("cat black", 1, {"black", "cat"}),
+        ('"black cat" dort', 1, {"black", "cat", "dort"}),
+        ('"the bl', 1, {"the", "black"}),
+    ):
+        page.execute_script(
+            "const box = document.getElementById('search'); box.value = arguments[0];"
+            "box.dispatchEvent(new Event('input'))",
+            query,
+        )
+        told = "1 of 5 pairs" if count else "No pair is found"
+        wait(page, "return document.getElementById('found').textContent === arguments[0]", told)
+        assert {token.text for token in find(page, ".token.found")} == found
+
+
+def test_slash_goes_to_the_search_and_j_and_k_from_pair_to_pair(open_report: Open) -> None:
+    page = open_report([*corpus(8, 6)])
+    read = "return document.querySelector('.sought h3').textContent"
+    for keys, pair in (("j", 1), ("j", 2), ("j", 3), ("k", 2)):
+        page.execute_script(
+            "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0], bubbles: true}))",
+            keys,
+        )
+        wait(page, f"{read} === 'Pair {pair}'")
+        wait_until_still(page)
+    page.execute_script(
+        "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true}))"
+    )
+    assert page.execute_script("return document.activeElement.id") == "search"
+
+
 def test_the_address_keeps_the_search(open_report: Open) -> None:
     pairs = [words(n, f"word{n} <b> &", "ein Wort") for n in range(1, 6)]
     page = open_report(pairs, hash="#pair-3&find=word%20%3Cb%3E&in=source&nothing=%3Ci%3E")
