@@ -215,7 +215,8 @@ class Viewable(Result):
 
         An aligned pair also takes ``values``: ``combined``, ``forward``, ``reverse``, ``scores``, or ``all``
         for the first three side by side. Left out: ``forward`` where the weights are a softmax over vectors,
-        else ``combined``.
+        else ``combined``. With ``curves=True`` the links are curves between the words, as of
+        :func:`nmtalign.report.heatmap.draw_curves`.
         """
         figure: Figure = _drawing().to_heatmap(self, **options)
         return figure

@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 
 import nmtalign
+from nmtalign import GoldAlignment
 from nmtalign.arrays import Floats
 
 SOURCE, TARGET = (
@@ -22,8 +23,7 @@ SURE = {(0, 0), (1, 2), (2, 1), (4, 3), (4, 5), (5, 4), (6, 6)}
 POSSIBLE = {(3, 4)}  # "did" has no word of its own in French
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "basics"
 STEP, CELL, TOP, BOTTOM = 92, 40, 44, 150  # pixels
-INK, GRAY, BLUE, GREEN, ORANGE = "#1b1f24", "#8a929b", "#1f6feb", "#1a7f37", "#bc4c00"
-DASHED = ' stroke-dasharray="5 4"'
+INK, GRAY, BLUE = "#1b1f24", "#8a929b", "#1f6feb"
 
 
 def svg(width: int, height: int, parts: Iterable[str], title: str) -> str:
@@ -62,11 +62,11 @@ def x_of(n: int) -> int:
     return 60 + STEP * n
 
 
-def curve(s: int, t: int, color: str, width: float = 2.5, more: str = "") -> str:
+def curve(s: int, t: int, color: str, width: float) -> str:
     """Return the curve from source word s to target word t."""
     middle = (TOP + BOTTOM) / 2
     path = f"M{x_of(s)} {TOP} C{x_of(s)} {middle} {x_of(t)} {middle} {x_of(t)} {BOTTOM}"
-    return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width:.2g}"{more}/>'
+    return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width:.2g}"/>'
 
 
 def matrix(weights: Floats, left: float, top: float, title: str, *, rows: bool = True) -> list[str]:
@@ -106,15 +106,16 @@ def attention(pair: nmtalign.AlignedPair, word: str) -> list[str]:
     return parts
 
 
-def draw() -> dict[str, str]:
-    """Return each picture by the name of its file."""
-    pair = nmtalign.load().align(SOURCE, TARGET)
-    links = {(link.source, link.target) for link in pair.links}
+def save_curves(pair: nmtalign.AlignedPair) -> None:
+    """Write the pictures of links."""
+    gold = GoldAlignment(frozenset(SURE), frozenset(SURE | POSSIBLE))
+    pair.save(FOLDER / "gold.svg", curves=True, links=None, gold=gold, numbers=True)
+    pair.save(FOLDER / "errors.svg", curves=True, gold=gold, numbers=True)
+
+
+def draw(pair: nmtalign.AlignedPair) -> dict[str, str]:
+    """Return each other picture by the name of its file."""
     wide = x_of(len(SOURCE)) - 32
-    shown = SURE | POSSIBLE
-    gold = [curve(*link, INK, more="" if link in SURE else DASHED) for link in sorted(shown)]
-    compared = [curve(*link, GREEN if link in shown else ORANGE) for link in sorted(links)]
-    compared += [curve(*link, BLUE, more=DASHED) for link in sorted(SURE - links)]
     side = CELL * len(SOURCE)
     assert pair.forward is not None
     assert pair.reverse is not None
@@ -124,18 +125,18 @@ def draw() -> dict[str, str]:
         *matrix(pair.posterior, 140 + 2 * side, 84, "probability of a link", rows=False),
     ]
     return {
-        "gold.svg": svg(wide, 200, [*words(), *gold], "Gold links: sure ones solid, the possible one dashed"),
         "attention.svg": svg(wide + STEP, 200, attention(pair, "ne"), "Attention of the target word ne"),
         "null.svg": svg(wide + STEP, 200, attention(pair, "pas"), "Attention of the target word pas"),
         "posteriors.svg": svg(160 + 3 * side, 100 + side, three, "Three matrices of one sentence pair"),
-        "errors.svg": svg(wide, 200, [*words(), *compared], "Links against gold links"),
     }
 
 
 def main() -> None:
     """Write the pictures."""
     FOLDER.mkdir(exist_ok=True)
-    for name, picture in draw().items():
+    pair = nmtalign.load().align(SOURCE, TARGET)
+    save_curves(pair)
+    for name, picture in draw(pair).items():
         (FOLDER / name).write_text(picture, encoding="utf-8")
         print(FOLDER / name)
 

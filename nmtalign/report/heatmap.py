@@ -1,5 +1,7 @@
 """Attention weights as a picture: target words are rows, source words are columns with their labels on top.
 
+Links as a picture: curves between the words.
+
 The layout is computed in inches from the words, so that labels stay readable from 3 to 80 words.
 Only matplotlib's object interface is used: no pyplot, no global figure.
 """
@@ -23,7 +25,7 @@ from nmtalign.links.alignments import AlignedPair, Alignment, AlignmentMatrix, G
 from nmtalign.names import SIDES
 from nmtalign.output import whole_file
 from nmtalign.report.fonts import choose_fonts, suggestion
-from nmtalign.report.page import LEGEND_CELL, Page
+from nmtalign.report.page import KINDS, LEGEND_CELL, LONGEST_LABEL, Board, Page
 from nmtalign.report.style import DARK, is_light, shorten, visible
 
 if TYPE_CHECKING:
@@ -151,6 +153,102 @@ def _check_colors(colors: str) -> None:
 
     if colors not in colormaps:
         raise UsageError(f"matplotlib has no color map {colors!r}")
+
+
+def draw_curves(
+    matrix: AlignmentMatrix,
+    *,
+    links: Alignment | Iterable[tuple[int, int]] | None = None,
+    gold: GoldAlignment | None = None,
+    title: str = "",
+    numbers: bool = False,
+    word: tuple[str, int] | None = None,
+) -> Figure:
+    """Draw the links of one sentence pair as curves between its words, as the report does.
+
+    Parameters
+    ----------
+    matrix : AlignmentMatrix
+        Gives the words, and how wide the curve of a link is.
+    links : Alignment or iterable of (source, target), optional
+    gold : GoldAlignment, optional
+        Links that it has are green, others orange with a cross; sure ones that are missing are blue and
+        dashed, with a plus. Without `links`, the gold links themselves: dashed where they are only possible.
+    title : str
+    numbers : bool
+        Write the position of each word beside it.
+    word : (str, int), optional
+        ``("source", 2)`` or ``("target", 0)``: a word whose weights are drawn, too.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Words in two lines; in two columns where these are long, or run against each other.
+
+    Raises
+    ------
+    UsageError
+        If the pair has no such word.
+    DataError
+        If a link lies outside the pair.
+
+    Warns
+    -----
+    UserWarning
+        As of :func:`draw_heatmap`.
+
+    Examples
+    --------
+    >>> matrix = AlignmentMatrix(np.eye(2), ("good", "morning"), ("guten", "Morgen"))
+    >>> figure = draw_curves(matrix, links=[(0, 0), (1, 1)])
+    >>> [text.get_text() for text in figure.axes[0].texts if text.get_text()]
+    ['good', 'morning', 'guten', 'Morgen']
+    """
+    expect_kind(matrix, AlignmentMatrix, "an AlignmentMatrix, such as pair.matrix")
+    kinds = _kinds_of_links(matrix, links, gold)
+    sides = [[shorten(visible(own), LONGEST_LABEL) or "␣" for own in side] for side in _sides(matrix)]
+    weights = np.clip(matrix.weights, 0.0, 1.0)
+    shown = [] if {*kinds.values()} <= {"both"} else [kind for kind in KINDS if kind in kinds.values()]
+    title = shorten(visible(title), LONGEST_TITLE)
+    with _style([*sides[0], *sides[1], title, *(KINDS[kind][2] for kind in shown)]):
+        board = Board(sides, title, shown, numbers=numbers)
+        for link, weight in _weights_of(word, weights):
+            board.attention(link, weight)
+        for link, kind in sorted(kinds.items()):
+            board.curve(link, kind, 0.6 if kind == "missed" else float(weights[link.target, link.source]))
+    return board.figure
+
+
+def _sides(matrix: AlignmentMatrix) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return matrix.source_tokens, matrix.target_tokens
+
+
+def _kinds_of_links(
+    matrix: AlignmentMatrix, links: Iterable[tuple[int, int]] | None, gold: GoldAlignment | None
+) -> dict[Link, str]:
+    """Return the links to draw, each with its key in `KINDS`."""
+    chosen = _inside(links or (), matrix)
+    if gold is None:
+        return dict.fromkeys(chosen, "both")
+    sure, possible = _inside(gold.sure, matrix), _inside(gold.possible, matrix)
+    if links is None:
+        return {link: "sure" if link in sure else "possible" for link in sure | possible}
+    found = {link: "hit" if link in possible else "wrong" for link in chosen}
+    return found | dict.fromkeys(sure - chosen, "missed")
+
+
+def _weights_of(word: tuple[str, int] | None, weights: NDArray[np.floating]) -> Iterator[tuple[Link, float]]:
+    """Yield the cells of a word that are seen, with their weights."""
+    if word is None:
+        return
+    side, n = word
+    T, S = weights.shape
+    if side not in SIDES or not 0 <= n < (S, T)[SIDES.index(side)]:
+        raise UsageError(f"expected ('source', n below {S}) or ('target', n below {T}), found {word}")
+    cells = [Link(n, t) for t in range(T)] if side == "source" else [Link(s, n) for s in range(S)]
+    for link in cells:
+        if (weight := float(weights[link.target, link.source])) >= SMALLEST_NUMBER:
+            yield link, weight
 
 
 def matrices_of(pair: AlignedPair, values: str | None = None) -> dict[str, AlignmentMatrix]:

@@ -22,7 +22,14 @@ from nmtalign.door import as_path, expect_names
 from nmtalign.errors import UsageError
 from nmtalign.links.alignments import AlignedBatch, AlignedPair, Alignment, AlignmentMatrix, Link
 from nmtalign.links.evaluation import METRICS, Evaluation, compare
-from nmtalign.report.heatmap import FORMATS, check_format, draw_heatmap, matrices_of, save_heatmaps
+from nmtalign.report.heatmap import (
+    FORMATS,
+    check_format,
+    draw_curves,
+    draw_heatmap,
+    matrices_of,
+    save_heatmaps,
+)
 from nmtalign.report.html import html_cards, html_report
 from nmtalign.report.sample import SamplePair, numbered
 from nmtalign.report.tables import OF_MATRICES, link_table, save_matrices
@@ -56,7 +63,8 @@ class Page:
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{self.height}px;border:0;resize:vertical"
         page = escape(self.html)
-        return f'<iframe sandbox="allow-scripts" title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
+        may = 'sandbox="allow-scripts allow-downloads"'
+        return f'<iframe {may} title="Alignment" style="{style}" srcdoc="{page}"></iframe>'
 
 
 def show(pairs: Iterable[AlignedPair], *, title: str = "Word alignment") -> Page:
@@ -201,14 +209,22 @@ def _differences(first: Evaluation, second: Evaluation) -> pd.DataFrame:
     return _frame(rows, index=list(METRICS), columns=columns)
 
 
-def to_heatmap(result: Any, *, values: str | None = None, **options: Any) -> Figure:
+def to_heatmap(result: Any, *, values: str | None = None, curves: bool = False, **options: Any) -> Figure:
     """Draw a result; the links are marked unless `links` says otherwise. A notebook shows the figure.
 
     `values` chooses among the arrays of an aligned pair, as in :func:`nmtalign.report.heatmap.matrices_of`.
+    With `curves` the links are curves between the words, drawn by
+    :func:`nmtalign.report.heatmap.draw_curves`, which takes the other options.
     """
-    expect_names(options, signature(draw_heatmap).parameters, "options")
-    links = _pair(result).alignment.links or None
-    return _displayed(draw_heatmap(_matrices(result, values), **{"links": links, **options}))
+    expect_names(options, signature(draw_curves if curves else draw_heatmap).parameters, "options")
+    matrices = _matrices(result, values)
+    links = _pair(result).alignment.links
+    if not curves:
+        return _displayed(draw_heatmap(matrices, **{"links": links or None, **options}))
+    if len(matrices) > 1:
+        raise UsageError(f"curves: expected one of the values {', '.join(matrices)}, found all")
+    [matrix] = matrices.values()
+    return _displayed(draw_curves(matrix, **{"links": links, **options}))
 
 
 def _matrices(result: Any, values: str | None) -> dict[str, AlignmentMatrix]:
@@ -219,6 +235,8 @@ def save(result: Any, path: str | Path, **options: Any) -> None:
     """Save the picture of a result, or its numbers; options as of :func:`to_heatmap`."""
     check_format(as_path(path), FORMATS + OF_MATRICES)
     if Path(path).suffix.lower() in OF_MATRICES:
+        if options.pop("curves", False):
+            raise UsageError(f"{path}: curves are a picture; give a name ending in {', '.join(FORMATS)}")
         save_matrices([(1, _matrices(result, **{"values": None, **options}))], path)
     else:
         save_heatmaps([to_heatmap(result, **options)], path)

@@ -1,9 +1,11 @@
-"""The layout of a heatmap picture, computed in inches from the words it shows."""
+"""The layout of pictures, computed from the words they show: of heatmaps in inches, of curves in points."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from nmtalign.links.alignments import AlignmentMatrix
@@ -22,6 +24,20 @@ LONGEST_LABEL = 24  # characters; longer words are shortened and spelt out below
 LARGEST_SIDE = 40.0  # a panel is never larger
 SMALLEST_FONT = 5.0  # points
 NOTE_SIZE = 8.0  # points: legend, color bar, spelt-out words
+
+SIZE, SMALL = 12.0, 9.0  # points: words, and what is said of them
+SPACE = 10.0  # between words of a line
+DEPTH, BREADTH, ROW = 58.0, 110.0, 18.0  # between two lines of words, two columns, two words of a column
+WIDEST = 720.0  # a line; longer sentences stand in columns
+INK, SOFT, ATTENTION = "#1d1e22", "#5c5f68", "#6d4a8d"  # as in the report
+KINDS = {  # color, dashes, mark and meaning of curves
+    "both": ("#59616e", (), "", "link"),
+    "hit": ("#2a7a55", (), "", "link in the gold"),
+    "wrong": ("#b34700", (), "×", "link not in it"),
+    "missed": ("#0a66a8", (5, 4), "+", "sure link missing"),
+    "sure": ("#1f5fa8", (), "", "sure"),
+    "possible": ("#1f5fa8", (2, 4), "", "possible"),
+}
 
 
 class Page:
@@ -172,3 +188,135 @@ def _cell_size(S: int, T: int, columns: int) -> float:
     else:
         wanted = min(max(13.0 / (columns * longest), 0.12), 0.3)
     return min(wanted, LARGEST_SIDE / longest)
+
+
+class Board:
+    """A figure with the words of both sides in two lines, or else in two columns, and curves between them.
+
+    Parameters
+    ----------
+    sides : sequence of sequence of str
+        Source words, target words.
+    title : str
+    kinds : sequence of str
+        Of the curves to come, keys of `KINDS`, which the legend explains.
+    numbers : bool
+        Write the position of each word beside it.
+    """
+
+    def __init__(
+        self, sides: Sequence[Sequence[str]], title: str, kinds: Sequence[str], *, numbers: bool
+    ) -> None:
+        from matplotlib.figure import Figure
+
+        self.figure = Figure(figsize=(1, 1), dpi=POINTS)
+        self._axes = self.figure.add_axes((0, 0, 1, 1))
+        self._axes.set_axis_off()
+        widths = [[self._wide(word, SIZE) for word in side] for side in sides]
+        lines = [sum(own) + SPACE * (len(own) - 1) for own in widths]
+        turned = [_is_right_to_left(side) for side in sides]
+        self.down = max(lines) > WIDEST or turned[0] != turned[1]
+        margin, room = MARGIN * POINTS, 14.0 * numbers  # of the numbers
+        top = margin + 20.0 * bool(title) + (ROW / 2 if self.down else room + SIZE / 2)
+        legend = [48 + self._wide(KINDS[kind][3], SMALL) for kind in kinds]
+        if self.down:
+            left, right = (max([0.0, *own]) for own in widths)
+            inner, foot = left + BREADTH + right + 2 * room, ROW * max(map(len, sides)) - ROW / 2
+        else:
+            inner, foot = max(lines), DEPTH + SIZE / 2 + room
+        width = max(inner, sum(legend), self._wide(title, 11)) + 2 * margin
+        height = top + foot + 22.0 * bool(legend) + margin
+        self.figure.set_size_inches(width / POINTS, height / POINTS)
+        self._axes.set(xlim=(0, width), ylim=(height, 0))
+        start = (width - inner) / 2
+        if self.down:
+            edges = start + room + left, start + room + left + BREADTH
+            self._ends = [
+                [(x, top + ROW * n) for n in range(len(side))] for x, side in zip(edges, sides, strict=True)
+            ]
+        else:
+            self._ends = [
+                [(x, y) for x in _centers(own, (width - line) / 2, turned=back)]
+                for own, line, back, y in zip(widths, lines, turned, (top, top + DEPTH), strict=True)
+            ]
+        self._write(title, margin, margin + 6, 11, ha="left")
+        self._write_words(sides, widths, numbers=numbers)
+        self._draw_legend(kinds, legend, margin, height - margin - 4)
+
+    def _wide(self, text: str, points: float) -> float:
+        label = self.figure.text(0, 0, text, size=points, parse_math=False)
+        width = label.get_window_extent().width
+        label.remove()
+        return float(width)
+
+    def _write(self, text: str, x: float, y: float, points: float, **how: Any) -> None:
+        how = {"ha": "center", "va": "baseline", "color": INK} | how
+        self._axes.text(x, y + 0.35 * points, text, size=points, parse_math=False, **how)
+
+    def _write_words(
+        self, sides: Sequence[Sequence[str]], widths: Sequence[Sequence[float]], *, numbers: bool
+    ) -> None:
+        for side, sign in enumerate((-1, 1)):
+            for n, (word, (x, y)) in enumerate(zip(sides[side], self._ends[side], strict=True)):
+                if self.down:
+                    self._write(word, x, y, SIZE, ha="right" if side == 0 else "left")
+                    beside = x + sign * (widths[side][n] + 9), y
+                else:
+                    self._write(word, x, y, SIZE)
+                    beside = x, y + 14 * sign
+                if numbers:
+                    self._write(str(n), *beside, SMALL - 1, color=SOFT)
+
+    def _draw_legend(self, kinds: Sequence[str], widths: Sequence[float], x: float, y: float) -> None:
+        for kind, width in zip(kinds, widths, strict=True):
+            self._path([(x, y), (x + 14, y), (x + 14, y), (x + 28, y)], kind, 1.6)
+            self._write(KINDS[kind][3], x + 33, y, SMALL, ha="left", color=SOFT)
+            x += width
+
+    def curve(self, link: tuple[int, int], kind: str, weight: float) -> None:
+        """Draw a link; the likelier, the wider."""
+        self._path(self._course(link), kind, 1 + 1.6 * weight)
+
+    def attention(self, link: tuple[int, int], weight: float) -> None:
+        """Draw the weight that a word gives to one of the other side."""
+        style: dict[str, Any] = {"color": ATTENTION, "alpha": 0.35 + 0.5 * weight, "zorder": 0.5}
+        self._line(self._course(link), 0.7 + 9 * weight, **style)
+
+    def _course(self, link: tuple[int, int]) -> list[tuple[float, float]]:
+        """Return the two ends of a curve, and the points between them that it bends to."""
+        (x, y), (u, v) = (ends[n] for ends, n in zip(self._ends, link, strict=True))
+        if self.down:
+            x, u, middle = x + 4, u - 4, (x + u) / 2
+            return [(x, y), (middle, y), (middle, v), (u, v)]
+        y, v, middle = y + SIZE * 0.75, v - SIZE * 0.75, (y + v) / 2
+        return [(x, y), (x, middle), (u, middle), (u, v)]
+
+    def _path(self, course: Sequence[tuple[float, float]], kind: str, width: float) -> None:
+        color, dashes, mark, _ = KINDS[kind]
+        style = (0, [length / width for length in dashes]) if dashes else "solid"
+        self._line(course, width, color=color, linestyle=style)
+        if mark:
+            (x, y), *_, (u, v) = course
+            ground = {"boxstyle": "circle,pad=0.05", "facecolor": "white", "edgecolor": "none"}
+            self._write(mark, (x + u) / 2, (y + v) / 2, 10, color=color, weight="bold", bbox=ground)
+
+    def _line(self, course: Sequence[tuple[float, float]], width: float, **style: Any) -> None:
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        path = Path(course, [Path.MOVETO, *[Path.CURVE4] * 3])
+        self._axes.add_patch(PathPatch(path, fill=False, linewidth=width, capstyle="round", **style))
+
+
+def _centers(widths: Sequence[float], start: float, *, turned: bool) -> list[float]:
+    """Return where the middles of the words of a line stand, from right to left if it is turned."""
+    ordered = widths[::-1] if turned else widths
+    ends = accumulate((width + SPACE for width in ordered), initial=start)
+    places = [end + width / 2 for end, width in zip(ends, ordered, strict=False)]
+    return places[::-1] if turned else places
+
+
+def _is_right_to_left(words: Iterable[str]) -> bool:
+    """Tell whether the first letter of a sentence is one that is written from right to left."""
+    ways = (unicodedata.bidirectional(letter) for word in words for letter in word)
+    return next((way for way in ways if way in ("L", "R", "AL")), "L") != "L"

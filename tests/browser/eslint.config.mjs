@@ -9,6 +9,7 @@ const browser = [
   "fetch",
   "atob",
   "Blob",
+  "XMLSerializer",
   "URL",
   "URLSearchParams",
   "Event",

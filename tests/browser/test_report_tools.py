@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -139,10 +140,8 @@ def test_all_weights_stand_side_by_side(open_report: Open) -> None:
     choose(page, "beside", "all weights")
     labels = [picture.get_attribute("aria-label") for picture in find(page, ".matrix svg[tabindex]")]
     shown = [label.split(",")[1].split(":")[0] for label in labels]
-    assert shown == [
-        " combined posterior",
-        *(f" {view} attention" for view in ("forward", "reverse", "first")),
-    ]
+    directions = [f" {view} attention" for view in ("forward", "reverse", "first")]
+    assert shown == [" combined posterior", *directions]
     point_at(page, word(page, "cat"))
     assert len(find(page, ".matrix .band")) == 4
 
@@ -155,6 +154,29 @@ def test_a_pair_without_a_head_shows_what_it_has(open_report: Open) -> None:
         "Matrix of pair 1, first attention",
         "Matrix of pair 17, combined posterior",
     ]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_card_is_saved_as_a_picture_of_its_words_and_curves(open_report: Open, dark: bool) -> None:
+    page = open_report([CAT], dark=dark)
+    page.execute_script(
+        "URL.createObjectURL = (blob) => { blob.text().then((t) => { window.kept = t }); return '#' }"
+    )
+    find(page, ".save")[0].click()
+    wait(page, "return window.kept")
+    picture = ElementTree.fromstring(page.execute_script("return window.kept"))
+    written = [node.text for node in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert written == ["×", "+", *CAT.aligned.tokens[0], *CAT.aligned.tokens[1]]
+    curves = list(picture.iter("{http://www.w3.org/2000/svg}path"))
+    assert [path.get("d") for path in curves] == page.execute_script(
+        "return [...document.querySelectorAll('.curves .link')].map((link) => link.getAttribute('d'))"
+    )
+    hit, wrong, missed = ("#6fcf9f", "#ff9d5c", "#6cb8f5") if dark else ("#2a7a55", "#b34700", "#0a66a8")
+    as_rgb = {
+        f"rgb({', '.join(str(int(c[i : i + 2], 16)) for i in (1, 3, 5))})" for c in (hit, wrong, missed)
+    }
+    assert {path.get("stroke") for path in curves} == as_rgb
+    assert not {"class", "style"} & {name for node in picture.iter() for name in node.attrib}
 
 
 # ---- errors ----------------------------------------------------------------------------------------------

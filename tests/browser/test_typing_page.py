@@ -78,6 +78,15 @@ def test_lines_are_pairs_and_a_wrong_number_is_told(typing_page: Any) -> None:
     wait(page, "return document.querySelector('#typing p').textContent.startsWith('Type a sentence')")
 
 
+def test_an_old_result_is_marked_under_an_error(typing_page: Any) -> None:
+    old = "return document.getElementById('list').classList.contains('old')"
+    assert not typing_page.execute_script(old)
+    fill(typing_page, "one\ntwo", "eins")
+    wait(typing_page, old)
+    fill(typing_page, *EXAMPLE)
+    wait(typing_page, "return !document.getElementById('list').classList.contains('old')")
+
+
 def test_another_model_aligns_the_same_pair(typing_page: Any) -> None:
     page = typing_page
     made = toy_training("fast").aligner.align(*EXAMPLE)

@@ -184,3 +184,15 @@ def test_a_long_side_is_cropped_and_rows_can_be_chosen(tmp_path, capsys, monkeyp
     assert all(s < 3 and t < 1 for s, t in more["links"])
     assert run("heatmap", "a b", "c", "-o", tmp_path / "a.png", "--columns", "7") == 2
     assert "--columns: there are only 2 words, counted from 0" in capsys.readouterr().err
+
+
+def test_curves_in_place_of_a_matrix(
+    vectors: Path, tmp_path: Path, pairs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentences = "The black cat", "Le chat noir", "--vectors", vectors, "--curves"
+    assert run("heatmap", *sentences, "--numbers", "-o", tmp_path / "cat.svg") == 0
+    words = ["The", "black", "cat", "Le", "chat", "noir", *"001122"]
+    assert sorted(filter(None, written(tmp_path / "cat.svg"))) == sorted(words)
+    assert run("heatmap", "--pairs", pairs, "--vectors", vectors, "--curves", "-o", tmp_path / "all.pdf") == 0
+    assert run("heatmap", *sentences, "--light", "-o", tmp_path / "cat.tsv") == 2
+    assert "leave out --light, -o " in capsys.readouterr().err

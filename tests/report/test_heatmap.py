@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.collections import PatchCollection, PathCollection
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from nmtalign import Alignment, AlignmentMatrix, DataError, GoldAlignment, UsageError
+from nmtalign import AlignedPair, Alignment, AlignmentMatrix, DataError, GoldAlignment, Link, UsageError
 from nmtalign.report import fonts
-from nmtalign.report.heatmap import cropped, draw_heatmap, save_heatmaps
+from nmtalign.report.heatmap import cropped, draw_curves, draw_heatmap, save_heatmaps
 from nmtalign.report.style import DARK, LIGHT
 
 SOURCE = ("the", "white", "house", "is", "small")
@@ -348,3 +348,84 @@ def test_only_fonts_that_exist_are_recommended() -> None:
         "Noto Sans Thai",
         "",
     ]
+
+
+# ---- curves ----
+
+
+def curves_of(figure: Figure) -> list[tuple[str, list[list[float]]]]:
+    """Return color and course of every curve but those of the legend, which are straight."""
+    found = [
+        (to_hex(own.get_edgecolor()), own.get_path().vertices.tolist()) for own in figure.axes[0].patches
+    ]
+    return [(color, course) for color, course in found if course[1] != course[2]]
+
+
+def test_curves_have_the_colors_of_right_wrong_and_missing_links() -> None:
+    gold = GoldAlignment(frozenset({Link(0, 0), Link(2, 0)}), frozenset({Link(0, 0), Link(2, 0), Link(1, 1)}))
+    matrix = AlignmentMatrix(np.full((2, 3), 0.5), ("a", "b", "c"), ("d", "e"))
+    links = [(0, 0), (1, 1), (2, 1)]
+    figure = draw_curves(matrix, links=links, gold=gold)
+    assert [color for color, _ in curves_of(figure)] == ["#2a7a55", "#2a7a55", "#0a66a8", "#b34700"]
+    written = [text.get_text() for text in figure.axes[0].texts]
+    assert {"link in the gold", "link not in it", "sure link missing", "×", "+"} < set(written)
+    assert [color for color, _ in curves_of(draw_curves(matrix, links=links))] == ["#59616e"] * 3
+    assert [color for color, _ in curves_of(draw_curves(matrix, gold=gold))] == ["#1f5fa8"] * 3
+    with pytest.raises(DataError, match="outside"):
+        draw_curves(matrix, links=[(3, 0)])
+    with pytest.raises(UsageError, match="n below 3"):
+        draw_curves(matrix, word=("source", 3))
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_curves_end_at_their_words(count: int) -> None:
+    """In two lines, and in two columns where these are too long."""
+    words = [f"word{n}" for n in range(count)], [f"Wort{n}" for n in range(count)]
+    links = sorted((n, (n + 1) % count) for n in range(count))
+    figure = draw_curves(AlignmentMatrix(np.eye(count), *map(tuple, words)), links=links)
+    figure.canvas.draw()
+    boxes = {text.get_text(): text.get_window_extent() for text in figure.axes[0].texts}
+    courses = [course for _, course in curves_of(figure)]
+    assert len(courses) == count
+    along = 0 if count == 3 else 1
+    to_pixels = figure.axes[0].transData.transform
+    for (s, t), course in zip(links, map(to_pixels, courses), strict=True):
+        for name, end in ((f"word{s}", course[0]), (f"Wort{t}", course[-1])):
+            box = boxes[name]
+            middle = (box.x0 + box.x1) / 2 if along == 0 else (box.y0 + box.y1) / 2
+            assert abs(end[along] - middle) < 3
+            assert not box.contains(*end)
+
+
+def test_the_words_of_a_line_run_from_right_to_left_in_hebrew() -> None:
+    words = ("שלום", "עולם")
+    figure = draw_curves(AlignmentMatrix(np.eye(2), words, words), links=[(0, 0)])
+    places = [text.get_position()[0] for text in figure.axes[0].texts if text.get_text()]
+    assert places[0] > places[1]
+    assert places[2] > places[3]
+
+
+def test_the_weights_of_a_word_are_curves_as_wide_as_they() -> None:
+    weights = np.array([[0.7, 0.25, 0.001], [0.0, 0.0, 1.0]])
+    matrix = AlignmentMatrix(weights, ("a", "b", "c"), ("d", "e"))
+    wide = [own.get_linewidth() for own in draw_curves(matrix, word=("target", 0)).axes[0].patches]
+    assert wide == [pytest.approx(0.7 + 9 * w) for w in (0.7, 0.25)]
+    wide = [own.get_linewidth() for own in draw_curves(matrix, word=("source", 2)).axes[0].patches]
+    assert wide == [pytest.approx(9.7)]
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png"])
+def test_a_pair_is_saved_as_curves(tmp_path: Path, suffix: str) -> None:
+    pair = AlignedPair(
+        Alignment(frozenset({(0, 1), (1, 0)}), 2, 2),
+        AlignmentMatrix(np.eye(2)[::-1], ("<black>", "$cat$"), ("chat", "noir")),
+    )
+    pair.save(tmp_path / f"cat.{suffix}", curves=True)
+    content = (tmp_path / f"cat.{suffix}").read_bytes()
+    assert content.startswith({"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[suffix])
+    if suffix == "svg":
+        assert all(
+            f">{word}</text>".encode() in content for word in ("&lt;black&gt;", "$cat$", "chat", "noir")
+        )
+    with pytest.raises(UsageError, match="curves are a picture"):
+        pair.save(tmp_path / "cat.tsv", curves=True)

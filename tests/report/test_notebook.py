@@ -50,7 +50,7 @@ def test_a_card_is_the_page_of_the_report_in_a_frame(result: Any) -> None:
     shown = Frames(result.show()._repr_html_())
     assert (shown.tags, shown.loose) == (["iframe"], "")
     (frame,) = shown.frames
-    assert frame["sandbox"] == "allow-scripts"
+    assert frame["sandbox"] == "allow-scripts allow-downloads"
     page = frame["srcdoc"]
     assert page == html_cards([SamplePair(1, _pair(result))])
     assert "default-src 'none'" in page

@@ -43,6 +43,7 @@ class LookOptions:
     columns: tuple[int, ...] | None
     light: bool
     linear: bool
+    curves: bool
     dpi: int
 
 
@@ -57,7 +58,9 @@ _look_options = option_group(
     ),
     click.option("--links/--no-links", default=True, help="Mark the chosen links."),
     click.option(
-        "--numbers/--no-numbers", default=None, help="Write the weights into the cells.  [if they fit]"
+        "--numbers/--no-numbers",
+        default=None,
+        help="Write the weights into the cells.  [if they fit]  With --curves: positions beside the words.",
     ),
     click.option("--rows", type=Numbers(0), help=f"Target words to draw, like 0-39.  [the first {MOST}]"),
     click.option(
@@ -65,6 +68,7 @@ _look_options = option_group(
     ),
     click.option("--light", is_flag=True, help="Light colors, for paper."),
     click.option("--linear", is_flag=True, help="Colors in proportion to weights, from the smallest on."),
+    click.option("--curves", is_flag=True, help="Draw links as curves between the words, no matrix."),
     click.option("--dpi", type=Whole(10, 1200), default=150, help="Dots an inch, .png."),
 )
 
@@ -98,7 +102,7 @@ def heatmap(
     as .tsv and .csv of one pair. The weights are those of a model, or with --matrices attention of another
     program.
 
-    Example: nmtalign heatmap "the black cat" "le chat noir" -o cat.png
+    Example: nmtalign heatmap "the black cat" "le chat noir" --curves -o cat.svg
     """
     from nmtalign.report.heatmap import FORMATS, check_format, save_heatmaps
     from nmtalign.report.style import shorten
@@ -106,6 +110,7 @@ def heatmap(
 
     check_format(output, FORMATS + OF_MATRICES)
     as_numbers = Path(output).suffix.lower() in OF_MATRICES
+    _check_curves(look, output, as_numbers=as_numbers)
     if chosen.lines is not None and bitext.pairs is None:
         raise UsageError("--lines chooses among the pairs of a file; name it with --pairs")
     if chosen.options.positions == "hmm" and bitext.pairs is None:
@@ -131,6 +136,15 @@ def heatmap(
     what = f"matri{'x' if drawn.done == 1 else 'ces'}" if as_numbers else f"picture{'s'[: drawn.done > 1]}"
     without = f"; without a vector: {shorten(', '.join(lacking), LONGEST)}" if lacking else ""
     log(f"{drawn.done:,} {what} in {output}, {drawn.seconds:.1f} s{without}", event="drawn")
+
+
+def _check_curves(look: LookOptions, output: str, *, as_numbers: bool) -> None:
+    """Refuse what says how cells look, or asks for their numbers, where there are none."""
+    given = {"--values": look.values in ("all", "parts"), "--light": look.light, "--linear": look.linear}
+    given[f"-o {output}"] = as_numbers
+    found = [name for name, used in given.items() if used]
+    if look.curves and found:
+        raise UsageError(f"--curves draws the links of one matrix, no cells; leave out {', '.join(found)}")
 
 
 def _not_empty(records: Iterator[Record], file: str | None) -> Iterator[Record]:
@@ -192,14 +206,18 @@ def _shown(
 
 
 def _draw(shown: _Shown, look: LookOptions) -> Figure:
-    from nmtalign.report.heatmap import draw_heatmap
+    from nmtalign.report.heatmap import draw_curves, draw_heatmap
     from nmtalign.report.style import DARK, LIGHT
 
+    links, title = shown.links if look.links else None, f"pair {shown.number}" if shown.number else ""
+    if look.curves:
+        [matrix] = shown.matrices.values()
+        return draw_curves(matrix, links=links, gold=shown.gold, title=title, numbers=bool(look.numbers))
     return draw_heatmap(
         shown.matrices,
-        links=shown.links if look.links else None,
+        links=links,
         gold=shown.gold,
-        title=f"pair {shown.number}" if shown.number else "",
+        title=title,
         numbers=look.numbers,
         linear=look.linear or None,
         colors=LIGHT if look.light else DARK,

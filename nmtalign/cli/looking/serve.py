@@ -12,7 +12,35 @@ from nmtalign.cli.options.groups import Command, section
 from nmtalign.cli.options.types import INPUT, Whole
 from nmtalign.errors import UsageError
 
-EXAMPLE = "The black cat sleeps .", "Le chat noir dort ."
+EXAMPLES = {  # one sentence, by language
+    "en": "The black cat sleeps .",
+    "fr": "Le chat noir dort .",
+    "de": "Die schwarze Katze schläft .",
+    "es": "El gato negro duerme .",
+    "it": "Il gatto nero dorme .",
+    "pt": "O gato preto dorme .",
+    "nl": "De zwarte kat slaapt .",
+    "cs": "Černá kočka spí .",
+    "ro": "Pisica neagră doarme .",
+    "ru": "Чёрная кошка спит .",
+    "ar": "القطة السوداء نائمة .",
+    "zh": "黑 猫 在 睡觉 。",
+    "ja": "黒い 猫 が 眠って いる 。",
+}
+
+
+def example_of(languages: tuple[str | None, str | None]) -> tuple[str, str]:
+    """Return a pair in two languages; two empty texts where one of them is unknown.
+
+    Examples
+    --------
+    >>> example_of(("en", "de"))
+    ('The black cat sleeps .', 'Die schwarze Katze schläft .')
+    >>> example_of(("en", None))
+    ('', '')
+    """
+    found = [EXAMPLES.get(language or "", "") for language in languages]
+    return (found[0], found[1]) if all(found) else ("", "")
 
 
 @click.command(cls=Command)
@@ -40,13 +68,14 @@ def serve(folders: tuple[str, ...], port: int) -> None:
 
     with warnings_to_stderr():
         if not folders:
-            aligners, example = {"English-French, as shipped": load()}, EXAMPLE
+            aligners = {"English-French, as shipped": load()}
         else:
-            aligners, example = {Path(folder).name or folder: load(folder) for folder in folders}, ("", "")
+            aligners = {Path(folder).name or folder: load(folder) for folder in folders}
     if folders and len(aligners) < len(folders):
         raise UsageError("--model: two folders have one name, and the page could not tell them apart")
     try:
-        server = Server(aligners, example, port)
+        first = next(iter(aligners.values()))
+        server = Server(aligners, example_of(first.languages), port)
     except OSError as error:
         raise UsageError(f"--port {port}: {error.strerror}; give another, or 0 for any") from None
     with server, suppress(KeyboardInterrupt):

@@ -83,3 +83,9 @@ export function settle(part, top = null) {
   };
   again();
 }
+
+export function download(name, lines, type = "text/plain") {
+  const address = URL.createObjectURL(new Blob(lines, { type }));
+  html("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}

@@ -4,7 +4,7 @@ import { bar, barHeight, byId, list, measureRoom, onPaper, room, root, settle } 
 import { hideTip } from "./tooltip.js";
 import { byNumber } from "./pairs/pairs.js";
 import { copySentences } from "./pairs/sentences.js";
-import { bring, goToEnd, redraw, render, seek, shownPairs } from "./list.js";
+import { bring, goToEnd, pairAt, redraw, render, seek, shownPairs } from "./list.js";
 import { anchor, query, readAddress, writeAddress } from "./tools/address.js";
 import { drawKey, makeToolbar } from "./tools/toolbar.js";
 import { drawLexicon, drawSummary } from "./tools/summary.js";
@@ -88,6 +88,27 @@ function goToEnds(event) {
   goToEnd(down);
 }
 
+// "/" goes to the search, "j" and "k" to the pairs after and before the one that is read.
+function followKeys(event) {
+  if (event.target.closest("input, textarea, select, .matrix svg")) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || root.dataset.kind === "cards") return;
+  if (event.key === "/") {
+    event.preventDefault();
+    byId("search").closest("details").open = true;
+    byId("search").focus();
+  }
+  const step = { j: 1, k: -1 }[event.key];
+  const shown = shownPairs();
+  if (!step || !shown.length) return;
+  const y = barHeight() + 40;
+  const above = shown.indexOf(pairAt(y));
+  const begun = list.getBoundingClientRect().top < y;
+  const next = shown[begun ? above + step : 0];
+  if (!next) return;
+  seek(next);
+  bring(next);
+}
+
 readAddress();
 drawSummary();
 makeEditor();
@@ -119,6 +140,7 @@ document.addEventListener("chosen", () => {
 });
 document.addEventListener("sorted", find);
 document.addEventListener("keydown", goToEnds);
+document.addEventListener("keydown", followKeys);
 window.addEventListener("hashchange", goTo);
 window.addEventListener("scroll", followScrolling, { passive: true });
 window.addEventListener("resize", followScrolling);

@@ -12,8 +12,29 @@ const fold = (text) =>
     .replace(MARKS, "")
     .replace(/[ßøłđœæıς’]/g, (letter) => LETTERS[letter]);
 
-const queryOf = () => fold(state.find).split(/\s+/).filter(Boolean);
-const isWanted = (word, wanted) => (state.whole ? word === wanted : word.includes(wanted));
+// Words, and phrases in quotes, whose words stand side by side, a line for each as in a folded sentence.
+const queryOf = () =>
+  [...fold(state.find).matchAll(/["“”]([^"“”]*)["“”]?|[^\s"“”]+/g)]
+    .map(([word, phrase]) => (phrase ?? word).trim().split(/\s+/).join("\n"))
+    .filter(Boolean);
+
+// Where a phrase stands among the words of a sentence, or a word; the parts at its ends may be those of longer words.
+function placesOfPhrase(words, phrase) {
+  const wanted = phrase.split("\n");
+  const last = wanted.length - 1;
+  const fits = (word, k) =>
+    state.whole || (k > 0 && k < last)
+      ? word === wanted[k]
+      : last === 0
+        ? word.includes(wanted[0])
+        : k === 0
+          ? word.endsWith(wanted[0])
+          : word.startsWith(wanted[k]);
+  return words
+    .map((_, i) => i)
+    .filter((i) => i + last < words.length && wanted.every((_, k) => fits(words[i + k], k)))
+    .flatMap((i) => wanted.map((_, k) => i + k));
+}
 
 // Whether each word of the query is somewhere in a pair, whose sentences are folded once, a line for each word.
 export function search() {
@@ -30,12 +51,13 @@ export function search() {
 
 export function markFound(pair) {
   const query = queryOf();
+  const found = { s: new Set(), t: new Set() };
+  for (const side of query.length ? SIDES[state.in] : []) {
+    const words = pair[side].map(fold);
+    for (const phrase of query) placesOfPhrase(words, phrase).forEach((at) => found[side].add(at));
+  }
   for (const token of pair.card.querySelectorAll(".token")) {
     const { side, at } = token.dataset;
-    const folded = query.length && SIDES[state.in].includes(side) ? fold(pair[side][Number(at)]) : "";
-    token.classList.toggle(
-      "found",
-      query.some((wanted) => isWanted(folded, wanted)),
-    );
+    token.classList.toggle("found", found[side].has(Number(at)));
   }
 }

@@ -5,7 +5,7 @@ import { besideOf, nameOf, viewOf } from "./pairs.js";
 import { markFound } from "../search.js";
 import { editorOf } from "./corrections.js";
 import { isLong, sizeOfColumns, sizeOfWords } from "./words.js";
-import { makeCurves } from "./curves.js";
+import { makeCurves, saveCurves } from "./curves.js";
 import { showPinned } from "./light.js";
 import { drawSentences } from "./sentences.js";
 import { drawMatrix, matrixSizes } from "./matrix.js";
@@ -15,12 +15,15 @@ export function makeCard(pair) {
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
   if (pair.error !== null) facts.push(`AER ${percent(pair.error)}`);
   data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
+  const save = html("button", { type: "button", class: "save", "aria-label": `Save pair ${pair.n} as SVG` }, "SVG");
+  save.addEventListener("click", () => saveCurves(pair));
   const head = html(
     "header",
     {},
     html("h3", { id: `head-${pair.n}` }, html("a", { href: `#pair-${pair.n}` }, `Pair ${pair.n}`)),
     ...facts.map((fact) => html("span", {}, fact)),
     ...editorOf(pair),
+    save,
   );
   const about = { class: "pair", id: `pair-${pair.n}`, "aria-labelledby": head.firstElementChild.id };
   return html("article", about, head, html("div", { class: "body" }));

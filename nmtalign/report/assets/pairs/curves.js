@@ -1,6 +1,6 @@
 // The curves of links; those from one row of a long pair to another are faint until they are pointed at.
 
-import { svg } from "../page.js";
+import { download, svg } from "../page.js";
 import { TAGS, positions } from "./pairs.js";
 import { drawnLinks } from "./corrections.js";
 
@@ -52,4 +52,42 @@ export function makeCurves(pair, box) {
     marks.push(svg("path", { class: `hit-area${far}`, ...about }));
   }
   return () => curves.append(...paths, ...marks);
+}
+
+const AS_SEEN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight"];
+
+// The words and curves of a card as a file of their own, in the colors that are seen; text stays text.
+export function saveCurves(pair) {
+  const box = pair.card.querySelector(".sentences");
+  const { x, y, width, height } = box.getBoundingClientRect();
+  const [wide, high] = [width + 24, height + 24];
+  const ground = getComputedStyle(pair.card).backgroundColor;
+  const picture = svg(
+    "svg",
+    { viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, "font-family": "system-ui, Noto Sans, sans-serif" },
+    svg("title", {}, `Pair ${pair.n}`),
+    svg("rect", { width: wide, height: high, fill: ground }),
+  );
+  const curves = box.querySelector(".curves").getBoundingClientRect();
+  const group = svg("g", { transform: `translate(${curves.x - x + 12} ${curves.y - y + 12})` });
+  for (const node of box.querySelectorAll(".curves :is(path:not(.hit-area), text)")) {
+    const style = getComputedStyle(node);
+    const copy = node.cloneNode(true);
+    for (const name of ["class", "data-link"]) copy.removeAttribute(name);
+    for (const name of AS_SEEN) copy.setAttribute(name, style.getPropertyValue(name));
+    if (node.matches("text")) {
+      for (const name of ["text-anchor", "dominant-baseline", "paint-order"]) {
+        copy.setAttribute(name, style.getPropertyValue(name));
+      }
+    }
+    group.append(copy);
+  }
+  picture.append(group);
+  for (const token of box.querySelectorAll(".token")) {
+    const at = token.getBoundingClientRect();
+    const place = { x: at.x - x + 12 + at.width / 2, y: at.y - y + 12 + at.height / 2 };
+    const style = { "font-size": 15, "text-anchor": "middle", "dominant-baseline": "central" };
+    picture.append(svg("text", { ...place, ...style, fill: getComputedStyle(token).color }, token.firstChild.data));
+  }
+  download(`pair-${pair.n}.svg`, [new XMLSerializer().serializeToString(picture)], "image/svg+xml");
 }

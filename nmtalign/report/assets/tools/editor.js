@@ -1,7 +1,7 @@
 // Correcting links. What is corrected stays in this browser, pair by pair, so that any report of the same text finds
 // it. It is downloaded as corrections, which are opened again, or as gold links, a line for each pair of the text.
 
-import { byId, data, html, root, state } from "../page.js";
+import { byId, data, download, html, root, state } from "../page.js";
 import { byNumber, pairs, positions } from "../pairs/pairs.js";
 import {
   correct,
@@ -46,7 +46,7 @@ export function makeEditor() {
     tool("Download corrections", downloadCorrections),
     tool("Open corrections", () => file.click()),
     file,
-    tool("Download gold", () => download("gold.pharaoh", goldLines())),
+    tool("Download gold", () => downloadLinks("gold.pharaoh", goldLines())),
     html("span", { role: "status" }),
   );
   document.addEventListener("keydown", (event) => {
@@ -209,16 +209,14 @@ function goldLines() {
 
 function downloadCorrections() {
   const sorted = [...reviewed].sort(([a], [b]) => a - b);
-  download(
+  downloadLinks(
     "corrections.jsonl",
     sorted.map(([n, correction]) => `${JSON.stringify(toRecord(n, correction))}\n`),
   );
 }
 
-function download(name, lines) {
-  const address = URL.createObjectURL(new Blob(lines, { type: "text/plain" }));
-  html("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
+function downloadLinks(name, lines) {
+  download(name, lines);
   const filled = lines.filter((line) => line !== "\n").length;
   const own = [...reviewed.values()].filter(({ links }) => links.size).length;
   byId("live").textContent = `${name}: links of ${filled} pairs, ${own} of them corrected`;

@@ -1,7 +1,7 @@
 // The page of `nmtalign serve`: pairs are aligned while they are typed, line by line, and their cards drawn anew.
 
 import "../report.js";
-import { data, html, inflate, state } from "../page.js";
+import { byId, data, html, inflate, state } from "../page.js";
 import { Pair, byNumber, extents, pairs } from "../pairs/pairs.js";
 import { drawKey, makeToolbar } from "./toolbar.js";
 import { drawIndex } from "./index.js";
@@ -23,6 +23,7 @@ const told = html("p", { role: "status" });
 function tell(text, wrong = false) {
   told.textContent = text;
   told.classList.toggle("wrong", wrong);
+  byId("list").classList.toggle("old", wrong); // the pairs are those of an earlier text
 }
 
 function showAnswer(answer) {
