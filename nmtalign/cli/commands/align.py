@@ -208,7 +208,6 @@ def align(
         chunks = _aligned(aligner, pairs, run, engine.client(stack), unit=unit, values=values)
         stack.enter_context(closing(chunks))
         settings = aligner.settings
-        # the languages of the model say nothing about the text
         done = partial(say_done, languages_of_files(bitext.source, bitext.target), paths["links"], limit, run)
         write = partial(write_chunks, chunks, progress, errors.strict, done)
         if run is None:
