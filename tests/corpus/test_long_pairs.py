@@ -258,3 +258,20 @@ def test_words_find_their_translations_at_the_ends_of_a_long_line(aligner):
     assert pair.alignment.links == {(0, 0), (2999, 1)}
     assert pair.forward.shape == (2, 3000)
     assert (pair.forward.max(axis=1) > 0.5).all()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_attention_in_pieces_is_a_share(aligner, monkeypatch: pytest.MonkeyPatch, turned: bool):
+    """Words in the cores of two pieces get attention from both: in a text against its reverse, nearly 2."""
+    source, target, _ = document(150)
+    whole = aligner.align(source, target)
+    cut_finely(monkeypatch)
+    cut = aligner.align(source, target[::-1] if turned else target)
+    assert np.isnan(cut.scores).any()
+    assert not np.isnan(whole.scores).any()
+    for axis, ours, theirs in ((1, cut.forward, whole.forward), (0, cut.reverse, whole.reverse)):
+        sums = ours.sum(axis=axis)
+        assert sums.max() <= 1 + 1e-5
+        if not turned:  # as much as where the pair is not cut
+            assert np.median(np.abs(sums - theirs.sum(axis=axis))) < 0.05
+            assert np.quantile(np.abs(ours - theirs).max(axis=axis), 0.9) < 0.1
