@@ -154,7 +154,7 @@ def test_a_damaged_shard_is_made_again(damage, command, wanted, tmp_path, capsys
         shard.unlink()
     assert run(*command, "--resume", *files(tmp_path)) == 0
     assert found(tmp_path) == wanted
-    assert "100 en-fr pairs" in (err := capsys.readouterr().err)
+    assert "100 pairs" in (err := capsys.readouterr().err)
     assert "6 shards" in err
     assert "5 of them done before" in err
 
