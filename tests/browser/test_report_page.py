@@ -426,7 +426,8 @@ def test_a_phrase_in_quotes_is_found_where_its_words_stand_side_by_side(open_rep
         )
         told = "1 of 5 pairs" if count else "No pair is found"
         wait(page, "return document.getElementById('found').textContent === arguments[0]", told)
-        assert {token.text for token in find(page, ".token.found")} == found
+        marked = "[...document.querySelectorAll('.token.found')].map((token) => token.textContent)"
+        wait(page, f"return {marked}.sort().join() === arguments[0]", ",".join(sorted(found)))
 
 
 def test_slash_goes_to_the_search_and_j_and_k_from_pair_to_pair(open_report: Open) -> None:
@@ -507,7 +508,7 @@ def test_copying_a_sentence_gives_the_sentence(open_report: Open) -> None:
 def test_the_first_pair_is_on_the_first_screen(open_report: Open, width: int, height: int) -> None:
     page = open_report(corpus(60, 12), width=width, height=height)
     top = "return document.querySelector('.pair .sentences').getBoundingClientRect().top"
-    assert page.execute_script(top) + 200 < height
+    assert page.execute_script(top) + 170 < height
     assert texts(page, "#headline")[0].startswith("60 pairs, AER ")
     find(page, "#summary > summary")[0].click()
     assert find(page, "#summary .tile")[0].is_displayed()
