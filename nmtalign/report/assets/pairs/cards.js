@@ -15,7 +15,8 @@ export function makeCard(pair) {
   if (pair.p !== null) facts.push(`score ${pair.p.toFixed(2)}`);
   if (pair.error !== null) facts.push(`AER ${percent(pair.error)}`);
   data.others.forEach((name, i) => facts.push(`F1 with ${name} ${percent(pair.d[i])}`));
-  const save = html("button", { type: "button", class: "save", "aria-label": `Save pair ${pair.n} as SVG` }, "SVG");
+  const told = { "aria-label": `Save pair ${pair.n} as SVG`, title: "Save as SVG" };
+  const save = html("button", { type: "button", class: "save", ...told }, "↓");
   save.addEventListener("click", () => saveCurves(pair));
   const head = html(
     "header",
