@@ -20,10 +20,10 @@ from nmtalign.batch import cluster as cluster_module
 from nmtalign.batch.cluster import align_on_cluster, connected
 from nmtalign.batch.shards import ShardRun
 from nmtalign.batch.stream import align_stream
-from nmtalign.cli import main
 from nmtalign.door import shipped
 from nmtalign.errors import DataError, UsageError, WorkerError
 from nmtalign.text.bitext import cut, read_bitext
+from tests.cli.running import run
 
 pytest.importorskip("distributed")
 
@@ -76,12 +76,6 @@ def wanted(text) -> dict[str, bytes]:
 def command(text, tmp_path, client) -> list[object]:
     on_cluster = ["--engine", "dask", "--scheduler", client.scheduler.address]
     return ["align", *text, "--out-shards", tmp_path / "shards", "--shard-pairs", 33, *on_cluster]
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 def files(folder: Path) -> list[str]:

@@ -6,13 +6,7 @@ import json
 
 import pytest
 
-from nmtalign.cli import main
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
+from tests.cli.running import run
 
 
 def test_a_bad_record_is_an_empty_line_and_an_entry(tmp_path, capsys):

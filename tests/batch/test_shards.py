@@ -19,18 +19,12 @@ import pytest
 from nmtalign.aligner.aligner import Aligner
 from nmtalign.batch import shards
 from nmtalign.batch.shards import ShardRun
-from nmtalign.cli import main
 from nmtalign.door import shipped
 from nmtalign.errors import StoppedError, WorkerError
+from tests.cli.running import run
 
 KILLS = int(os.environ.get("NMTALIGN_KILLS", "5"))
 OUTPUTS = {"-o": "links", "--probabilities": "scores", "--pair-scores": "pair-scores"}
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.links.formats import parse_pharaoh
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
+from tests.cli.running import run
 
 ENGLISH = ["the", "cat", "sleeps", "black", "house", "white", ".", "1992"]
 FRENCH = ["le", "chat", "dort", "noir", "maison", "blanche", ".", "1992"]
@@ -38,13 +38,6 @@ def bitext(tmp_path) -> tuple[Path, Path]:
     source.write_text("The black cat sleeps .\n\nthe white house\nzebra\n", encoding="utf-8")
     target.write_text("Le chat noir dort .\nle\nla maison blanche\n\n", encoding="utf-8")
     return source, target
-
-
-def run(*arguments: object) -> int:
-    """Run the command line in this process and return its exit code."""
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 def test_one_line_of_links_for_each_line(bitext, vectors, capsys):

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.text import bitext
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
+from tests.cli.running import run
 
 D = 6
 WORDS = [f"w{n}" for n in range(300)]
@@ -45,12 +45,6 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
 def write(source: list[str], target: list[str]) -> None:
     for name, lines in (("text.en", source), ("text.fr", target)):
         Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 def naive(matrices: list[np.ndarray], source: str, target: str) -> dict[str, np.ndarray]:

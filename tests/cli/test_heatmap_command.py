@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.report import heatmap as heatmap_module
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
+from tests.cli.running import run
 
 ENGLISH = ["the", "cat", "sleeps", "black", "house", "white", "."]
 FRENCH = ["le", "chat", "dort", "noir", "maison", "blanche", "."]
@@ -36,12 +36,6 @@ def pairs(tmp_path: Path) -> Path:
         "the cat\tle chat\n\t\nthe white house\tla maison blanche\nsleeps\tdort\n", encoding="utf-8"
     )
     return path
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 def written(path: Path) -> list[str]:

@@ -7,19 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
+from tests.cli.running import run
 from tests.report.sample_pairs import content_of
 
 WORDS = [f"w{n}" for n in range(10)]
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 @pytest.fixture

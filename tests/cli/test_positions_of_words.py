@@ -11,30 +11,15 @@ import pytest
 
 import nmtalign as na
 from nmtalign.aligner import train as train_module
-from nmtalign.cli import main
 from nmtalign.door import shipped
 from nmtalign.links.alignments import Link
 from nmtalign.links.formats import parse_pharaoh
 from tests.aligner.toy_language import toy_bitext
+from tests.cli.running import lines, run, write
 from tests.report.sample_pairs import content_of
 
 TOY = toy_bitext(120)
 GLUED = [[f"({line})." if line else "" for line in side] for side in (TOY.source, TOY.target)]
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def gold_file(folder: Path) -> Path:

@@ -15,19 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.cli import messages as progress_module
 from nmtalign.cli.messages import Progress, Stages, warnings_to_stderr
 from nmtalign.text import bitext as chunks
 from nmtalign.text.bitext import read_bitext
+from tests.cli.running import run
 
 PAIR = "the black cat\tle chat noir\n"
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 @pytest.fixture

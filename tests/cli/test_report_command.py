@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.text.vocabulary import Vocabulary
 from nmtalign.vectors.embeddings import Embeddings
 from nmtalign.vectors.storage import save_pair
+from tests.cli.running import run
 from tests.report.sample_pairs import data_of
 
 ENGLISH = ["the", "cat", "sleeps", "black", "house", "white", "."]
@@ -38,12 +38,6 @@ def files(tmp_path: Path, vectors: Path) -> dict[str, Path]:
     for name, lines in texts.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return {name: tmp_path / name for name in texts} | {"vectors": vectors, "out": tmp_path / "report.html"}
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 def report(files: dict[str, Path], *arguments: object) -> dict:

@@ -7,17 +7,11 @@ from pathlib import Path
 import pytest
 
 import nmtalign
-from nmtalign.cli import main
 from nmtalign.errors import DataError
 from tests.aligner.toy_language import toy_bitext
+from tests.cli.running import run
 
 TOY = toy_bitext(120)
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 @pytest.fixture(scope="module")

@@ -7,28 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.links.formats import parse_pharaoh
 from nmtalign.text.subwords import word_numbers
 from tests.aligner.toy_language import toy_bitext
+from tests.cli.running import lines, run, write
 
 TOY = toy_bitext(300, longest=12)
 SIDES = TOY.source, TOY.target
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def marked(word: str, marks: str) -> str:

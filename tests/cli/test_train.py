@@ -7,17 +7,10 @@ from pathlib import Path
 import pytest
 
 from nmtalign.aligner.aligner import load_aligner
-from nmtalign.cli import main
 from tests.aligner.toy_language import toy_bitext
+from tests.cli.running import run
 
 TOY = toy_bitext(150, longest=25)
-
-
-def run(*arguments: object) -> int:
-    """Run the command line in this process and return its exit code."""
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 @pytest.fixture

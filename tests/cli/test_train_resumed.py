@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.corpus.sides import encode
 from nmtalign.training.checkpoint import checkpoint_of, remove_checkpoints
 from nmtalign.training.hyperparameters import Hyperparameters
 from nmtalign.training.prior import Prior
 from tests.aligner.toy_language import toy_bitext
+from tests.cli.running import run
 
 TOY = toy_bitext(80)
 OPTIONS = ("--workers", "1")
@@ -42,12 +42,6 @@ def deadly(*given, **named):
 setattr(owner, name[-1], deadly)
 main(sys.argv[4:])
 """
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -7,18 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.vectors.storage import save_embeddings, save_pair
 from tests.aligner.toy_language import toy_bitext
+from tests.cli.running import run
 from tests.scorers.test_dense_training import VECTORS
 
 TOY = toy_bitext(60)
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 @pytest.fixture(scope="module")

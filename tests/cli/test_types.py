@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 import pytest
 
-from nmtalign.cli import COMMANDS, group, main
+from nmtalign.cli import COMMANDS, group
 from nmtalign.cli.options.bitext import Tokenizer
 from nmtalign.cli.options.types import FileType, Number, OutputPrefix, Whole
 from nmtalign.door import shipped
+from tests.cli.running import run
 
 # Parameters with free text that name no file; whatever else is free text has a type of its own.
 WORDS = {"sides", "langs", "scorers", "title", "by"}
@@ -37,12 +38,6 @@ OUTPUTS = {
     "lexicon": "output priors",
     "index": "output",
 }
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 def all_commands() -> Iterator[tuple[str, click.Command]]:

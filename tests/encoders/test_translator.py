@@ -10,12 +10,12 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from nmtalign.cli import main
 from nmtalign.encoders.choice import likelihood_gain, rank
 from nmtalign.encoders.transformer import Encoder
 from nmtalign.encoders.translator import Translator
 from nmtalign.errors import DataError, UsageError
 from nmtalign.links.formats import read_links
+from tests.cli.running import run
 from tests.encoders.tiny import make_translator, reversed_bitext
 from tests.report.sample_pairs import content_of
 
@@ -229,12 +229,6 @@ def test_the_gain_is_the_formula():
         given = sum(1 for s, _ in others if s == source[n]) + 1
         gains.append(np.log(joint / given / share) if source[n] else 0)
     assert likelihood_gain(source, target) == pytest.approx(np.mean(gains))
-
-
-def run(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 def test_links_of_a_translation_model(marian, tmp_path, capsys):

@@ -1,0 +1,27 @@
+"""The command line in this process, and the small files of its tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nmtalign.cli import main
+
+
+def run(*arguments: object) -> int:
+    """Run the command line in this process and return its exit code."""
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    """Write lines into a file."""
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def lines(path: Path) -> list[str]:
+    """Return the lines of a file."""
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
