@@ -38,7 +38,21 @@ _NPY = b"\x93NUMPY"
 _NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
 
 
-class Archive:
+class _Zip:
+    """What holds a zip file open."""
+
+    _file: zipfile.ZipFile
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+class Archive(_Zip):
     """The arrays of an .npz file, each read when it is asked for.
 
     Attributes
@@ -67,14 +81,6 @@ class Archive:
                 raise DataError(f"the archive claims to unpack to {claimed:,} bytes; refused")
         self.names = list(self._members)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
-
     def read(self, name: str) -> AnyArray:
         """Return an array."""
         with foreign(f"{self._path}, {name}", _EXPECTED):
@@ -87,7 +93,7 @@ class Archive:
                 return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
-class ArchiveWriter:
+class ArchiveWriter(_Zip):
     """Writes arrays one by one into an .npz file; the same arrays give the same bytes.
 
     Examples
@@ -102,14 +108,6 @@ class ArchiveWriter:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = zipfile.ZipFile(file, "w")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.close()
 
     def write(self, name: str, array: AnyArray) -> None:
         """Write an array, which may not have the name of another one."""
