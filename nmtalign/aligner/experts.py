@@ -37,23 +37,32 @@ class ExpertPair(SentencePair):
 
 
 def with_links(
-    pairs: Iterable[Pair], links: Iterable[frozenset[Link]], *, marked: bool = False
+    pairs: Iterable[Pair],
+    links: Iterable[frozenset[Link]],
+    *,
+    marked: bool = False,
+    place: str | Path | None = None,
 ) -> Iterator[Any]:
     """Yield pairs with their links; a DataError if there are fewer or more links than pairs.
 
-    `marked` says that pairs without any word stand for bad records, whose links are left out.
+    `marked` says that pairs without any word stand for bad records, whose links are left out; `place` is the
+    file of the links.
     """
     given, number = iter(links), 0
     for number, pair in enumerate(pairs, 1):
         own = next(given, None)
         if own is None:
             expected = "expected the links of the expert for each pair, an empty line where it has no opinion"
-            raise DataError(f"{expected}; found {number - 1:,} lines, and more pairs")
+            raise _placed(f"{expected}; found {number - 1:,} lines, and more pairs", place)
         found = ExpertPair(*cast(tuple[str, str], pair))  # or two lists of words
         found.links = frozenset() if marked and not any(pair) else own
         yield found
     if next(given, None) is not None:
-        raise DataError(f"expected the links of the expert for {number:,} pairs, found more lines")
+        raise _placed(f"expected the links of the expert for {number:,} pairs, found more lines", place)
+
+
+def _placed(text: str, place: str | Path | None) -> DataError:
+    return DataError(text) if place is None else DataError(text).at(place)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -122,7 +122,8 @@ def with_expert(bitext: Iterable[Pair], expert: str | None, *, marked: bool = Fa
 
     if expert is None:
         return iter(bitext)
-    return with_links(bitext, read_links(expert, encoding=text_encoding()), marked=marked)
+    links = read_links(expert, encoding=text_encoding())
+    return with_links(bitext, links, marked=marked, place=expert)
 
 
 extraction_options = (
