@@ -247,7 +247,7 @@ def fit_to(aligner: Aligner, bitext: Pairs) -> Aligner:
     Examples
     --------
     >>> aligner = load("en_fr_vectors", positions="hmm")
-    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.settings
+    >>> fit_to(aligner, [("the black cat", "le chat noir")] * 9).positions.description
     'positions=hmm(fitted on 9 pairs)'
     """
     expect_kind(aligner, Aligner, "an aligner")

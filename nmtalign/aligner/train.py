@@ -479,7 +479,7 @@ def train_rescorer(aligner: Aligner, bitext: PreparedBitext, options: LearnOptio
     if not bitext.gold:
         return aligner
     pairs = [(bitext.source.sentence(n), bitext.target.sentence(n)) for n in bitext.gold]
-    scores, gold = aligner.scorer.read(encode_text(pairs)), list(bitext.gold.values())
+    scores, gold = aligner.scorer.score_text(encode_text(pairs)), list(bitext.gold.values())
     if words := bitext.text.line_words:
         batch = aligner.decoder(scores).align(default_workers(options.workers))
         gold = [
@@ -539,7 +539,7 @@ def _links_of_bitext(
 
     @cache
     def scores() -> WordPairScores:
-        return cast(Mixture, aligner.scorer).read(text, forms.pop())
+        return cast(Mixture, aligner.scorer).score_text(text, forms.pop())
 
     def align(extraction: Extraction | None = None) -> AlignedBatch:
         chosen = replace(aligner, extraction=extraction)
