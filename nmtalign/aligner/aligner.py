@@ -15,7 +15,6 @@ from typing import Any
 from nmtalign.aligner.decoding import BucketLinks, Decoder, TrainingSize
 from nmtalign.aligner.experts import Expert, with_links
 from nmtalign.aligner.extraction import Extraction, make_extraction
-from nmtalign.aligner.model_folder import open_state, save_state
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import Coverage, coverage, one_word_lines
 from nmtalign.corpus.line_words import links_of_tokens, links_of_words, pair_of_words
@@ -31,10 +30,25 @@ from nmtalign.positions.model import PositionModel, TextScores
 from nmtalign.positions.softmax import SoftmaxPositions
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.scorer import Scorer
-from nmtalign.state import State, Stored
+from nmtalign.state import State, Stored, open_state, save_state
 from nmtalign.text.pairs import Pair, Pairs, Sentence, Words, are_lines, checked_pair, checked_pairs
 from nmtalign.text.tokenization import SPACES, TextSettings
 
+KINDS: dict[str, tuple[str, str]] = {  # of parts: module, and class or function, imported when one is opened
+    "mixture": ("nmtalign.scorers.mixture", "Mixture"),
+    "lexicon": ("nmtalign.scorers.lexicon", "Lexicon"),
+    "dense": ("nmtalign.scorers.dense", "DenseScorer"),
+    "vectors": ("nmtalign.scorers.given_vectors", "VectorScorer"),
+    "embeddings": ("nmtalign.vectors.embeddings", "Embeddings"),
+    "dot": ("nmtalign.scorers.vector_scores", "DotScore"),
+    "bahdanau": ("nmtalign.scorers.vector_scores", "BahdanauScore"),
+    "projected-dot": ("nmtalign.scorers.vector_scores", "ProjectedDot"),
+    "softmax": ("nmtalign.positions.softmax", "SoftmaxPositions"),
+    "hmm": ("nmtalign.positions.hmm", "HiddenMarkov"),
+    "rescored": ("nmtalign.rescoring.rescorer", "Rescored"),
+    "extraction": ("nmtalign.aligner.extraction", "extraction_from_state"),
+    "expert": ("nmtalign.aligner.experts", "Expert"),
+}
 CELLS = 1 << 23  # of the buckets of a text that are scored at a time
 Done = Callable[[int], None] | None
 
@@ -432,9 +446,9 @@ class _Pairs:
 def load_aligner(folder: str | Path) -> Aligner:
     """Open the folder of an aligner, or a shipped one by its name.
 
-    Errors as of :func:`nmtalign.aligner.model_folder.open_state`.
+    Errors as of :func:`nmtalign.state.open_state`.
     """
-    aligner: Aligner = open_state(place_of(folder), Aligner.from_state)
+    aligner: Aligner = open_state(place_of(folder), Aligner.from_state, KINDS)
     return aligner
 
 

@@ -20,7 +20,6 @@ from nmtalign.aligner.aligner import Aligner, check_languages, load_aligner
 from nmtalign.aligner.decoding import Decoder
 from nmtalign.aligner.experts import PAIRS, Expert, choose_expert, with_links
 from nmtalign.aligner.extraction import Extraction
-from nmtalign.aligner.model_folder import is_model
 from nmtalign.aligner.over_vectors import open_vectors
 from nmtalign.arrays import Reals
 from nmtalign.corpus.coverage import coverage, one_word_lines
@@ -43,6 +42,7 @@ from nmtalign.rescoring.training import Sample, gold_of_pairs, learn_from_gold
 from nmtalign.scorers.dense_training import WEIGHT, check_vectors, learn_spectral, make_vectors_scorer
 from nmtalign.scorers.lexicon import Lexicon
 from nmtalign.scorers.mixture import CountedForms, Mixture, WordPairScores
+from nmtalign.state import is_model
 from nmtalign.text.pairs import Pair, Pairs, are_lines, checked_pairs
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.bitext import FEWEST, bitext_warnings, encode_bitext

@@ -31,7 +31,7 @@ class Scorer:
     """Scores word pairs or cells: a lexicon with other scorers, given vectors, or a scorer of your own.
 
     A subclass has `names`, :meth:`score_text` and :meth:`state`, from which its class restores the scorer
-    (:data:`nmtalign.aligner.model_folder.KINDS`); the rest has defaults.
+    (:data:`nmtalign.aligner.aligner.KINDS`); the rest has defaults.
     """
 
     lexicon: Any = None  # the lexicon, if there is one

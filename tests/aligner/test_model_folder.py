@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 import nmtalign
 from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.model_folder import fingerprints, is_model
 from nmtalign.aligner.opening import load
 from nmtalign.aligner.train import LearnOptions, learn
 from nmtalign.cli import main
 from nmtalign.errors import DataError, UsageError
+from nmtalign.state import fingerprints, is_model
 from nmtalign.text.tokenization import TextSettings
 from nmtalign.training.hyperparameters import PRESETS
 from tests.aligner.toy_language import toy_bitext

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from nmtalign.aligner.aligner import Aligner, load_aligner
-from nmtalign.aligner.model_folder import KINDS
+from nmtalign.aligner.aligner import KINDS, Aligner, load_aligner
 from nmtalign.aligner.opening import fit_to
 from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText

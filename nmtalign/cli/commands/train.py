@@ -245,8 +245,8 @@ def _on_cluster(client: Client) -> BitextFactory:
 
 def _check_folders(output: str, outputs: dict[str, str], *, force: bool) -> None:
     """Refuse what cannot be written, before any work is done; a model replaces only another one, by force."""
-    from nmtalign.aligner.model_folder import expect_room_for_model
     from nmtalign.output import expect_folder_of
+    from nmtalign.state import expect_room_for_model
 
     expect_room_for_model(output, overwrite=force)
     for path in outputs.values():

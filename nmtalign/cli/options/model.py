@@ -200,8 +200,8 @@ def load_aligner(options: ModelOptions) -> Aligner:
 
 def _check_kind(options: ModelOptions) -> None:
     """Refuse vectors given as a model, and a model given as vectors."""
-    from nmtalign.aligner.model_folder import is_model
     from nmtalign.door import place_of
+    from nmtalign.state import is_model
 
     if options.model is not None and not is_model(place_of(options.model)):
         raise DataError("expected a folder that `nmtalign train` wrote; it holds no model").at(options.model)
