@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from nmtalign.cli.options.bitext import (
     text_options,
     two_languages,
 )
-from nmtalign.cli.options.groups import Command, option_group, section, with_options
+from nmtalign.cli.options.groups import Command, Values, option_group, section, with_options
 from nmtalign.cli.options.model import encoder_options, expert_option, unsafe_pickle_option, with_expert
 from nmtalign.cli.options.running import (
     EngineOptions,
@@ -52,18 +52,9 @@ ENCODER = ("encoder", "layer", "device", "cache")
 OLDER = FileType(writes=False, instead_of="output")  # a model that the new one may replace
 
 
-@dataclass(frozen=True)
-class StartOptions:
-    """What training starts from."""
-
-    preset: str
-    prior: str | None
-    init: str | None
-
-
 _start_options = option_group(
     "start",
-    StartOptions,
+    Values,
     click.option("--preset", type=click.Choice(PRESETS), default="default", help="Fast or accurate."),
     click.option(
         "--prior", type=INPUT, help="Word list (word, translation, weight if not 1), or eflomal's priors."
@@ -113,7 +104,7 @@ def train(
     langs: str | None,
     output: str,
     force: bool,
-    start: StartOptions,
+    start: Values,
     engine: EngineOptions,
     **more: Any,
 ) -> None:
@@ -141,7 +132,7 @@ def train(
         raise UsageError("--engine dask reads the bitext again for --links; give a file, not standard input")
     with warnings_to_stderr():
         options["prior"], options["text"] = warm_start(
-            start.prior, start.init, asdict(tokenization), languages, encoding=text_encoding()
+            start.prior, start.init, vars(tokenization), languages, encoding=text_encoding()
         )
     limit = LengthLimit(max_length, bitext.files)
     without_long_pairs = partial(limit.pairs, text=options["text"], languages=languages)
