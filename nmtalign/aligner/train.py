@@ -91,8 +91,7 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
     Parameters
     ----------
     bitext : Bitext, iterable of (source, target), (list, list), or DataFrame
-        Lines of text, or lists of words, which are not cut, as in
-        :func:`~nmtalign.text.pairs.checked_pairs`; read once.
+        Lines of text, or lists of words, which no tokenizer cuts; read once.
     preset : {"default", "fast"}
         ``fast`` takes less time and has a higher error.
     tokenizer : {"space", "simple", "moses", "icu"} or "sentencepiece:FILE", optional
@@ -116,9 +115,10 @@ def train(bitext: Pairs, **options: Unpack[TrainOptions]) -> Aligner:
         Gold links of all pairs, or of the last ones, as in :func:`nmtalign.evaluate`, to train a rescorer.
         A file of corrections has to be one of this text.
     expert : path or iterable, optional
-        Links of each pair by one who knows what the text does not say (an encoder, a translation model, a
-        person): Pharaoh lines, or sets of (source, target). They are prior counts of word pairs, and vote.
-        Nothing is known of a pair without links. Links that were learned from the same text do harm.
+        Links of each pair, made by an encoder, a translation model or a person: Pharaoh lines, or sets of
+        (source, target). They are prior counts of word pairs, and vote on the links. An empty set says
+        nothing about its pair. Do not give links that another aligner learned from the same text: they
+        raise the error.
     encoder : str or path, optional
         An encoder of the package transformers, whose links are the expert's; the model keeps its name.
     layer : int, optional

@@ -208,23 +208,23 @@ class AlignmentMatrix(Viewable):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedPair(Viewable):
-    """One aligned sentence pair: links, posteriors of both directions, pair score.
+    """One aligned sentence pair: links, attention of both directions, pair score.
 
     Attributes
     ----------
     alignment : Alignment
         The chosen links.
     matrix : AlignmentMatrix
-        The weights the links were chosen from (both directions combined), shape (T, S).
+        The weights from which the links were chosen: both directions combined, shape (T, S).
     forward, reverse : array of shape (T, S)
         Weights of each direction: rows of `forward` sum to at most 1 (target words attend to source words;
         the rest is the null word), columns of `reverse` sum to at most 1. None in a picture of one matrix.
     probabilities : dict of Link to float
-        Probability of every chosen link.
+        Probability of each chosen link.
     score : float, optional
         Pair score: the probability that the two sides are translations, where a null word is known.
     description : str
-        The options that made it, in one line.
+        What made the links, in one line.
     extraction : str
         Name of the method that chose the links.
     threshold : float, optional
@@ -328,19 +328,22 @@ Chosen = list[int] | list[bool] | NDArray[np.bool_] | NDArray[np.integer]  # num
 class AlignedBatch(Sequence[AlignedPair], Result):
     """The links of N sentence pairs as flat arrays, and a sequence of the pairs.
 
-    ``batch[n]`` has words and links at once. Its attention is computed when it is asked for, by aligning the
-    pair alone, which gives the same bits.
+    ``batch[n]`` is an aligned pair, and ``batch[2:5]`` a batch. The attention of a pair is computed when you
+    ask for it: the pair is aligned again alone, which gives the same bits.
 
     Attributes
     ----------
     offsets : int64 array of shape (N + 1,)
         The links of pair n are rows ``offsets[n]:offsets[n + 1]``, sorted by source, then target.
     source, target : int32 arrays of shape (L,)
+        Positions of the L links of all pairs, from 0.
     probability : float32 array of shape (L,)
+        Probability of each link.
     scores : float64 array of shape (N,)
-        Pair scores.
-    origin : Origin, optional
-        What knows the words; without it there are links, but no pairs.
+        Pair score of each pair.
+    origin : optional
+        The text and its aligner. Without it, as in a batch of links that were read from a file, ``links(n)``
+        works and ``batch[n]`` does not.
 
     Examples
     --------
@@ -389,7 +392,7 @@ class AlignedBatch(Sequence[AlignedPair], Result):
         )
 
     def links(self, n: int) -> list[Link]:
-        """Return the links of pair `n`, from 0, or from the end if it is negative; IndexError outside."""
+        """Return the links of pair `n`. Pairs count from 0; a negative `n` counts from the end."""
         n = number_of(n, len(self))
         rows = slice(self.offsets[n], self.offsets[n + 1])
         return [Link(int(s), int(t)) for s, t in zip(self.source[rows], self.target[rows], strict=True)]

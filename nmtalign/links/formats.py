@@ -337,7 +337,28 @@ def read_records(
 def read_gold(
     path: str | Path, *, format: str = "pharaoh", encoding: str = "utf-8"
 ) -> Iterator[GoldAlignment]:
-    """Yield the gold links of each pair; those of ``corrections.jsonl`` for pairs that somebody looked at."""
+    """Yield the gold links of each pair.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file of gold links, or ``corrections.jsonl``, which a report saves; it has gold for the pairs that
+        somebody looked at.
+    format : {"pharaoh", "talp", "naacl", "giza", "tsv", "jsonl"}
+        Pharaoh counts from 0, with ``3-4`` for a sure link and ``3p4`` for a possible one; TALP and NAACL
+        count from 1.
+    encoding : str
+        Of the file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "gold.pharaoh"
+    ...     _ = path.write_text("0-0 1p2\\n", encoding="utf-8")
+    ...     list(read_gold(path))
+    [GoldAlignment: 0-0 1p2]
+    """
     if format == "pharaoh" and are_corrections(path):
         return iter(gold_of_corrections(path, encoding=encoding))
     return (record.gold for record in read_records(path, format=format, encoding=encoding))

@@ -68,14 +68,15 @@ def batch_of_links(links: Iterable[Iterable[tuple[int, int]]]) -> AlignedBatch:
 
 
 def write_links(path: str | Path, alignments: GivenLinks, *, format: str = "pharaoh") -> None:
-    """Write the links of each pair into a file, a line a pair.
+    """Write the links of each pair into a file, one line for each pair.
 
     Parameters
     ----------
     path : str or Path
-        The file gets its name when it is whole; packed by its ending (.gz, .bz2, .xz, .zst).
+        The file appears when it is complete. It is compressed if it ends in .gz, .bz2, .xz or .zst.
     alignments : AlignedBatch, path, or iterable
-        As of :func:`nmtalign.evaluate`.
+        The links: a batch, a file of Pharaoh lines, or for each pair an aligned pair, an alignment, a set of
+        (source, target), or a Pharaoh line.
     format : {"pharaoh", "talp", "naacl", "jsonl"}
 
     Examples

@@ -37,12 +37,14 @@ def inside(links: frozenset[Link], S: int, T: int, number: int) -> Alignment:
 class SamplePair:
     """One sentence pair of a report.
 
-    Attributes
+    Parameters
     ----------
     number : int
         Line in the corpus, from 1.
     aligned : AlignedPair
+        Links and attention.
     gold : GoldAlignment, optional
+        Hand-made links.
     others : dict of str to Alignment
         Links of other systems by their name.
     parts : dict of str to array of shape (T, S)

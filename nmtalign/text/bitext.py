@@ -62,7 +62,7 @@ def read_bitext(
     select: Select = None,
     on_error: OnError | None = None,
 ) -> Bitext:
-    """Return the sentence pairs of a bitext, in order, one for each record; they are read when iterated over.
+    """Open a bitext: its sentence pairs in order, one for each record, read when you iterate over them.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def read_bitext(
     target : str or Path, optional
         The target side of a two-file bitext.
     format : str
-        One of `FORMATS`, or ``auto``: two files, else by the file's ending, else by its first line.
+        ``moses`` (two files), ``fast-align``, ``tsv``, ``csv``, ``jsonl``, ``tmx``, ``xliff``, ``po``,
+        ``po-fuzzy`` or ``parquet``. ``auto`` goes by the ending of the name, then by the first line.
     encoding : str
         Of text files; XML declares its own, and that of Parquet is UTF-8.
     select : (str, str), optional
@@ -350,16 +351,19 @@ class Chunk(NamedTuple):
 def cut(
     pairs: Iterable[SentencePair], *, chunk: int = PAIRS, first: int = 1, cells: float = math.inf
 ) -> Iterator[Chunk]:
-    """Cut a stream into chunks of at most `chunk` pairs and about `CHARACTERS` characters.
+    """Cut a stream of sentence pairs into chunks, so that memory does not grow with the text.
 
     Parameters
     ----------
     pairs : iterable of SentencePair
+        What :func:`nmtalign.read_bitext` returns.
     chunk : int
+        The most pairs of a chunk. Chunks of long lines, about 4 million characters together, have fewer.
     first : int
         Number of the first pair.
     cells : float
-        Where matrices are kept: source by target characters of all pairs of a chunk, about.
+        Limit for runs that keep matrices: the sum, over the pairs of a chunk, of source characters times
+        target characters.
 
     Examples
     --------
