@@ -186,7 +186,7 @@ def symmetrize_flat(forward: FlatLinks, reverse: FlatLinks, count: int, method: 
             np.stack(links)[:, slice(*np.searchsorted(links[0], (start, start + _CHUNK)))]
             for links in (forward, reverse)
         ]
-        chunks.append(_symmetrize_chunk(*sides, start, method))
+        chunks.append(_symmetrize_chunk(sides[0], sides[1], start, method))
     pair, source, target = np.concatenate(chunks, axis=1)
     return pair, source, target
 
