@@ -91,26 +91,21 @@ class Rescored(PositionModel):
 
     @property
     def description(self) -> str:
-        """Those of the position model, and that its posteriors are rescored."""
         return f"{self.base.description} rescored=gold"
 
     @property
     def has_null(self) -> bool:
-        """Whether words may be aligned to the null word."""
         return self.base.has_null
 
     @property
     def unfitted(self) -> bool:
-        """Whether the position model has to be fitted to a text first."""
         return self.base.unfitted
 
     @property
     def without_rescorer(self) -> PositionModel:
-        """The position model alone."""
         return self.base
 
     def posteriors_of(self, scores: TextScores) -> Callable[[int], BucketPosteriors]:
-        """Return a function that computes the rescored posteriors of the bucket of a number."""
         text, bucket_posteriors = scores.text, self.base.posteriors_of(scores)
         reader = self.rescorer.reader(text.source, text.target, scores.training_counts)
 
@@ -124,7 +119,6 @@ class Rescored(PositionModel):
         return rescored
 
     def state(self) -> State:
-        """Return the position model, the weights of the network and what the style counts."""
         own = self.rescorer
         arrays = own.network.weights._asdict() | {"style": own.style}
         words = {f"{side}_frequent": own.frequent[n] for n, side in enumerate(("source", "target"))}
@@ -133,7 +127,6 @@ class Rescored(PositionModel):
 
     @classmethod
     def from_state(cls, stored: Stored, vocabularies: object) -> Rescored:
-        """Return what :meth:`state` was made of; `vocabularies` are for the position model."""
         weights = Weights(*(stored.packed[stored.place + name] for name in Weights._fields))
         weights.check()
         for name, own in weights._asdict().items():

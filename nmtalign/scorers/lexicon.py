@@ -41,7 +41,6 @@ class StoredForms(NamedTuple):
     target: FormCounts
 
     def state(self) -> State:
-        """Return the counts as plain values and arrays."""
         rows, targets = np.divmod(self.keys, len(self.target.linked))
         arrays: dict[str, AnyArray] = {
             "pairs": np.bincount(rows, minlength=len(self.source.linked)).astype(np.int32)
@@ -55,7 +54,7 @@ class StoredForms(NamedTuple):
 
     @classmethod
     def from_state(cls, stored: Stored, words: tuple[int, int]) -> StoredForms:
-        """Return what :meth:`state` was made of; `words` are the sizes of both vocabularies."""
+        """Return the counts of a state; `words` are the sizes of both vocabularies."""
         first, second = (expect_whole(n, name=stored.folder) for n in stored.value("letters", list))
         source, target = (
             _form_counts(side, None if letters else size, stored)
@@ -125,7 +124,6 @@ class Lexicon:
         return f"Lexicon of {words}"
 
     def state(self) -> State:
-        """Return the lexicon as plain values, arrays, word lists and counts of forms."""
         return State(
             "lexicon",
             {"spelling": self.spelling, **self.smoothing._asdict()},
@@ -136,7 +134,6 @@ class Lexicon:
 
     @classmethod
     def from_state(cls, stored: Stored) -> Lexicon:
-        """Return what :meth:`state` was made of."""
         source, target = (["", *stored.words(side)] for side in SIDES)
         V = len(source), len(target)
         if not stored.parts():

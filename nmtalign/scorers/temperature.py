@@ -27,8 +27,7 @@ from nmtalign.arrays import Floats
 from nmtalign.corpus.sides import EncodedSide
 from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.positions.e_step import iterated
-from nmtalign.positions.forward_backward import BothTransitions
-from nmtalign.positions.hmm import unfitted_hmm
+from nmtalign.positions.hmm import BothTransitions, unfitted_hmm
 from nmtalign.scorers.dense_training import Links, ScaleLikelihood
 
 FITTED = 5_000  # pairs of a text to which transitions are fitted

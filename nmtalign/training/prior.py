@@ -20,7 +20,7 @@ from nmtalign.corpus.sides import EncodedSide, number_words
 from nmtalign.corpus.word_pairs import values_of
 from nmtalign.errors import DataError, UsageError
 from nmtalign.files import read_lines
-from nmtalign.positions.forward_backward import BothTransitions
+from nmtalign.positions.hmm import BothTransitions
 from nmtalign.scorers.counts import FormCounts, FormPairCounts, sum_at
 from nmtalign.scorers.forms import FormPairs, Letters, cut, shorten
 from nmtalign.scorers.lexicon import Lexicon, StoredForms

@@ -17,7 +17,7 @@ from nmtalign.corpus import buckets
 from nmtalign.corpus.parallel import default_workers
 from nmtalign.errors import UsageError
 from nmtalign.positions.hmm import NULL
-from nmtalign.positions.softmax import SoftmaxPositions
+from nmtalign.positions.model import SoftmaxPositions
 from nmtalign.positions.transitions import MAX_JUMP
 from nmtalign.scorers.vector_scores import BahdanauScore
 from nmtalign.text.bitext import SentencePair
