@@ -224,7 +224,7 @@ class Aligner(Listed):
     @property
     def needs_fitting(self) -> bool:
         """Whether something is to be fitted to a text before it is aligned."""
-        return self.scorer.unfitted or self.positions.unfitted or self.needs_trust
+        return self.positions.unfitted or self.needs_trust
 
     @property
     def needs_trust(self) -> bool:

@@ -22,9 +22,9 @@ from nmtalign.corpus.text import EncodedText, encode_text
 from nmtalign.errors import DataError
 from nmtalign.positions.e_step import fit_transitions
 from nmtalign.positions.hmm import NULL, HiddenMarkov, unfitted_hmm
-from nmtalign.positions.model import SCORE_LIMIT, PositionModel, TextScores
+from nmtalign.positions.model import SCORE_LIMIT, TextScores
+from nmtalign.scorers.dense_training import fit_temperature
 from nmtalign.scorers.scorer import Pairs, Scorer
-from nmtalign.scorers.temperature import fit_temperature
 from nmtalign.scorers.vector_scores import VectorScore
 from nmtalign.state import State, Stored
 from nmtalign.vectors.embeddings import Embeddings
@@ -81,10 +81,8 @@ class VectorScorer(Scorer):
         score = stored.open("score", source.dimension)
         return cls(source, target, score, references, stored.value("tune", bool))
 
-    def fitted(self, pairs: Pairs, positions: PositionModel, workers: int) -> tuple[Scorer, PositionModel]:
-        pairs = [pair for pair in pairs if all(pair)]
-        if not pairs:
-            return self, positions
+    def fitted(self, pairs: Pairs, workers: int) -> tuple[Scorer, HiddenMarkov]:
+        """Fit the temperature, if `tune` allows, and the transitions of the hidden Markov model."""
         scale, transitions = self.score.scale, unfitted_hmm().transitions
         if self.tune:
             factor, transitions = fit_temperature(pairs, self._table, workers)
