@@ -16,9 +16,8 @@ from nmtalign.corpus.buckets import PADDED
 from nmtalign.corpus.text import EncodedText
 from nmtalign.errors import UsageError
 from nmtalign.positions.model import Emissions, TextScores
-from nmtalign.scorers.counts import FormPairCounts, Smoothing, emissions, mean_ratios
 from nmtalign.scorers.forms import FormPairs
-from nmtalign.scorers.lexicon import Lexicon
+from nmtalign.scorers.lexicon import FormPairCounts, Lexicon, Smoothing, emissions, mean_ratios
 from nmtalign.scorers.scorer import TINY, MixedScorer, Scorer
 from nmtalign.state import State, Stored
 
