@@ -7,7 +7,7 @@ from nmtalign.aligner.extraction import EXTRACTIONS, Symmetrized
 from nmtalign.cli.commands import links
 from nmtalign.encoders.published import METHODS
 from nmtalign.links import formats, symmetrization
-from nmtalign.positions.softmax import SOFTMAX_POSITIONS
+from nmtalign.positions.model import SOFTMAX_POSITIONS
 from nmtalign.text import bitext, tokenization
 from nmtalign.training.hyperparameters import PRESETS
 from nmtalign.vectors import storage

@@ -58,7 +58,7 @@ def made(score: str, positions: str):
     aligner = replace(aligner, workers=1)
     if not aligner.needs_fitting:
         return aligner
-    scorer, fitted = aligner.scorer.fitted(PAIRS, aligner.positions, 1)
+    scorer, fitted = aligner.scorer.fitted([pair for pair in PAIRS if all(pair)], 1)
     return replace(aligner, scorer=scorer, positions=fitted)
 
 
